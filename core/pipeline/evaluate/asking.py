@@ -193,9 +193,9 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
 def _of_database(index: Outside, depth: int) -> Ask:
     """Ask a database: one elsewhere answers a request, one in a folder takes processor time here."""
 
-    def ask(_: str, inputs: Sequence[Any], __: str) -> Outcome:
+    def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
         start, cpu = perf_counter_ns(), process_time_ns()
-        value = index.search(inputs[0], depth)
+        value = index.search(inputs[0], depth, text)
         ms, cpu_ms = (perf_counter_ns() - start) / 1e6, (process_time_ns() - cpu) / 1e6
         request = Amount(index.name, "requests", 1.0, Basis.MEASURED)
         return Outcome(value, ms, None, usage=(request,)) if index.remote else Outcome(value, ms, cpu_ms)

@@ -148,10 +148,11 @@ class Builder:
         """The index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         existing = is_existing(name, params)
-        ids = self._corpora[step.params["corpus"]].passage_ids.to_list() if existing else ()
+        corpus = self._corpora[_corpus_of(step)]
+        ids = corpus.passage_ids.to_list() if existing else ()
 
         def make(folder: Path) -> DenseIndex | Outside:
-            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids)
+            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts)
             if existing:
                 return use_index(name, metric, params, place=place, dim=step.params["dim"])
             vectors = self.vectors(step.needs[0], within)
@@ -263,6 +264,12 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
         "seconds": round(perf_counter() - begin, 3),
         "usage": usage,
     }
+
+
+def _corpus_of(step: Step) -> str:
+    while "corpus" not in step.params:
+        step = step.needs[0]
+    return str(step.params["corpus"])
 
 
 def _share_of(within: Within, start: int, whole: int) -> Callable[[int, int], None]:

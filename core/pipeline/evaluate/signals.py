@@ -16,7 +16,7 @@ import polars as pl
 from core.pipeline.evaluate.asking import ordered
 from core.pipeline.evaluate.measure import Results
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.index import INDEXES, ann_recall, is_exact
+from core.pipeline.index import INDEXES, ann_recall, is_ann
 from core.pipeline.ranking.hits import DenseSearcher, Hits, signals
 from core.records import JsonMap
 from core.tables import frame
@@ -77,7 +77,7 @@ class Signals:
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
-        if search is None or is_exact(search.built.params["name"], search.built.params["params"]):
+        if search is None or not is_ann(search.built.params["name"], search.built.params["params"]):
             return
         depth = _leg_depth(route)
         if (search, depth) not in self._found:

@@ -10,15 +10,17 @@ from core.errors import ClqError, UnknownNameError
 from core.extras import obstacle
 from core.params import Options
 from core.pipeline.index import dense, kinds
+from core.pipeline.index.elastic import Elasticsearch, OpenSearch
 from core.pipeline.index.kinds import INDEXES, Kind, check_metric
 from core.pipeline.index.lancedb import LanceDb
 from core.pipeline.index.outside import Engine, Outside, Place, about_outside, address, engine_options
 from core.pipeline.index.pgvector import PgVector
+from core.pipeline.index.qdrant import Qdrant
 from core.providers.embed import Vectors
 from core.records import JsonMap
 
 ENGINES: Mapping[str, type[Outside]] = MappingProxyType(
-    {each.engine.name: each for each in (PgVector, LanceDb)}
+    {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
 )
 """Indexes that a database keeps, by name."""
 INDEX_NAMES = (*INDEXES, *ENGINES)
@@ -64,6 +66,11 @@ def is_exact(name: str, options: JsonMap | None = None) -> bool:
     """Whether an index compares every vector as it was given."""
     kind = kind_of(name)
     return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
+
+
+def is_ann(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index looks for neighbours and may miss some."""
+    return not is_exact(name, options) and (options or {}).get("search", "dense") == "dense"
 
 
 def is_existing(name: str, options: JsonMap | None = None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.errors import ClqError, InputError, ProviderError
+from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
 from core.providers.embed import Vectors
@@ -89,11 +89,7 @@ class LanceDb(Outside):
         schema = self._opened.schema
         for column in (self._id, self._vector):
             if column not in schema.names:
-                raise InputError(
-                    f"The table {self.table} has no column {column}.",
-                    where=f"index {self.name}",
-                    do=f"Found: {', '.join(schema.names)}.",
-                )
+                raise self.no_column(column, list(schema.names))
         kind = schema.field(self._vector).type
         if not pa.types.is_fixed_size_list(kind):
             raise InputError(
@@ -101,7 +97,8 @@ class LanceDb(Outside):
             )
         return Facts(self._opened.count_rows(), kind.list_size, self._bytes())
 
-    def _nearest(self, query: Vectors, k: int) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        del text
         asked = self._opened.search(query, vector_column_name=self._vector)
         asked = asked.distance_type(_METRICS[self.metric]).select([self._id, "_distance"]).limit(k)
         if self._options["exact"] == "yes":
@@ -146,10 +143,5 @@ class LanceDb(Outside):
         if any(part in words for part in ("connection", "dns", "timed out", "error sending request")):
             return self.unreachable()
         if any(part in words for part in ("403", "access denied", "invalidaccesskey", "credential")):
-            return ProviderError(
-                "The object storage refused the keys.",
-                kind="auth",
-                where=f"index {self.name}",
-                do="Look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            )
+            return self.refused()
         return None

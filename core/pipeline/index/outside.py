@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
@@ -61,12 +62,16 @@ def shared(url_env: str, *, id: str, vector: str) -> tuple[Param, ...]:  # noqa:
     )
 
 
+KEY = Param(name="key_env", default="", free=True, text="Environment variable that holds an API key, if any.")
+
+
 class Place(NamedTuple):
     """Where an index is."""
 
     folder: Path  # for what lies here
     table: str  # the name of a table that is built
     ids: Sequence[str] = ()  # the passages of a table that is there, in the order in which hits count them
+    texts: pl.Series | None = None  # their texts, for engines that search them too
 
 
 class Facts(NamedTuple):
@@ -124,8 +129,8 @@ class Outside(ABC):
         """Ask the table what it is."""
 
     @abstractmethod
-    def _nearest(self, query: Vectors, k: int) -> Found:
-        """Ask for the nearest of one vector."""
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        """Ask for the nearest of one vector; the query's text is for engines that search that too."""
 
     def _problem(self, error: Exception) -> ClqError | None:
         """Return what an error of the driver means; None where its own words must do."""
@@ -165,7 +170,7 @@ class Outside(ABC):
     def __len__(self) -> int:
         return self._facts.passages
 
-    def search(self, vector: Vectors, k: int) -> Hits:
+    def search(self, vector: Vectors, k: int, text: str = "") -> Hits:
         """The best passages for one query vector."""
         query = np.ascontiguousarray(vector, dtype=np.float32)
         if query.shape != (self.dim,):
@@ -176,7 +181,7 @@ class Outside(ABC):
             )
         depth = min(k, len(self))
         with self.saying("search"):
-            found = self._nearest(query, depth)
+            found = self._nearest(query, depth, text)
         passages = np.array([self._position(name) for name, _ in found], dtype=np.int64)
         # The cosine of a vector of zeros is no number to some engines.
         return top_k(passages, np.nan_to_num(np.array([score for _, score in found], dtype=np.float64)), k)
@@ -216,7 +221,8 @@ class Outside(ABC):
         except ClqError:
             raise
         except Exception as error:
-            words = without_secrets(str(error).strip().split("\n")[0], self.url)[:_WORDS]
+            secrets = f"{self.url} {secret(self.engine, self._options) or ''}"
+            words = without_secrets(str(error).strip().split("\n")[0], secrets)[:_WORDS]
             usual = ProviderError(
                 f"{self.engine.title} did not {doing}: {words or type(error).__name__}.",
                 kind="server",
@@ -231,6 +237,23 @@ class Outside(ABC):
             kind="unreachable",
             where=f"index {self.name}",
             do=f"Is it running, and is the address in {self._options['url_env']} right?",
+        )
+
+    def refused(self) -> ProviderError:
+        """That user, password or key do not fit."""
+        return ProviderError(
+            f"{self.engine.title} refused the user, the password or the key.",
+            kind="auth",
+            where=f"index {self.name}",
+            do=f"Look at the address in {self._options['url_env']}.",
+        )
+
+    def no_column(self, column: str, known: Sequence[str]) -> InputError:
+        """That a table has no such column."""
+        return InputError(
+            f"The table {self.table} has no column {column}.",
+            where=f"index {self.name}",
+            do=f"Found: {', '.join(known[:12])}.",
         )
 
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
@@ -276,21 +299,30 @@ def engine_options(engine: Engine, given: JsonMap | None) -> Options:
     read = read_options(engine.options, stated, where=where)
     if not (read["url_env"] or engine.folder):
         raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
-    if read["url_env"] and not _VARIABLE.fullmatch(str(read["url_env"])):
-        found = "url_env is no name of an environment variable."
-        raise InputError(found, where=where, do="Put the address into a variable, and give its name.")
+    for key in ("url_env", "key_env"):
+        if read.get(key) and not _VARIABLE.fullmatch(str(read[key])):
+            found = f"{key} is no name of an environment variable."
+            raise InputError(found, where=where, do="Put the value into a variable, and give its name.")
     return read
+
+
+def secret(engine: Engine, options: Options) -> str | None:
+    """The API key that an environment variable holds; None where none is named."""
+    variable = str(options.get("key_env", ""))
+    return _variable(engine, variable, "Set it to the API key.") if variable else None
 
 
 def address(engine: Engine, options: Options) -> str:
     """The address that an environment variable holds; empty where none is named."""
     variable = str(options["url_env"])
-    found = os.environ.get(variable, "").strip() if variable else ""
-    if variable and not found:
+    return _variable(engine, variable, f"Set it to the address, as {engine.example}.") if variable else ""
+
+
+def _variable(engine: Engine, variable: str, do: str) -> str:
+    found = os.environ.get(variable, "").strip()
+    if not found:
         raise InputError(
-            f"The environment variable {variable} is not set.",
-            where=f"index {engine.name}",
-            do=f"Set it to the address, as {engine.example}.",
+            f"The environment variable {variable} is not set.", where=f"index {engine.name}", do=do
         )
     return found
 

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from core.errors import ClqError, InputError, ProviderError
+from core.errors import ClqError, InputError
 from core.extras import needed
 from core.params import Options, Param, whole
 from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
@@ -111,11 +111,7 @@ class PgVector(Outside):
         )
         for column in self._columns:
             if column not in columns:
-                raise InputError(
-                    f"The table {self.table} has no column {column}.",
-                    where=f"index {self.name}",
-                    do=f"Found: {', '.join(columns)}.",
-                )
+                raise self.no_column(column, list(columns))
         vector = sql.Identifier(self._columns[1])
         asked = sql.SQL(
             "SELECT (SELECT count({0}) FROM {1}),"
@@ -125,7 +121,8 @@ class PgVector(Outside):
         self._type = columns[self._columns[1]].partition("(")[0]
         return Facts(count, dim or 0, size)
 
-    def _nearest(self, query: Vectors, k: int) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        del text
         connection = self._connection
         self._set_depth(connection, k)
         rows = connection.execute(self._asked, (self._vector_types[self._type](query), k)).fetchall()
@@ -207,12 +204,7 @@ class PgVector(Outside):
 
     def _refused(self, error: Exception) -> ClqError:
         if "password" in str(error) or "authentication" in str(error):
-            return ProviderError(
-                f"{self.engine.title} refused the user or the password.",
-                kind="auth",
-                where=f"index {self.name}",
-                do=f"Look at the address in {self._options['url_env']}.",
-            )
+            return self.refused()
         return self.unreachable()
 
     def _problem(self, error: Exception) -> ClqError | None:

@@ -43,7 +43,8 @@ CASES = {
         DENSE + 'index = "hnsw"\n',
         [
             "error: index of wordllama 256 d hnsw, K = 50: There is no index 'hnsw'. "
-            'Did you mean "hnsw-f32"? Known: flat, hnsw-f32, hnsw-int8, int8, lancedb, opq, pgvector, pq.'
+            'Did you mean "hnsw-f32"? Known: elasticsearch, flat, hnsw-f32, hnsw-int8, int8, '
+            "lancedb, opensearch, opq, pgvector, pq, qdrant."
         ],
     ),
     "a fusion": (

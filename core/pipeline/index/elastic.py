@@ -1,0 +1,252 @@
+"""Elasticsearch and OpenSearch: dense kNN, BM25, and both merged by their own reciprocal rank fusion."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from core.errors import ClqError, InputError
+from core.extras import needed
+from core.params import Options, Param, whole
+from core.pipeline.index.outside import KEY, Engine, Facts, Found, Outside, numbered, secret, shared
+from core.providers.embed import Vectors
+
+Json = dict[str, Any]
+DENSE, BM25, RRF = "dense", "bm25", "rrf"
+_ID, _VECTOR, _TEXT = "_id", "embedding", "text"
+_FIELD = re.compile(r"[\w.@-]+")
+_CONSTANT = 60
+_MOST_LOOKED_AT = 10_000
+_TIMEOUT_S = 60
+_OPTIONS = (
+    KEY,
+    Param(name="text", default=_TEXT, free=True, text="Where a table that is there keeps the text."),
+    Param(
+        name="search", default=DENSE, choices=(DENSE, BM25, RRF),
+        text="Neighbours of the vector, BM25 of the query's text, or both merged by the engine.",
+    ),
+    Param(name="m", default=16, low=2, high=512, text="Neighbours per vector."),
+    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
+    Param(
+        name="ef_search", default=100, low=1, high=_MOST_LOOKED_AT,
+        text="Looked at per search and shard; raised to the depth asked for when that is larger.",
+    ),
+)  # fmt: skip
+_ROW = 60.0
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    return 2 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
+
+
+def _engine(name: str, title: str, package: str) -> Engine:
+    return Engine(
+        name=name,
+        title=title,
+        text=f"An index of {title}: dense kNN by HNSW, BM25, or both by its own rank fusion.",
+        options=(*shared(f"{name.upper()}_URL", id=_ID, vector=_VECTOR), *_OPTIONS),
+        package=package,
+        requirements="requirements-elasticsearch.txt",
+        example="https://user:password@host:9200",
+        vector_bytes=_vector_bytes,
+        searching=("exact", "ef_search", "search"),
+    )
+
+
+class Elasticsearch(Outside):
+    """An index of Elasticsearch."""
+
+    engine = _engine("elasticsearch", "Elasticsearch", "elasticsearch")
+    similarities: Mapping[str, str] = {"cosine": "cosine", "ip": "max_inner_product", "l2": "l2_norm"}
+
+    def _create(self, vectors: Vectors) -> None:
+        indices = self._client.indices
+        if indices.exists(index=self.table):
+            indices.delete(index=self.table)
+        indices.create(index=self.table, body=self._made(vectors.shape[1]))
+        helpers = needed(f"{self.engine.package}.helpers", self.engine.requirements, self.engine.title)
+        helpers.bulk(self._client, self._documents(vectors))
+        indices.forcemerge(index=self.table, max_num_segments=1)
+        indices.refresh(index=self.table)
+
+    def _documents(self, vectors: Vectors) -> Iterator[Json]:
+        texts = self._place.texts
+        for start, block in numbered(vectors):
+            for place, row in enumerate(block, start):
+                text = {} if texts is None else {_TEXT: texts[place]}
+                # A vector of zeros has no direction, and is refused: it is nobody's neighbour.
+                vector = {_VECTOR: row.tolist()} if row.any() or self.metric != "cosine" else {}
+                yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector}}
+
+    def _made(self, dim: int) -> Json:
+        """What an index is created with."""
+        graph = {
+            "type": "hnsw",
+            "m": whole(self._options, "m"),
+            "ef_construction": whole(self._options, "ef_construction"),
+        }
+        vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
+        vector["similarity"] = self.similarities[self.metric]
+        return {"mappings": {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}}
+
+    def _look(self) -> Facts:
+        client = self._client
+        if not client.indices.exists(index=self.table):
+            raise self.missing(sorted(client.indices.get_alias(index="*")), "index")
+        (mapping,) = client.indices.get_mapping(index=self.table).values()
+        properties = mapping["mappings"].get("properties", {})
+        for name in self._needed:
+            if not _FIELD.fullmatch(name) or name not in properties:
+                raise self.no_column(name, list(properties))
+        field = properties[self._vector]
+        size = client.indices.stats(index=self.table, metric="store")["_all"]["total"]["store"]
+        return Facts(
+            client.count(index=self.table)["count"],
+            int(field.get("dims", field.get("dimension", 0))),
+            size["size_in_bytes"],
+        )
+
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        how = self._options["search"]
+        if how == BM25:
+            asked: Json = {"query": {"match": {self._text: {"query": text}}}}
+        elif how == RRF:
+            asked = self._merged(query, k, text)
+        elif self._options["exact"] == "yes":
+            asked = {"query": {"script_score": self._compared(query)}}
+        else:
+            asked = self._near(query, k)
+        named = self._id != _ID
+        body = {**asked, "size": k, "_source": [self._id] if named else False}
+        hits = self._client.search(index=self.table, body=body)["hits"]["hits"]
+        plain = how != DENSE
+        return [
+            (hit["_source"][self._id] if named else hit["_id"], hit["_score"] if plain else self._score(hit))
+            for hit in hits
+        ]
+
+    def _knn(self, query: Vectors, k: int) -> Json:
+        looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
+        return {
+            "field": self._vector,
+            "query_vector": query.tolist(),
+            "k": k,
+            "num_candidates": looked_at,
+        }
+
+    def _near(self, query: Vectors, k: int) -> Json:
+        """What asks for neighbours by the graph."""
+        return {"knn": self._knn(query, k)}
+
+    def _merged(self, query: Vectors, k: int, text: str) -> Json:
+        """What asks for both legs, merged."""
+        match = {"standard": {"query": {"match": {self._text: {"query": text}}}}}
+        legs = [match, {"knn": self._knn(query, k)}]
+        return {"retriever": {"rrf": {"retrievers": legs, "rank_window_size": k, "rank_constant": _CONSTANT}}}
+
+    def _compared(self, query: Vectors) -> Json:
+        """What compares every vector; scores must not be negative there."""
+        field = f"params.q, '{self._vector}'"  # a field's name, checked against the mapping
+        source = {
+            "cosine": f"(1 + cosineSimilarity({field})) / 2",
+            "l2": f"1 / (1 + Math.pow(l2norm({field}), 2))",
+            "ip": f"double ip = dotProduct({field}); return ip < 0 ? 1 / (1 - ip) : ip + 1",
+        }[self.metric]
+        script = {"source": source, "params": {"q": query.tolist()}}
+        return {"query": {"exists": {"field": self._vector}}, "script": script}
+
+    def _score(self, hit: Json) -> float:
+        """Turn a score, which is never negative there, into that of the metric."""
+        score = float(hit["_score"])
+        if self.metric == "cosine":
+            return 2 * score - 1
+        if self.metric == "l2":
+            return -math.sqrt(max(1 / score - 1, 0.0))
+        return score - 1 if score >= 1 else 1 - 1 / score
+
+    @property
+    def _id(self) -> str:
+        return str(self._options["id"]) if self.existing else _ID
+
+    @property
+    def _vector(self) -> str:
+        return str(self._options["vector"]) if self.existing else _VECTOR
+
+    @property
+    def _text(self) -> str:
+        return str(self._options["text"]) if self.existing else _TEXT
+
+    @property
+    def _needed(self) -> Sequence[str]:
+        """Fields that a search asks of the index."""
+        text = (self._text,) if self._options["search"] != DENSE else ()
+        return (self._vector, *text, *((self._id,) if self._id != _ID else ()))
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 - an optional package
+        key = secret(self.engine, self._options)
+        more = {"api_key": key} if key else {}
+        return self.driver.Elasticsearch(self.url, request_timeout=_TIMEOUT_S, max_retries=0, **more)
+
+    def _problem(self, error: Exception) -> ClqError | None:
+        status = getattr(error, "status_code", None)
+        if status in (401, 403):
+            return self.refused()
+        if type(error).__name__ in ("ConnectionError", "ConnectionTimeout"):
+            return self.unreachable()
+        if status == "N/A" or type(error).__name__ == "UnsupportedProductError":
+            return InputError(f"That is no {self.engine.title}.", where=f"index {self.name}")
+        return None
+
+
+class OpenSearch(Elasticsearch):
+    """An index of OpenSearch."""
+
+    engine = _engine("opensearch", "OpenSearch", "opensearchpy")
+    similarities: Mapping[str, str] = {"cosine": "cosinesimil", "ip": "innerproduct", "l2": "l2"}
+
+    def _made(self, dim: int) -> Json:
+        method = {
+            "name": "hnsw",
+            "engine": "lucene",
+            "space_type": self.similarities[self.metric],
+            "parameters": {
+                "m": whole(self._options, "m"),
+                "ef_construction": whole(self._options, "ef_construction"),
+            },
+        }
+        vector = {"type": "knn_vector", "dimension": dim, "method": method}
+        mappings = {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}
+        return {"settings": {"index.knn": True}, "mappings": mappings}
+
+    def _near(self, query: Vectors, k: int) -> Json:
+        looked_at = max(whole(self._options, "ef_search"), k)
+        asked = {"vector": query.tolist(), "k": k, "method_parameters": {"ef_search": looked_at}}
+        return {"query": {"knn": {self._vector: asked}}}
+
+    def _merged(self, query: Vectors, k: int, text: str) -> Json:
+        match = {"match": {self._text: {"query": text}}}
+        legs = {"queries": [match, self._near(query, k)["query"]]}
+        merging = {"combination": {"technique": "rrf", "rank_constant": _CONSTANT}}
+        pipeline = {"phase_results_processors": [{"score-ranker-processor": merging}]}
+        return {"query": {"hybrid": legs}, "search_pipeline": pipeline}
+
+    def _compared(self, query: Vectors) -> Json:
+        space = self.similarities[self.metric]
+        params = {"field": self._vector, "query_value": query.tolist(), "space_type": space}
+        script = {"lang": "knn", "source": "knn_score", "params": params}
+        return {"query": {"exists": {"field": self._vector}}, "script": script}
+
+    def _score(self, hit: Json) -> float:
+        if self.metric == "cosine" and self._options["exact"] == "yes":
+            return float(hit["_score"]) - 1  # its script counts from 0 to 2
+        return super()._score(hit)
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 - an optional package
+        key = secret(self.engine, self._options)
+        more = {"headers": {"Authorization": f"ApiKey {key}"}} if key else {}
+        return self.driver.OpenSearch(hosts=[self.url], timeout=_TIMEOUT_S, max_retries=0, **more)

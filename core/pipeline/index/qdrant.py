@@ -1,0 +1,147 @@
+"""Qdrant: its official client, on a server or on a folder (where every vector is compared)."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from core.errors import ClqError, InputError
+from core.params import Options, Param, whole
+from core.pipeline.index.outside import KEY, Engine, Facts, Found, Outside, numbered, secret, shared
+from core.providers.embed import Vectors
+
+_FOLDER = "qdrant"
+_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
+_ROW = 24.0
+_BATCH = 1000
+_PAUSE_S = 0.2
+_OPTIONS = (
+    *shared("", id="", vector=""),
+    KEY,
+    Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
+    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
+    Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
+    Param(
+        name="type", default="float32", choices=("float32", "float16", "int8"), text="Numbers; int8: beside."
+    ),
+)  # fmt: skip
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
+    return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
+
+
+class Qdrant(Outside):
+    """A collection of Qdrant."""
+
+    engine = Engine(
+        name="qdrant",
+        title="Qdrant",
+        text="A collection of Qdrant: HNSW on a server, exact in a folder.",
+        options=_OPTIONS,
+        package="qdrant_client",
+        requirements="requirements-qdrant.txt",
+        example="http://host:6333",
+        vector_bytes=_vector_bytes,
+        folder=True,
+        searching=("exact", "ef_search"),
+    )
+
+    def _create(self, vectors: Vectors) -> None:
+        models, options, name = self.driver.models, self._options, self.table
+        if self._client.collection_exists(name):
+            self._client.delete_collection(name)
+        kind, quantised = str(options["type"]), None
+        if kind == "int8":
+            scalar = models.ScalarQuantizationConfig(type="int8", always_ram=True)
+            quantised = models.ScalarQuantization(scalar=scalar)
+        self._client.create_collection(
+            name,
+            vectors_config=models.VectorParams(
+                size=vectors.shape[1],
+                distance=models.Distance(_DISTANCES[self.metric]),
+                datatype=None if kind == "int8" else kind,
+            ),
+            hnsw_config=models.HnswConfigDiff(
+                m=whole(options, "m"), ef_construct=whole(options, "ef_construction")
+            ),
+            quantization_config=quantised,
+        )
+        for start, block in numbered(vectors):
+            ids = range(start, start + len(block))
+            self._client.upload_collection(name, block, ids=ids, batch_size=_BATCH, wait=True)
+        self._wait_for_index(name)
+
+    def _wait_for_index(self, name: str) -> None:
+        """A server builds its graph after it has taken the vectors: until then every one is compared."""
+        while self.remote and str(self._client.get_collection(name).status).endswith("yellow"):
+            time.sleep(_PAUSE_S)
+
+    def _look(self) -> Facts:
+        if not self._client.collection_exists(self.table):
+            known = [each.name for each in self._client.get_collections().collections]
+            raise self.missing(known, "collection")
+        config = self._client.get_collection(self.table).config.params.vectors
+        if isinstance(config, dict):
+            if self._vector not in config:
+                raise self.no_column(str(self._vector or "without a name"), list(config))
+            config = config[self._vector]
+        elif self._vector:
+            raise self.no_column(self._vector, ["one without a name"])
+        if _DISTANCES[self.metric] != getattr(config.distance, "value", config.distance):
+            raise InputError(
+                f"The collection {self.table} compares by {getattr(config.distance, 'value', '')}.",
+                where=f"index {self.name}",
+                do="Name the metric that it was made with.",
+            )
+        return Facts(self._client.count(self.table, exact=True).count, config.size, self._bytes())
+
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        del text
+        models, name = self.driver.models, str(self._options["id"]) if self.existing else ""
+        looked_at = max(whole(self._options, "ef_search"), k)
+        how = models.SearchParams(hnsw_ef=looked_at, exact=self._options["exact"] == "yes")
+        found = self._client.query_points(
+            self.table,
+            query=query.tolist(),
+            using=self._vector or None,
+            limit=k,
+            search_params=how if self.remote else None,  # a folder is always compared whole
+            with_payload=[name] if name else False,
+        )
+        sign = -1.0 if self.metric == "l2" else 1.0
+        return [(point.payload.get(name) if name else point.id, sign * point.score) for point in found.points]
+
+    def save(self, path: Path) -> None:
+        """Write down where the index is; a folder is let go of, for it takes one reader."""
+        super().save(path)
+        if not self.remote:
+            self._client.close()
+            del self._client
+
+    @property
+    def _vector(self) -> str:
+        return str(self._options["vector"]) if self.existing else ""
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 - an optional package
+        made = self.driver.QdrantClient
+        if not self.remote:
+            return made(path=str(self._place.folder / _FOLDER), force_disable_check_same_thread=True)
+        return made(url=self.url, api_key=secret(self.engine, self._options), check_compatibility=False)
+
+    def _bytes(self) -> int | None:
+        """Bytes of a folder; a server does not tell."""
+        if self.remote:
+            return None
+        files = (self._place.folder / _FOLDER / "collection" / self.table).rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    def _problem(self, error: Exception) -> ClqError | None:
+        status = getattr(error, "status_code", None)
+        if status in (401, 403):
+            return self.refused()
+        return self.unreachable() if type(error).__name__ == "ResponseHandlingException" else None
