@@ -107,10 +107,6 @@ def lets_in(value: float, *, upper: bool = True) -> float:
     return float(rounded)
 
 
-TARGETS_MS = (350.0, 500.0, 1000.0)
-"""Targets to begin with; the first two are the paper's."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditioned:
     """What one latency target leaves."""

@@ -243,6 +243,8 @@ class Format(ABC):
         names_collection: How well its file or folder name suits as the name of a collection.
         maps_columns: Whether the user may say what its columns mean.
         needs_documents: Whether it is read after the others of an offer, with their documents at hand.
+        known: Columns or keys of all its files, each with why it is left out (`TAKEN`: it is not).
+        fields: Of formats whose lines have no names: fields that are taken, others with why they are not.
         takes: Table → what of the format fills it, in words; for the page of formats.
         recognised: How a file of this kind is known, in words; by default what `sniff` says of itself.
         traps: What is left out or refused although it is there, each as a sentence.
@@ -255,6 +257,8 @@ class Format(ABC):
     names_collection: int = 0
     maps_columns: bool = False
     needs_documents: bool = False
+    known: Parts = MappingProxyType({})
+    fields: tuple[tuple[str, ...], Mapping[str, str]] | None = None
     takes: Mapping[str, str] = MappingProxyType({})
     recognised: str = ""
     traps: tuple[str, ...] = ()
@@ -282,20 +286,22 @@ class Format(ABC):
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """The files of an accepted tree that it will read; the others are offered to the other formats."""
-        return probe.pieces
+        return tuple(filter(self.kind, probe.pieces)) or probe.pieces
 
     def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
-        """The columns or keys that it knows of a file, each with why it is left out (`TAKEN`: it is not).
+        """The columns or keys that it knows of a file, as `known`.
 
         What the file has beyond them is left out as not recognised (`core.importers.account`). A text says
         why the file is left out as a whole.
         """
-        return None
+        return self.known or None
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
         """What every file that was read has, part by part."""
         for piece in pieces_of(trees):
-            if (parts := self.parts(piece, options)) is not None:
+            if self.fields is not None:
+                yield Account(piece.name, "field", *self.fields)
+            elif (parts := self.parts(piece, options)) is not None:
                 yield account(piece, parts)
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002

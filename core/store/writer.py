@@ -98,14 +98,6 @@ class Writer:
         """Bring deleted records back, with what their deletion hid; arguments and errors as for `remove`."""
         self._guarded(lambda: self._ledger.turn(kind, ids, "restored"))
 
-    def remove_runs(self, run_ids: Sequence[str]) -> None:
-        """Hide runs; see `remove`."""
-        self.remove("run", run_ids)
-
-    def restore_runs(self, run_ids: Sequence[str]) -> None:
-        """Bring deleted runs back; see `restore`."""
-        self.restore("run", run_ids)
-
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
         """List derived files with other bytes; a revision is made even where there are none."""
         self._guarded(lambda: self._ledger.reseal(files))

@@ -117,7 +117,7 @@ def test_links_to_what_was_deleted_say_so(open_page: OpenPage, tmp_path: Path):
 
 def test_a_pinned_revision_keeps_showing_what_was_deleted(open_page: OpenPage, store: Path):
     with Store.open(store).write("delete") as writer:
-        writer.remove_runs(["a", "b", "c"])
+        writer.remove("run", ["a", "b", "c"])
     app = open_page(store, "library", rev="1")
     assert "The store holds 3 runs" in everything(app)
     assert "deleting works on the newest data" in everything(app)

@@ -43,9 +43,9 @@ def turn(folder: Path, name: str) -> None:
     removed = store.read().runs(removed=True)["run_id"].to_list()
     with store.write("delete", name) as writer:
         if removed:
-            writer.restore_runs(removed)
+            writer.restore("run", removed)
         else:
-            writer.remove_runs(store.read().runs()["run_id"].to_list()[-1:])
+            writer.remove("run", store.read().runs()["run_id"].to_list()[-1:])
 
 
 def evaluate(folder: Path, name: str) -> None:

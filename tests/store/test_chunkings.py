@@ -130,12 +130,12 @@ def test_doctor_finds_strays_of_parts(store: Store) -> None:
 
 def test_delete_and_restore_leave_parts(cut: Store) -> None:
     with cut.write("delete") as writer:
-        writer.remove_runs(["h"])
+        writer.remove("run", ["h"])
     with pytest.raises(UnknownNameError):
         cut.read().searched(["h"])
     assert cut.read().graded(["p"], "gold").grades.tolist() == [[[0, 5]]]
     with cut.write("restore") as writer:
-        writer.restore_runs(["h"])
+        writer.restore("run", ["h"])
     assert cut.read().judging(["h"], "gold") == {"h": "gold@halves"}
 
 

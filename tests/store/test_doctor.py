@@ -27,7 +27,7 @@ def test_absent_store(store: Store) -> None:
 
 def test_whole_store(filled: Store) -> None:
     with filled.write("delete") as writer:
-        writer.remove_runs(["b"])
+        writer.remove("run", ["b"])
     report = examine(filled)
     assert report.sound
     assert not report.findings

@@ -173,9 +173,9 @@ def test_pinned_revision_shows_what_was(filled: Store) -> None:
         ),
     )
     with filled.write("delete") as writer:
-        writer.remove_runs(["a"])
+        writer.remove("run", ["a"])
     with filled.write("restore") as writer:
-        writer.restore_runs(["a"])
+        writer.restore("run", ["a"])
     shown = [filled.read(revision).runs()["run_id"].to_list() for revision in range(5)]
     assert shown == [[], ["a", "b"], ["a", "b", "c"], ["b", "c"], ["a", "b", "c"]]
     assert filled.read(3).runs(removed=True)["run_id"].to_list() == ["a"]

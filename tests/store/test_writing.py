@@ -19,13 +19,13 @@ from tests.store.material import add, files, judgements, rankings, run
 
 def test_remove_and_restore_twice_in_one_transaction(filled: Store) -> None:
     with filled.write("delete") as writer:
-        writer.remove_runs(["a", "a"])
-        writer.restore_runs(["a"])
-        writer.remove_runs(["a", "b"])
-        writer.restore_runs(["b"])
+        writer.remove("run", ["a", "a"])
+        writer.restore("run", ["a"])
+        writer.remove("run", ["a", "b"])
+        writer.restore("run", ["b"])
     assert filled.read().runs()["run_id"].to_list() == ["b"]
     with pytest.raises(UnknownNameError, match="nope"), filled.write("delete") as writer:
-        writer.remove_runs(["nope"])
+        writer.remove("run", ["nope"])
 
 
 def test_adding_again_is_nothing_new(filled: Store) -> None:
@@ -56,7 +56,7 @@ def test_only_what_is_new_is_taken(filled: Store) -> None:
 
 def test_adding_a_removed_run_restores_it(filled: Store) -> None:
     with filled.write("delete") as writer:
-        writer.remove_runs(["a"])
+        writer.remove("run", ["a"])
     add(filled, material.small())
     assert filled.read().runs()["run_id"].to_list() == ["a", "b"]
 
@@ -189,7 +189,7 @@ def test_a_swallowed_error_cannot_be_published(filled: Store) -> None:
         with filled.write("import") as writer:
             writer.add(Batch(runs=(run("c"),)))
             with pytest.raises(UnknownNameError):
-                writer.remove_runs(["nope"])
+                writer.remove("run", ["nope"])
             with pytest.raises(StoreError, match="failed"):
                 writer.add(Batch())
 

@@ -52,13 +52,13 @@ class Beir(Format):
     name, title = "beir", "BEIR collection"
     brings, names_collection = ("passages", "queries", "judgements"), 3
 
-    def sniff(self, probe: Tree) -> float:
-        """A file of it, or a folder that holds one; each file judged by its content."""
-        return SURE if any(_kind(piece) for piece in probe.pieces) else 0.0
+    def kind(self, piece: Piece) -> str | None:
+        """Corpus, queries or judgements, by content."""
+        return _kind(piece)
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
-        """The files that are parts of the collection."""
-        return tuple(piece for piece in probe.pieces if _kind(piece))
+    def sniff(self, probe: Tree) -> float:
+        """A file of it, or a folder that holds one."""
+        return SURE if any(map(self.kind, probe.pieces)) else 0.0
 
     def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
         """The splits to choose from, where there are several."""

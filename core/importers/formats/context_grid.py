@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
+from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
 from core.importers.naming import Value, measure_name, named
 from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_json
@@ -45,6 +45,11 @@ class ContextGrid(Format):
         "Metrics without a cutoff stand at the configuration's top_k.",
         "Costs and times of building an index stay in the manifest.",
     )
+    known = {  # noqa: RUF012
+        f"runs.{key}": TAKEN
+        for key in ("config", "label", "status", "error", "metrics", "timings", "cost", "per_query",
+                    "confidence_interval", "scored_queries", "by_type")
+    }  # fmt: skip
     names_collection = 1
 
     def kind(self, piece: Piece) -> str | None:
@@ -53,12 +58,6 @@ class ContextGrid(Format):
         beside = any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
         known = all("object" in shape.get(f"runs[].{name}", ()) for name in ("config", "metrics"))
         return "results" if known and beside else None
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of a run, or kept with it."""
-        known = ("config", "label", "status", "error", "metrics", "timings", "cost", "per_query",
-                 "confidence_interval", "scored_queries", "by_type")  # fmt: skip
-        return {f"runs.{key}": TAKEN for key in known}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every configuration is a run."""

@@ -86,10 +86,7 @@ def _names(piece: Piece) -> list[str]:
 def _opened(piece: Piece, most: int | None = None) -> Table:
     if is_workbook(piece):
         return sheet_table(piece, SHEET, most)
-    kind = kind_of(piece)
-    if kind is None:
-        raise InputError("This is not a table.", where=piece.name, do=f"A sheet has {', '.join(_READ)}.")
-    return read_table(piece, kind, most)
+    return read_table(piece, kind_of(piece), most, do=f"A sheet has {', '.join(_READ)}.")
 
 
 def _account(piece: Piece) -> Account:

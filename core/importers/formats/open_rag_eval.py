@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
+from core.importers.account import TAKEN
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import identified, refuse
@@ -34,15 +34,12 @@ class OpenRagEval(Format):
     }
     recognised = "columns query_id, query, passage_id, passage and generated_answer"
     traps = ("Passage ids that have several texts are places: passages are then named by their text.",)
+    known = dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)
     names_collection = 1
 
     def kind(self, piece: Piece) -> str | None:
         """Passages beside queries and generated answers, under the tool's names."""
         return "table" if set(_NEEDED) <= set(columns(piece)) else None
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """The columns of the tool."""
-        return dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)
 
     def look(self, tree: Tree, options: Options) -> Look:
         """The first rows, where they are a table."""
@@ -56,10 +53,7 @@ class OpenRagEval(Format):
 
 
 def _read(piece: Piece) -> list[Answered]:
-    kind = kind_of(piece)
-    if kind is None:
-        raise InputError("This is not a table.", where=piece.name)
-    table = read_table(piece, kind)
+    table = read_table(piece, kind_of(piece))
     chosen = (*_NEEDED, _REPEAT) if _REPEAT in table.rows.columns else _NEEDED
     rows = identified(table.taking({name: name for name in chosen}), piece.name, "query_id")
     if rows.is_empty():

@@ -162,6 +162,7 @@ class RankLlmResults(Format):
     name, title = "rank-llm-results", "rank_llm aggregated results (JSONL)"
     brings = ("aggregates",)
     takes = {"aggregates": "every measure of trec_eval over all queries, with its cutoff"}  # noqa: RUF012
+    known = dict.fromkeys(("file", "result.metric", "result.value"), TAKEN)
     recognised = "objects with file and result[], trec_eval's lines or {metric, value}"
     traps = (
         "Values of single queries are left out: they are not the mean over all.",
@@ -175,10 +176,6 @@ class RankLlmResults(Format):
         lines = "text" in shape.get(f"{root}result[]", ())
         known = f"{root}file" in shape and (lines or f"{root}result[].metric" in shape)
         return "results" if known else None
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
-        """Files and their results."""
-        return {"file": TAKEN, "result.metric": TAKEN, "result.value": TAKEN}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the results of every file of rankings."""

@@ -13,7 +13,6 @@ from functools import lru_cache
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import Account
 from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.fields import field_blocks, read_fields
@@ -36,14 +35,11 @@ class TrecRun(Format):
     """Rankings of one or several runs."""
 
     name, title, brings = "trec-run", "TREC run", ("rankings",)
+    fields = (_RUN_TAKEN, _UNUSED)
 
     def sniff(self, probe: Tree) -> float:
         """Lines of six fields or more, of which the fifth is a number."""
         return _confidence(probe, _is_run, len(_RUN))
-
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """Every field of its lines."""
-        return (Account(tree.pieces[0].name, "field", _RUN_TAKEN, _UNUSED) for tree in trees)
 
     def why_not(self, probe: Tree) -> str:
         """The first line that does not fit."""
@@ -81,14 +77,11 @@ class TrecQrels(Format):
     """Judgements of one golden set per file."""
 
     name, title, brings, names_collection = "trec-qrels", "TREC qrels", ("judgements",), 1
+    fields = (_QRELS_TAKEN, _UNUSED)
 
     def sniff(self, probe: Tree) -> float:
         """Lines of four fields, of which the last is an integer."""
         return _confidence(probe, _is_qrels, len(_QRELS))
-
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """Every field of its lines."""
-        return (Account(tree.pieces[0].name, "field", _QRELS_TAKEN, _UNUSED) for tree in trees)
 
     def why_not(self, probe: Tree) -> str:
         """The first line that does not fit."""

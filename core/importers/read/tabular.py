@@ -61,14 +61,9 @@ class Table:
 def as_text(values: pl.Series) -> pl.Series:
     """A column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
     if values.dtype.is_nested():
-        values = pl.Series(
-            values.name,
-            [
-                None if each is None else json.dumps(each, ensure_ascii=False, default=str)
-                for each in values.to_list()
-            ],
-            dtype=pl.String,
-        )
+        cells = values.to_list()
+        told = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
+        values = pl.Series(values.name, told, dtype=pl.String)
     text = values.cast(pl.String, strict=False).str.strip_chars()
     return text.replace("", None)
 
@@ -87,17 +82,20 @@ def kind_of(piece: Piece) -> str | None:
     return best if counts[best] else None
 
 
-def read_table(piece: Piece, kind: str, rows: int | None = None) -> Table:
+def read_table(piece: Piece, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:
     """Read a table.
 
     Args:
         piece: The file.
-        kind: As `kind_of` says.
+        kind: As `kind_of` says; None is refused.
         rows: Only so many first rows, from the head of the file.
+        do: What a table needs, said where it is none.
 
     Raises:
         InputError: Naming file, line and column of what is wrong.
     """
+    if kind is None:
+        raise InputError("This is not a table.", where=piece.name, do=do)
     if kind == "parquet":
         return _parquet(piece, rows)
     data = whole(piece) if rows is None else "\n".join(_first_lines(piece, kind, rows + 1)).encode()

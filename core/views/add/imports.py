@@ -222,7 +222,7 @@ def bring(
         for kind, name in settled.restored:
             writer.restore(kind, [name])
         settled, graded = with_grades(snapshot, settled)
-        writer.remove_runs(settled.removed)
+        writer.remove("run", settled.removed)
         writer.add(settled.made.batch, replacing=settled.replacing, on_step=on_step)
     after = store.revision()
     if after == before:

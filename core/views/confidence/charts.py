@@ -216,7 +216,6 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
 
 RANGES_SHOWN = 15
 """Stacks whose range is drawn: the best of the usual setting."""
-_BORDER = 46
 _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 

@@ -129,10 +129,7 @@ def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
             said = f"Several sheets hold spans: {listed}." if found else "No sheet holds spans."
             raise InputError(said, where=piece.name, do="Choose one (--sheet)." if found else NEEDS)
         return sheet_table(piece, found[0], most)
-    kind = kind_of(piece)
-    if kind is None:
-        raise InputError("This is not a table.", where=piece.name, do=NEEDS)
-    return read_table(piece, kind, most)
+    return read_table(piece, kind_of(piece), most, do=NEEDS)
 
 
 def _read(piece: Piece, options: Options) -> Import:

@@ -113,13 +113,11 @@ class TableFormat(Format):
     def open_table(self, piece: Piece, options: Options) -> Opened:
         """The table of a file, with what its columns mean."""
         kind = kind_of(piece)
-        if kind is None:
-            raise InputError("This is not a table.", where=piece.name, do=f"A table needs {_NEEDS}.")
-        if kind != "parquet" and is_large(piece):
+        if kind not in ("parquet", None) and is_large(piece):
             first = self.opened(piece, read_table(piece, kind, LOOK_ROWS), options)
             if first.means.kind == "rankings":
                 return replace(first, large=kind)
-        return self.opened(piece, read_table(piece, kind), options)
+        return self.opened(piece, read_table(piece, kind, do=f"A table needs {_NEEDS}."), options)
 
     def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
         """A table that was read, with what its columns mean."""
