@@ -21,16 +21,16 @@ from core.ui.workspace import go_to_workspace
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, LEVELS, Form
+from core.views.run.paid import line_rows
 from core.views.run.plan import (
-    StoreShelf,
     button,
     dollars,
-    line_rows,
     services,
     size_of,
     stack_rows,
     time_and_memory,
 )
+from core.views.run.shelf import StoreShelf
 from core.views.text import plain
 
 PATH_SEEN = 20  # letters of a path that its field shows

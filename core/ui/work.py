@@ -6,19 +6,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
+from core.golden.plan import GoldenPlan
 from core.pipeline.evaluate import Status, launch
-from core.pipeline.evaluate.launch import Known
+from core.pipeline.evaluate.launch import Known, Launcher
 from core.pipeline.sweep import Problem, SpecError
 from core.pipeline.sweep.plan import Bill
-from core.ui import door, show
-from core.views.run import plan as told
+from core.readers.plan import ReaderPlan
+from core.ui import cache, door, show
+from core.views.run import paid as told
 from core.views.text import count, plain
 
 LINES = {
@@ -37,6 +39,8 @@ _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; ended work with a row each
 P = TypeVar("P")
+B = TypeVar("B", bound=GoldenPlan | ReaderPlan)
+P_contra = TypeVar("P_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,29 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
         return SpecError([Problem("", str(error))])
     finally:
         st.session_state[key] = (text, time.monotonic() - began)
+
+
+class Words(Protocol[P_contra]):
+    """What is said of the plans of a kind of work."""
+
+    def size_of(self, made: P_contra, /) -> str:
+        """Say what will be done."""
+
+    def button(self, made: P_contra, /) -> str:
+        """Say what the button does."""
+
+
+def offer(
+    text: str, kind: str, plan_of: Callable[[str], B], words: Words[B], launcher: Launcher, *, key: str
+) -> None:
+    """Draw what is wrong with a specification, or its plan with the button that begins."""
+    planning = planned(text, kind, plan_of)
+    for problem in planning.problems if planning is not None else ():
+        say(st.container(), problem)
+    if planning is not None and not isinstance(planning, SpecError):
+        said = f"{words.size_of(planning)}. {told.dollars(planning)}"
+        begin = partial(launcher.begin, text, cache.store().path)
+        start(said, words.button(planning), planning, begin, key=key)
 
 
 def start(said: str, label: str, made: Bill, begin: Callable[[], None], *, key: str) -> None:

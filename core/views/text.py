@@ -120,3 +120,11 @@ def label(text: str) -> str:
 def shorten(text: str, length: int = 60) -> str:
     """Cut a text to a length, with an ellipsis where something was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
+        if seconds < most * length:
+            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
+    return f"{seconds / 86_400:.1f} d"

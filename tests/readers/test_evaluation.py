@@ -18,7 +18,7 @@ from core.readers.plan import with_readers
 from core.records import Batch
 from core.store import Store
 from core.views.readers import landing
-from core.views.run.plan import StoreShelf
+from core.views.run.shelf import StoreShelf
 from tests.readers import asked
 from tests.vendors import Vendors, serve
 

@@ -17,7 +17,7 @@ from core.cli.runs.paid import carried_out
 from core.errors import InputError
 from core.records import Batch
 from core.views.diagnostics import landing
-from core.views.run.plan import line_rows
+from core.views.run.paid import line_rows
 
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan

@@ -87,7 +87,7 @@ def find(context: Context, name: str) -> dict[str, Any]:
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
     """Read what a specification names, stored collections and golden sets included."""
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
-    from core.views.run.plan import StoreShelf  # noqa: PLC0415
+    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
     shelf = StoreShelf(context.store().read())
     return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)

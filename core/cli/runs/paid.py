@@ -14,8 +14,7 @@ import typer
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
-from core.views.golden.build.words import dollars
-from core.views.run.plan import line_rows
+from core.views.run.paid import dollars, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.plan import GoldenPlan

@@ -12,7 +12,8 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.views.run.plan import dollars, line_rows, services, size_of, stack_rows, time_and_memory
+from core.views.run.paid import line_rows
+from core.views.run.plan import dollars, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.plan import Plan
@@ -58,7 +59,7 @@ def run(
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.pipeline.sweep.resources import probe  # noqa: PLC0415
     from core.readers.plan import with_readers  # noqa: PLC0415
-    from core.views.run.plan import StoreShelf  # noqa: PLC0415
+    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
     if schema:
         typer.echo(json.dumps(json_schema(), ensure_ascii=False, indent=2))

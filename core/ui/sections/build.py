@@ -25,6 +25,7 @@ from core.views.golden import refined
 from core.views.golden.build import form as asked
 from core.views.golden.build import landing, words
 from core.views.golden.build.form import Form
+from core.views.run.paid import progress
 from core.views.text import plain
 
 _CURVES = {
@@ -67,7 +68,7 @@ def _kind(view: View) -> work.Kind:
         noun="build",
         known=lambda: BUILD.known(path),
         resume=lambda one: BUILD.resume(one, path),
-        progress=words.progress,
+        progress=progress,
         ended=words.ended,
         finish=partial(_finish, view.scope.collection_id),
         table=lambda known: words.table([(one.status.name, one.status) for one in known]),
@@ -136,13 +137,7 @@ def _new(view: View) -> None:
     elif not (filled.judges or filled.grades):
         st.caption(words.NO_JUDGE)
         return
-    found = work.planned(text, "golden", partial(_plan_of, view.snapshot))
-    for problem in found.problems if found is not None else ():
-        work.say(st.container(), problem)
-    if isinstance(found, GoldenPlan):
-        said = f"{words.size_of(found)}. {words.dollars(found)}"
-        begin = partial(BUILD.begin, text, cache.store().path)
-        work.start(said, words.button(found), found, begin, key="build")
+    work.offer(text, "golden", partial(_plan_of, view.snapshot), words, BUILD, key="build")
 
 
 def _fill_in(view: View, collection: str) -> Form:

@@ -25,6 +25,7 @@ from core.views.readers import landing
 from core.views.readers.words import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form
+from core.views.run.paid import progress
 from core.views.text import plain
 
 
@@ -67,7 +68,7 @@ def ask() -> None:
         noun="job",
         known=lambda: READING.known(path),
         resume=lambda one: READING.resume(one, path),
-        progress=words.progress,
+        progress=progress,
         ended=words.ended,
         finish=_finish,
         table=lambda known: words.table([(one.status.name, one.status) for one in known]),
@@ -108,13 +109,7 @@ def _new() -> None:
     elif not filled.readers:
         st.caption(words.NO_READER)
         return
-    found = work.planned(text, "readers", partial(_plan_of, cache.snapshot(None)))
-    for problem in found.problems if found is not None else ():
-        work.say(st.container(), problem)
-    if isinstance(found, ReaderPlan):
-        said = f"{words.size_of(found)}. {words.dollars(found)}"
-        begin = partial(READING.begin, text, cache.store().path)
-        work.start(said, words.button(found), found, begin, key="ask")
+    work.offer(text, "readers", partial(_plan_of, cache.snapshot(None)), words, READING, key="ask")
 
 
 def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +13,7 @@ import polars as pl
 from core.pipeline.sweep.known import Known
 from core.store import Snapshot
 from core.views.diagnostics.names import plan_words as size_of
-from core.views.golden.build.words import closing, listed, press, progress
+from core.views.run.paid import closing, fact, listed, press, progress
 from core.views.text import count
 
 if TYPE_CHECKING:  # the engines take a second to load
@@ -78,4 +79,4 @@ def ended(status: Status) -> str:
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     """Return all of them, newest first: name, state, stage, runs, usd, began (UTC), message."""
-    return listed(known, "runs", pl.Int64())
+    return listed(known, {"stage": attrgetter("stage"), "runs": fact("runs")}, runs=pl.Int64())

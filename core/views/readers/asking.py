@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.golden.build.words import bill, closing, dollars, listed, press, progress
-from core.views.run.plan import RUNNING
+from core.views.run.paid import bill, closing, fact, listed, now, press
 from core.views.text import count
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Status
     from core.readers.plan import ReaderPlan
 
-__all__ = ["answered", "as_json", "button", "dollars", "ended", "headline", "progress", "size_of", "table"]
 
 WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
@@ -24,11 +23,9 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 
 def headline(known: Sequence[Status]) -> str:
     """How many jobs there were, and which run now."""
-    names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
     if not known:
         return "No reader was asked on stored runs yet."
-    now = f"{names} {'are' if ' and ' in names else 'is'} answering" if names else "none is answering"
-    return f"{count(len(known), 'job')} of readers; {now}."
+    return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
 
 
 def button(made: ReaderPlan) -> str:
@@ -71,7 +68,7 @@ def ended(status: Status) -> str:
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     """All of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
-    return listed(known, "answers", pl.Int64())
+    return listed(known, {"stage": attrgetter("stage"), "answers": fact("answers")}, answers=pl.Int64())
 
 
 def answered(answers: pl.DataFrame) -> pl.DataFrame:

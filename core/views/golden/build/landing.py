@@ -12,7 +12,7 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.views.run.plan import StoreShelf
+from core.views.run.shelf import StoreShelf
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.views.run.plan import RUNNING, duration, line_rows
-from core.views.text import count, usd
+from core.views.run.paid import bill, closing, fact, listed, now, press
+from core.views.text import count
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.plan import GoldenPlan
     from core.golden.refine import Refinement
     from core.pipeline.evaluate import Status
-    from core.pipeline.sweep.plan import Bill
-    from core.readers.plan import ReaderPlan
+
 
 RISK = (
     "Passages may carry instructions for the judge; they stand between marks that they cannot foresee and "
@@ -36,9 +36,7 @@ def headline(known: Sequence[Status]) -> str:
         return "No golden set was built here yet."
     if all(str(status.state) == "finished" for status in known):
         return f"{count(len(known), 'golden set')} built here."
-    names = " and ".join(f"“{status.name}”" for status in known if str(status.state) == RUNNING)
-    now = f"{names} {'are' if ' and ' in names else 'is'} being built" if names else "none is under way"
-    return f"{count(len(known), 'golden set')} begun; {now}."
+    return f"{count(len(known), 'golden set')} begun; {now(known, 'being built', 'none is under way')}."
 
 
 def size_of(made: GoldenPlan) -> str:
@@ -50,31 +48,10 @@ def size_of(made: GoldenPlan) -> str:
     return f"{count(made.questions, 'question')}, {passages}, {judged}"
 
 
-def dollars(made: GoldenPlan | ReaderPlan) -> str:
-    """What it costs, how long it takes, and whether the budget is enough."""
-    if not made.lines:
-        return "Nothing is paid for: everything runs on this machine."
-    total = "unknown, at least " if made.usd is None else ""
-    parts = [f"{total}{usd(made.usd_known, '')}", f"about {duration(made.seconds)}", f"{made.calls:,} calls"]
-    if made.limit is None:
-        parts.append("no budget")
-    else:
-        enough = "it stops before its end" if made.over_budget else "enough as far as is known"
-        parts.append(f"budget {usd(made.limit, '')}: {enough}")
-    return ", ".join(parts)
-
-
 def button(made: GoldenPlan) -> str:
     """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
     act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
     return press(act, made, made.seconds)
-
-
-def press(act: str, made: Bill, seconds: float = 0.0) -> str:
-    """What a button says that does what was planned; 0 seconds are not said."""
-    price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
-    took = f" · about {duration(seconds)}" if seconds else ""
-    return f"{act} · {price}{took}"
 
 
 def as_json(made: GoldenPlan) -> dict[str, Any]:
@@ -91,56 +68,11 @@ def as_json(made: GoldenPlan) -> dict[str, Any]:
     }
 
 
-def bill(made: GoldenPlan | ReaderPlan) -> dict[str, Any]:
-    """What a plan pays for, as JSON."""
-    return {
-        "stages": line_rows(made).to_dicts(),
-        "calls": made.calls,
-        "usd": made.usd,
-        "usd_known": made.usd_known,
-        "budget_usd": made.limit,
-        "over_budget": made.over_budget,
-        "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
-    }
-
-
-def progress(status: Status) -> str:
-    """How far one is: stage, passages or questions, time left, dollars so far."""
-    parts = [status.stage, status.so_far]
-    if status.eta_s is not None:
-        parts.append(f"about {duration(status.eta_s)} left")
-    if status.usd or status.usd_limit is not None:
-        limit = "" if status.usd_limit is None else f" of {usd(status.usd_limit, '')}"
-        parts.append(f"{usd(status.usd, '')} spent{limit}")
-    return " · ".join(part for part in parts if part)
-
-
 def ended(status: Status) -> str:
     """How it ended, in a sentence or two."""
     name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
     remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
     return closing(status, f"the golden set {name} is in the store" if name else "", remarks)
-
-
-def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
-    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong.
-
-    Args:
-        status: Its status.
-        done: What it put into the store; empty where nothing.
-        remarks: Sentences of its own kind.
-    """
-    parts = [f"{status.state}: {done}" if done else f"{status.state}"]
-    if status.usd:
-        parts[0] += f", {usd(status.usd, '')} spent"
-    parts += remarks
-    if status.calls_again:
-        calls = count(status.calls_again, "call")
-        parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
-    if status.message:
-        parts.append(status.message)
-    parts[0] += "."
-    return " ".join(parts)
 
 
 def pays(ways: pl.DataFrame) -> str:
@@ -163,22 +95,4 @@ def came_to_rest(state: Refinement) -> str:
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     """All of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
-    return listed(known, "golden_set", pl.String(), fact="golden_set_id")
-
-
-def listed(
-    known: Sequence[tuple[str, Status]], made: str, kind: pl.DataType, *, fact: str = ""
-) -> pl.DataFrame:
-    """Jobs as a table with what each made, a fact of its status."""
-    rows = [
-        (name, str(one.state), one.stage, one.facts.get(fact or made), one.usd, one.started_at, one.message)
-        for name, one in known
-    ]  # fmt: skip
-    columns: dict[str, Any] = {
-        **dict.fromkeys(("name", "state", "stage"), pl.String()),
-        made: kind,
-        "usd": pl.Float64(),
-        "began": pl.Datetime("us", "UTC"),
-        "message": pl.String(),
-    }
-    return pl.DataFrame(rows, schema=columns, orient="row")
+    return listed(known, {"stage": attrgetter("stage"), "golden_set": fact("golden_set_id")})

@@ -1,0 +1,149 @@
+"""What is said of paid work of every kind: what it will take, how far it is, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from core.views.text import count, duration, usd
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.plan import GoldenPlan
+    from core.pipeline.evaluate import Status
+    from core.pipeline.sweep.plan import Bill
+    from core.readers.plan import ReaderPlan
+
+RUNNING = "running"
+_RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
+_LINES = {
+    "stage": pl.String,
+    "model": pl.String,
+    "calls": pl.Int64,
+    "unit": pl.String,
+    "amount": pl.Float64,
+    "counted": pl.String,
+    "usd": pl.Float64,
+    "unknown": pl.String,
+}
+
+
+def line_rows(made: Bill) -> pl.DataFrame:
+    """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
+    rows = [
+        (
+            line.stage,
+            line.model,
+            line.calls,
+            line.unit,
+            line.amount,
+            "; ".join(("exact" if line.exact else "estimated", *line.notes)),
+            line.usd,
+            line.reason,
+        )
+        for line in made.lines
+    ]
+    return pl.DataFrame(rows, schema=_LINES, orient="row")
+
+
+def dollars(made: GoldenPlan | ReaderPlan) -> str:
+    """What it costs, how long it takes, and whether the budget is enough."""
+    if not made.lines:
+        return "Nothing is paid for: everything runs on this machine."
+    total = "unknown, at least " if made.usd is None else ""
+    parts = [f"{total}{usd(made.usd_known, '')}", f"about {duration(made.seconds)}", f"{made.calls:,} calls"]
+    if made.limit is None:
+        parts.append("no budget")
+    else:
+        enough = "it stops before its end" if made.over_budget else "enough as far as is known"
+        parts.append(f"budget {usd(made.limit, '')}: {enough}")
+    return ", ".join(parts)
+
+
+def press(act: str, made: Bill, seconds: float = 0.0) -> str:
+    """What a button says that does what was planned; 0 seconds are not said."""
+    price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
+    took = f" · about {duration(seconds)}" if seconds else ""
+    return f"{act} · {price}{took}"
+
+
+def bill(made: GoldenPlan | ReaderPlan) -> dict[str, Any]:
+    """What a plan pays for, as JSON."""
+    return {
+        "stages": line_rows(made).to_dicts(),
+        "calls": made.calls,
+        "usd": made.usd,
+        "usd_known": made.usd_known,
+        "budget_usd": made.limit,
+        "over_budget": made.over_budget,
+        "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
+    }
+
+
+def resumable(status: Status) -> bool:
+    """Whether it was begun, did not finish and does not run now."""
+    return str(status.state) in _RESUMABLE
+
+
+def now(known: Sequence[Status], doing: str, none: str) -> str:
+    """Which of them run: ``“paris” and “rome” are running``; else what is said where none does."""
+    names = [f"“{status.name}”" for status in known if str(status.state) == RUNNING]
+    return f"{' and '.join(names)} {'are' if names[1:] else 'is'} {doing}" if names else none
+
+
+def progress(status: Status, landed: str = "") -> str:
+    """How far one is: stage, passages or questions, what has landed, time left, dollars so far."""
+    parts = [status.stage, status.so_far, landed]
+    if status.eta_s is not None:
+        parts.append(f"about {duration(status.eta_s)} left")
+    if status.usd or status.usd_limit is not None:
+        limit = "" if status.usd_limit is None else f" of {usd(status.usd_limit, '')}"
+        parts.append(f"{usd(status.usd, '')} spent{limit}")
+    return " · ".join(part for part in parts if part)
+
+
+def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
+    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong.
+
+    Args:
+        status: Its status.
+        done: What it put into the store; empty where nothing.
+        remarks: Sentences of its own kind.
+    """
+    parts = [f"{status.state}: {done}" if done else f"{status.state}"]
+    if status.usd:
+        parts[0] += f", {usd(status.usd, '')} spent"
+    parts += remarks
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        parts.append(f"{calls} whose answers were lost were sent again and may have been paid twice.")
+    if status.message:
+        parts.append(status.message)
+    parts[0] += "."
+    return " ".join(parts)
+
+
+def fact(name: str) -> Callable[[Status], object]:
+    """Return what reads a fact of a status; None where it has none."""
+    return lambda status: status.facts.get(name)
+
+
+def listed(
+    known: Iterable[tuple[str, Status]],
+    own: Mapping[str, Callable[[Status], object]],
+    **kinds: pl.DataType,
+) -> pl.DataFrame:
+    """Return all as a table: name, state, columns of their own (text unless said), usd, began, message."""
+    rows = [
+        (name, str(one.state), *(read(one) for read in own.values()), one.usd, one.started_at, one.message)
+        for name, one in known
+    ]
+    columns: dict[str, Any] = {
+        **dict.fromkeys(("name", "state", *own), pl.String()),
+        **kinds,
+        "usd": pl.Float64(),
+        "began": pl.Datetime("us", "UTC"),
+        "message": pl.String(),
+    }
+    return pl.DataFrame(rows, schema=columns, orient="row")
