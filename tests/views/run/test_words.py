@@ -7,7 +7,8 @@ import pytest
 
 from core.pipeline.evaluate import State, Status
 from core.pipeline.sweep import Problem, load
-from core.views.run import form, plan
+from core.views.run import form, paid, plan
+from core.views.text import duration
 from core.views.workspace.scope import Scope
 
 BEGAN = datetime(2026, 11, 22, tzinfo=UTC)
@@ -51,10 +52,10 @@ def test_what_was_stopped_says_why_and_can_go_on():
     )
     again = plan.ended(status(State.FINISHED, calls_again=3))
     assert again.endswith(" 3 calls whose answers were lost were sent again and may have been paid twice.")
-    assert plan.resumable(stopped)
-    assert not plan.resumable(status())
-    assert not plan.resumable(status(State.FINISHED))
-    assert {state for state in State if plan.resumable(status(state))} == set(State) - {
+    assert paid.resumable(stopped)
+    assert not paid.resumable(status())
+    assert not paid.resumable(status(State.FINISHED))
+    assert {state for state in State if paid.resumable(status(state))} == set(State) - {
         State.RUNNING,
         State.FINISHED,
     }
@@ -138,4 +139,4 @@ def test_the_button_says_how_many_what_for_and_how_long(given: dict[str, Any], p
     [(0.04, "0.0 s"), (5.25, "5.2 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h"), (200_000, "2.3 d")],
 )
 def test_durations(seconds: float, words: str):
-    assert plan.duration(seconds) == words
+    assert duration(seconds) == words
