@@ -63,8 +63,8 @@ def write(folder: Path, rows: int) -> Found:
 def _lines(form: str, path: Path, *of_queries: np.ndarray) -> None:
     """Write a line per query and column of some arrays [queries, columns]."""
     numbers = np.repeat(np.arange(QUERIES), of_queries[0].shape[1])
-    columns = [pl.Series(f"{at}", each.ravel()) for at, each in enumerate((numbers, *of_queries))]
-    lines = pl.DataFrame(columns).select(pl.format(form, pl.all()))
+    columns = {f"{at}": each.ravel() for at, each in enumerate((numbers, *of_queries))}
+    lines = pl.DataFrame(columns).select(pl.format(form, *columns))
     lines.write_csv(path, include_header=False, quote_style="never")
 
 
@@ -139,13 +139,14 @@ def run(rows: int = ROWS) -> list[dict[str, Any]]:
     """Measure.
 
     Args:
-        rows: The largest size; the others are a tenth of the next.
+        rows: The largest size, two stacks at least; the others are a tenth of the next.
 
     Returns:
         Rows of {name, value, unit, peer, peer_value, ratio}; time: ratio = scaled time of a tenth / here;
         memory: ratio = limit / here.
     """
-    sizes = sorted({rows // 10**power for power in range(9) if rows // 10**power >= min(SMALLEST, rows)})
+    rows = max(rows, SMALLEST)
+    sizes = sorted(rows // 10**power for power in range(9) if rows // 10**power >= SMALLEST)
     found: dict[tuple[str, int], Found] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:

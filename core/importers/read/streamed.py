@@ -3,6 +3,10 @@
 Lists that lie together in the file, as in nearly all files, are cut off and finished block by block. Where a
 list comes back later in the file, all rows are first distributed over files by their list, each small enough
 to be put in order in memory. The result and what is said about it are those of `ordering.ordered`.
+
+DuckDB, staged and bounded as in the store, was tried instead (8 million rows, 2 cores, 2026-11): 15.3 against
+4.7 s of processor time and 1.05 against 0.39 GiB where lists lie together; 13.7 against 31.5 s and 1.06
+against 0.75 GiB where every list is scattered over the file, which is rare.
 """
 
 from __future__ import annotations
