@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,13 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.diagnostics.siblings import CLEAN, NONE, SIBLINGS
-from core.paths import PUBLISHED
-from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed
 from core.stats.agreement import order_agreement
 from core.stats.intervals import SEED, bootstrap_means
 
 if TYPE_CHECKING:
-    from core.providers.embed import Embedder
+    pass
 
 Floats = NDArray[np.float64]
 _FIGURES = (
@@ -71,6 +69,7 @@ def effects(
 def mean_of(
     name: str, values: Floats, seed: int, ends: tuple[str, str] | None = None
 ) -> dict[str, float | None]:
+    """Return a mean with its 95 % interval, as columns; null where nothing is known."""
     ends = ends or (f"{name}_low", f"{name}_high")
     known = values[np.isfinite(values)]
     if not len(known):

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import polars as pl
 
 from core.diagnostics.noise import Floats, mean_of
+from core.errors import InputError
 from core.paths import PUBLISHED
+from core.pipeline.evaluate.identity import billed_by, model_identity
+from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed
+from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.plan import Bill, embedded_lines
+from core.prices import PriceBook
+from core.providers.base import Purpose
+from core.providers.config import ModelConfig
+from core.providers.embed import Embedder, embedder_config
+from core.records import short_hash
 from core.stats.intervals import SEED
 
-if TYPE_CHECKING:
-    from core.providers.embed import Embedder
+_EMBED = "embed queries"
 
 LEVELS = (0, 1, 2, 3, 4)
 SIMILARITIES = pl.Schema({
@@ -72,15 +82,90 @@ def by_level(
     return {level: [perturbed(text, told) for text in texts] for level, told in tables.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorJob:
+    """What an embedder is asked: queries at every level of small talk, and what they are compared with."""
+
+    texts: Sequence[str]
+    model: str
+    dim: int | None = None  # None = its own
+    language: str = "english"
+    references: Sequence[str] | None = None  # an ideal restatement of each query; None = the query itself
+    book: PriceBook
+    budget_usd: float | None = None
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)  # that no catalogue has, by name
+
+    @property
+    def config(self) -> ModelConfig:
+        """What is known of the embedder."""
+        return embedder_config(self.models.get(self.model, self.model))
+
+    def every_text(self) -> list[str]:
+        """Return all texts that are embedded, each once."""
+        levels = by_level(self.texts, self.language).values()
+        return list(dict.fromkeys(chain(self.references or (), *levels)))
+
+
+def bill(job: VectorJob) -> Bill:
+    """Work out what a job will pay for; sends nothing."""
+    lines = embedded_lines((_EMBED, job.model, Purpose.QUERY), job.every_text(), Known(job.models), job.book)
+    return Bill(lines=tuple(lines), limit=job.budget_usd)
+
+
+def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
+    """Measure an embedder, or go on with it; nothing is paid twice.
+
+    Args:
+        job: What is asked for.
+        site: Where, and who is told.
+
+    Returns:
+        `measured`, empty where it was stopped, and how it ended; errors as of `turn.take`.
+    """
+    config = job.config
+    dim = job.dim or config.default_dim
+    if dim is None:
+        raise InputError(f"The dimension of {job.model} is not known.", do="Give it (--dim).")
+    told = {"embedder": job.model, "dim": dim, "language": job.language, "texts": len(job.texts)}
+    asked = short_hash(*job.texts, "", *(job.references or ()))
+    models = {job.model: dict(model_identity(config))}
+    order = Order(
+        work_id=short_hash("vectors", *map(str, told.values()), asked),
+        name=f"noise, {job.model}",
+        collection_id="",
+        spec=told,
+        manifest={"diagnosis": "noise", "spec": told, "queries": asked, "models": models},
+        models=job.models,
+        book=job.book,
+        budget_usd=job.budget_usd,
+        billed=billed_by("embedder", job.model, job.models),
+    )
+    made = [pl.DataFrame()]
+
+    def do(turn: Turn) -> str:
+        turn.tracker.expect({_EMBED: 1})
+        turn.tracker.begin(_EMBED, _EMBED)
+        turn.budget.begin_stage(f"embed {job.model}")
+        embedder = turn.models.for_passages(job.model, dim)
+        made[0] = measured(job.texts, embedder, job.language, job.references, turn.watch.check)
+        turn.tracker.end()
+        return "figures"
+
+    result = take(order, do, site)
+    return made[0], result
+
+
 def measured(
-    texts: Sequence[str], embedder: Embedder, language: str, references: Sequence[str] | None = None
+    texts: Sequence[str],
+    embedder: Embedder,
+    language: str,
+    references: Sequence[str] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
     """Return `similarities` of an embedder with source, model and language ("EN", "FR") before them."""
-    from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load, which few pages should wait for
-
     made = similarities(
         texts,
-        lambda asked: embedder.embed(asked, Purpose.QUERY).astype(np.float64),
+        lambda asked: embedder.embed(asked, Purpose.QUERY, on_batch=lambda *_: check()).astype(np.float64),
         language=language,
         references=references,
     )

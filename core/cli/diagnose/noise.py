@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -13,13 +12,18 @@ import typer
 from core.cli.answers.deciding import quality_of, workspace
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.runs.evaluating import work_of
+from core.cli.runs.evaluating import CODES
+from core.cli.runs.paid import carried_out
 from core.errors import InputError
 from core.importers.read.text import quoted
 from core.metrics import Measure
 from core.metrics.robust import PERTURBATIONS
 from core.prices import DEFAULT_BOOK
 from core.views.workspace.scope import Quality
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.diagnostics.vectors import VectorJob
+    from core.pipeline.evaluate.turn import Result, Site
 
 CollectionOption = Annotated[
     str | None, typer.Option(help="The collection; may be left out where there is one.")
@@ -48,6 +52,10 @@ def noise(
         Path | None,
         typer.Option(help="CSV with query_id and text: an ideal restatement of each query; else the query."),
     ] = None,
+    budget: Annotated[float | None, typer.Option(min=0, help="The most dollars for the embedder.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the embedder costs; spend nothing.")
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option("--yes", help="Agree to pay for the embedder; else its costs are only said."),
@@ -63,7 +71,9 @@ def noise(
     if embedder is not None:
         found = workspace(snapshot, collection, golden_set, ())
         asked = snapshot.queries(found.collection_id).select("query_id", "text").drop_nulls()
-        emit(_near(context, asked, (embedder, dim), language, references, yes=yes), form)
+        agree = None if dry_run else yes
+        model = (embedder, dim)
+        emit(_near(context, asked, model, language, references, budget=budget, agree=agree), form)
         return
     quality = quality_of(measure)
     scope = workspace(snapshot, collection, golden_set, ())
@@ -73,6 +83,9 @@ def noise(
             f"{scope.collection_id} has no runs of perturbed queries; run a sweep with noise = [0, 2, 4]."
         )
     emit(effect_table(snapshot, gathered, quality).drop("family"), form)
+
+
+noise.__doc__ = f"{cleandoc(noise.__doc__ or '')}\n\n{CODES}"
 
 
 def robust(
@@ -121,14 +134,12 @@ def _near(
     language: str,
     references: Path | None,
     *,
-    yes: bool,
+    budget: float | None,
+    agree: bool | None,
 ) -> pl.DataFrame:
     """Similarities by level, with the paper's figures of its two models in the language behind them."""
-    from core.diagnostics.noise import measured, published  # noqa: PLC0415
-    from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
+    from core.diagnostics.vectors import VectorJob, published, run_job  # noqa: PLC0415
     from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
-    from core.providers.calls import Journal  # noqa: PLC0415
-    from core.providers.embed import make_embedder  # noqa: PLC0415
 
     check_perturb({"noise": 1, "language": language})
     restated = None
@@ -140,16 +151,39 @@ def _near(
         asked, restated = both, both["restated"].to_list()
     if asked.is_empty():
         raise InputError("There are no queries with text.", do="Import queries, or name another collection.")
-    texts = asked["text"].to_list()
-    if not yes:
-        _refuse_paid(context, model[0], texts, language, restated)
-    journal = Journal(work_of(context) / REPLIES)
-    try:
-        own = measured(texts, make_embedder(*model, journal=journal), language, restated)
-    finally:
-        journal.close()
-    paper = published().filter(language=own["language"][0])
-    return pl.concat([own, paper], how="diagonal")
+    job = VectorJob(
+        texts=asked["text"].to_list(), model=model[0], dim=model[1], language=language, references=restated,
+        book=context.books()[DEFAULT_BOOK], budget_usd=budget,
+    )  # fmt: skip
+    if not agree:
+        said = _costs(job)
+        if agree is None:
+            complain(said or "Nothing is paid for.")
+            raise typer.Exit
+        if said:
+            raise InputError(said, do="Agree with --yes.")
+    made: list[pl.DataFrame] = []
+
+    def do(site: Site) -> Result:
+        own, result = run_job(job, site)
+        made.append(own)
+        return result
+
+    kept = "what was embedded is kept, and the same command goes on"
+    carried_out(context, context.store().path.absolute().parent / "vectors", kept, do)
+    return pl.concat([made[0], published().filter(language=made[0]["language"][0])], how="diagonal")
+
+
+def _costs(job: VectorJob) -> str:
+    """What an embedder that is paid for costs; empty where nothing is paid for."""
+    from core.diagnostics.vectors import bill  # noqa: PLC0415
+
+    foreseen = bill(job)
+    if not foreseen.lines:
+        return ""
+    reason = foreseen.lines[0].reason
+    costs = f"an unknown sum ({reason})" if foreseen.usd is None else f"about ${foreseen.usd:,.4f}"
+    return f"{job.model} is paid for: {len(job.every_text()):,} texts to embed cost {costs}."
 
 
 def _restatements(path: Path) -> pl.DataFrame:
@@ -168,26 +202,3 @@ def _restatements(path: Path) -> pl.DataFrame:
             f"{quoted(twice[0])} is restated twice.", where=str(path), do="Keep one restatement of a query."
         )
     return told
-
-
-def _refuse_paid(
-    context: Context, model: str, texts: Sequence[str], language: str, restated: Sequence[str] | None
-) -> None:
-    """Refuse an embedder that is paid for, with what it takes; what was paid before is counted as well."""
-    from core.diagnostics.noise import by_level  # noqa: PLC0415
-    from core.pipeline.sweep.paid import count_texts, embedding  # noqa: PLC0415
-    from core.pipeline.sweep.plan import dollars  # noqa: PLC0415
-    from core.providers.base import Purpose  # noqa: PLC0415
-    from core.providers.config import place_of  # noqa: PLC0415
-    from core.providers.embed import embedder_config  # noqa: PLC0415
-
-    config = embedder_config(model)
-    if place_of(config) is None:
-        return
-    every = [*(restated or ()), *chain.from_iterable(by_level(texts, language).values())]
-    counted = count_texts(every, config.tokenizer, config.prefixes.get(Purpose.QUERY, ""))
-    usd, reason = dollars(embedding(config, counted.tokens), context.books()[DEFAULT_BOOK])
-    costs = f"an unknown sum ({reason})" if usd is None else f"about ${usd:,.4f}"
-    raise InputError(
-        f"{model} is paid for: {counted.texts:,} texts to embed cost {costs}.", do="Agree with --yes."
-    )

@@ -29,11 +29,10 @@ from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.sweep.fields import Encoder
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.paid import count_texts, embedding, fewest_calls
-from core.pipeline.sweep.plan import Bill, Line, dollars
+from core.pipeline.sweep.plan import Bill, Line, embedded_lines
 from core.prices import PriceBook
 from core.providers.base import Purpose
-from core.providers.config import ModelConfig, place_of
+from core.providers.config import ModelConfig
 from core.providers.embed import Embedder, embedder_config, make_embedder
 from core.records import Batch, Collection, short_hash
 from core.tables import frame
@@ -158,23 +157,11 @@ def plan(job: NamesJob) -> NamesPlan:
         The plan; what is in the journal already is counted as well.
     """
     queries, candidates = job.every_text()
-    lines = []
+    lines: list[Line] = []
     known = Known(job.spec.models)
     for model, _ in dict.fromkeys((each.model, each.full_dim) for each in job.embedders):
-        config = job.config(model)
-        if (place := place_of(config)) is None:
-            continue
         for texts, purpose in ((queries, Purpose.QUERY), (candidates, Purpose.PASSAGE)):
-            counted = count_texts(sorted(texts), config.tokenizer, config.prefixes.get(purpose, ""))
-            used = embedding(config, counted.tokens)
-            usd, reason = dollars(used, job.book)
-            calls = fewest_calls(counted, known.planned_embedder(model), own=not place.known)
-            lines.append(
-                Line(
-                    stage=_EMBED, model=model, calls=calls, unit=used.unit, amount=used.amount, usd=usd,
-                    exact=counted.exact, notes=(counted.note,) if counted.note else (), reason=reason,
-                )
-            )  # fmt: skip
+            lines += embedded_lines((_EMBED, model, purpose), sorted(texts), known, job.book)
     return NamesPlan(lines=tuple(lines), limit=job.spec.budget_usd, texts=len(queries) + len(candidates))
 
 

@@ -10,13 +10,14 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage
+from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
 from core.prices import CURRENCY, PriceBook
-from core.providers.base import Amount, Reply, total
+from core.providers.base import Amount, Purpose, Reply, total
 from core.providers.chat import Chat
 from core.providers.config import place_of
+from core.providers.embed import embedder_config
 from core.records import Stack
 
 _STAGES = (CORPUS, *QUERY_STAGES.values())
@@ -196,6 +197,32 @@ def asked_lines(
             notes=() if exact else (note,), usd=usd, reason=reason,
         )  # fmt: skip
         calls = 0
+
+
+def embedded_lines(
+    of: tuple[str, str, Purpose], texts: Sequence[str], known: Known, book: PriceBook
+) -> Iterator[Line]:
+    """The line of texts that a model embeds; none where it runs here.
+
+    Args:
+        of: The stage, the embedder, and what its texts are.
+        texts: What is embedded; what is in a journal already is counted as well.
+        known: The specification's models.
+        book: Prices.
+    """
+    stage, model, purpose = of
+    config = embedder_config(known.models.get(model, model))
+    if (place := place_of(config)) is None:
+        return
+    counted = count_texts(texts, config.tokenizer, config.prefixes.get(purpose, ""))
+    used = embedding(config, counted.tokens)
+    usd, reason = dollars(used, book)
+    calls = fewest_calls(counted, known.planned_embedder(model), own=not place.known)
+    yield Line(
+        stage=stage, model=model, calls=calls,
+        unit=used.unit, amount=used.amount, usd=usd, exact=counted.exact,
+        notes=(counted.note,) if counted.note else (), reason=reason,
+    )  # fmt: skip
 
 
 def asked_seconds(line: Line, chat: Chat) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.diagnostics.noise import EFFECTS, Floats, effects, measured, published
+from core.diagnostics.noise import EFFECTS, Floats, effects
 from core.diagnostics.siblings import CLEAN, NONE, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
@@ -155,7 +155,8 @@ def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
     Returns:
         model, language, perturb, cosine, drop, share, n and source; empty where there is no such embedder.
     """
-    from core.providers.embed import make_embedder  # noqa: PLC0415 - takes long to load
+    from core.diagnostics.vectors import measured, published  # noqa: PLC0415 - takes long to load
+    from core.providers.embed import make_embedder  # noqa: PLC0415
 
     asked = dict.fromkeys(
         (spec["embedder"], spec["dim"], spec["perturb"].get("language", "english"))
