@@ -1,10 +1,14 @@
 """Settings for every test, and stores that are built once."""
 
+import atexit
+import functools
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tests import stores
@@ -23,6 +27,21 @@ def no_power_cut() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> Iterator[None]:
+    """Keep the tree of commands, which the runner would build anew from every signature at each call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", functools.cache(typer.testing._get_command))
+        yield
+
+
+def pytest_collection_finish() -> None:
+    """Move modules and tests, which live as long as the process, out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
 
 
 @pytest.fixture(scope="session")
