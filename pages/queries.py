@@ -1,4 +1,5 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from core.ui.pick import pick_from_chart, pick_stack, still_offered
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare.pair import by_tag
 from core.views.queries import page as queries
-from core.views.queries import words
+from core.views.queries import typed, words
 from core.views.queries.bars import BARS, bars
 from core.views.queries.one_query import ROWS, OneQuery, one_query, shown_text
 from core.views.text import plain
@@ -22,6 +23,8 @@ _TABLE = "table_queries"
 _DEPTHS = ("first 3", "Top-K", "all")
 _BADGES: Mapping[int | None, Any] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
 # Of the grades; the badge says the grade too.
+_MARKS: Mapping[str, Any] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
+# Of what became of a passage, by the first letter of the word.
 
 
 @cached()
@@ -164,7 +167,13 @@ def beside(found: OneQuery, table: str, depth: int) -> None:
             cards(getattr(side, table).head(depth), against=False)
 
 
-def cards(rows: pl.DataFrame, *, against: bool, judged: bool = True) -> None:
+def cards(
+    rows: pl.DataFrame,
+    *,
+    against: bool,
+    judged: bool = True,
+    mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
+) -> None:
     """Draw passages in full, one below the other."""
     for row in rows.iter_rows(named=True):
         with st.container(border=True, gap="small"):
@@ -174,6 +183,8 @@ def cards(rows: pl.DataFrame, *, against: bool, judged: bool = True) -> None:
             if judged:
                 grade = "unjudged" if row["grade"] is None else f"grade {row['grade']}"
                 line.badge(grade, color=_BADGES[row["grade"]])
+            if said := mark(row):
+                line.badge(said, color=_MARKS.get(said[0], "gray"))
             line.markdown(f"**{plain(row['passage'])}**", width="stretch")
             st.caption(plain(words.card(row, against=against)))
             shown, rest = shown_text(upright(row["text"] or words.NO_TEXT))
@@ -183,6 +194,44 @@ def cards(rows: pl.DataFrame, *, against: bool, judged: bool = True) -> None:
                     st.text(rest)
 
 
+@cached("Reading what was typed…", entries=128)
+def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
+    """Read the perturbed siblings of a run for a query."""
+    return typed.typed(view.snapshot, view.scope, view.quality, run_id, query_id)
+
+
+@st.fragment
+def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None:
+    """Draw what perturbations of the query do, and one ranking beside that of the query as it is."""
+    st.markdown("#### As people type it")
+    st.caption(plain(typed.answer(rows, view.quality)))
+    offered = rows["perturb"].to_list()
+    still_offered("typed", offered)
+    name = st.segmented_control(
+        "Perturbed by", offered, default=offered[0], required=True, key="typed", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    show.table(rows, "typed", TYPED, more=TYPED_MORE)
+    row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
+    found = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
+    judged = any(each.passages.height for each in found.judged)
+    for place, side, clean in zip(st.columns(2), found.sides, (True, False), strict=True):
+        with place:
+            st.markdown(f"**{plain(side.name)}**")
+            st.caption(plain(words.ranked(side, view.quality)))
+            of = partial(typed.mark, k=view.quality.k, clean=clean)
+            with st.container(height=480, border=False):
+                cards(side.ranking.head(view.quality.k), against=True, judged=judged, mark=of)
+
+
+TYPED: Mapping[str, Any] = {
+    "perturb": show.text_column("queries"),
+    "score": show.score_column("score"),
+    "change": show.signed_column("change", "Against the query as it is."),
+    "overlap": show.percent_column("Top-K that stays"),
+    "typed": show.text_column("typed", width="large"),
+}
+TYPED_MORE: Mapping[str, Any] = {"run_id": show.text_column("run")}
 _SHOWN: Mapping[str, Any] = {
     "rank": show.number_column("#", 0, "Rank."),
     "place": show.number_column("#", 0, "Place in the best order."),
@@ -267,3 +316,6 @@ passages(
     rows.row(by_predicate=pl.col("query_id") == query_id, named=True),
     view.quality,
 )
+perturbed = typed_of(view, run_id, query_id)
+if perturbed.height:
+    as_typed(view, perturbed, run_id, query_id)

@@ -11,6 +11,7 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows
+from tests.stores import Lab
 from tests.views.made import BOOK
 
 
@@ -106,3 +107,17 @@ def test_picked_stacks_have_a_line_each_beside_the_chosen_one(open_page: OpenPag
     app.multiselect(key="curves").set_value(picked[:1]).run()
     assert_sound(app)
     assert drawn(app) == [decided, *picked[:1]]
+
+
+def test_a_query_is_shown_as_people_type_it(open_page: OpenPage, tmp_path: Path):
+    made = Lab().ask({"q1": "where do cats sleep"}).judge({"q1": {"p": 5, "x": 1}})
+    made.run("clean", final={"q1": ["p", "x"]}, spec={"name": "s"})
+    for way in ("noise", "typo"):
+        made.run(way, final={"q1": ["x", "p"]}, spec={"name": "s", "perturb": {way: 1}})
+    made.write(tmp_path / "store")
+    app = open_page(tmp_path / "store", "queries")
+    assert_sound(app, "Queries")
+    assert app.button_group(key="typed").options == ["noise 1", "typo 1"]
+    app.button_group(key="typed").set_value("typo 1").run()
+    assert not app.exception
+    assert any(each.value == "**Typo 1**" for each in app.markdown)
