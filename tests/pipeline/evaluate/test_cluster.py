@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator
+from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from core.jobs import Stopped
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk
-from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link
+from core.pipeline.evaluate.cluster.link import Counter, FarBudget, FarJournal, FarTurns, Link, connected
 from core.providers.base import Amount, Reply
 from core.providers.calls import Limits
 from core.records import Basis
@@ -32,8 +33,8 @@ class Office:
         self.receipts = folder / "ledger.sqlite"
         self.desk = Desk(self.receipts, {"own": folder / "own.sqlite"}, paid.book(), limit)
 
-    def link(self, worker: str, *, node: str = "n", task: str = "t") -> Link:
-        self.desk.ask("begin", worker, node, f"{task} of {worker}")
+    def link(self, worker: str, *, node: str = "n") -> Link:
+        self.desk.ask("begin", worker, node)
         return Link(
             lambda method, *asked: self.desk.ask(method, worker, *asked),
             lambda method, *told: self.desk.tell(method, worker, *told),
@@ -54,7 +55,7 @@ def test_one_budget_for_all_workers(office: Office):
     assert one.ask("attempt", "s", ONE) is None  # calls under way decide
     FarBudget(one).settle(held, ONE)
     assert office.desk.told()[0]["usd"] == pytest.approx(0.001)
-    office.desk.lose(["m"])  # nobody will know what the other's call cost
+    office.desk.lose_nodes(["m"])  # nobody will know what the other's call cost
     assert office.desk.told()[0]["usd_lost"] == pytest.approx(0.001)
     with pytest.raises(BudgetError, match=r"0\.002"):
         FarBudget(one).reserve(ONE)
@@ -71,7 +72,7 @@ def test_what_one_worker_asks_for_the_others_wait_for(office: Office):
     assert FarJournal(other, "own").get("z") is None
     with FarJournal(other, "own").sending(["z"]):
         pass  # lost on its way
-    office.desk.lose(["m"])
+    office.desk.lose_nodes(["m"])
     assert journal.get("z") is None
     with journal.sending(["z"]):
         assert office.desk.told()[0]["calls_again"] == 1
@@ -91,11 +92,24 @@ def test_one_pace_for_all_workers(office: Office):
         assert free.book({"requests": 1}, 0.0) > 0
 
 
-def test_a_task_begun_again_takes_over_from_the_worker_that_had_it(office: Office):
-    lost = office.link("lost")
-    FarBudget(lost).reserve(ONE)
-    office.desk.ask("begin", "next", "n", "t of lost")
-    assert office.desk.told()[0]["usd_lost"] == pytest.approx(0.001)
+def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office):
+    counter = Counter(office.desk, "127.0.0.1", b"proof")
+    with pytest.raises(AuthenticationError):
+        connected(counter.address, b"guess", "stranger")
+    one, other = (connected(counter.address, b"proof", name) for name in ("one", "other"))
+    held = FarBudget(other).reserve(ONE)
+    FarBudget(other).settle(held, ONE)
+    FarJournal(other, "own").put("a", Reply("answer"))
+    assert FarJournal(other, "own").get("a").value == "answer"
+    assert FarJournal(one, "own").get("k") is None
+    FarBudget(one).reserve(ONE)
+    assert other.ask("attempt", "s", ONE) is None
+    one.end()
+    with pytest.raises(BudgetError):  # what the call of the worker that is gone can have cost stays spent
+        FarBudget(other).reserve(ONE)
+    assert FarJournal(other, "own").get("k") is None  # and others ask what it asked
+    other.end()
+    counter.close()
 
 
 def test_everybody_stops(office: Office):

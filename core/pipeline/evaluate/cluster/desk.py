@@ -21,6 +21,9 @@ from core.providers.calls import Journal, Pacer
 Within = tuple[str, int, int, str]
 """What somebody does, how much of it is done, of how much, and of what."""
 
+Told = tuple[dict[str, Any], Within | None]
+"""What a status says of the spending, and how far a task is."""
+
 
 class Desk:
     """Answers the workers of one evaluation, one question after the other.
@@ -43,7 +46,7 @@ class Desk:
         self._asked_by: dict[tuple[str, str], str] = {}  # who asks for the reply of a key, by journal and key
         self._pacers: dict[str, Pacer] = {}
         self._calling: dict[str, Counter[str]] = defaultdict(Counter)
-        self._at: dict[str, tuple[str, str]] = {}  # node and task of a worker
+        self._at: dict[str, str] = {}  # node of a worker
         self._within: Within | None = None
         self._stopping = False
         self._broken: ClqError | None = None
@@ -61,12 +64,9 @@ class Desk:
             raise self._broken
         return getattr(self, method)(worker, *asked)
 
-    def begin(self, worker: str, node: str, task: str) -> None:
-        """A worker begins a task; whoever had it before is gone."""
-        for other, (_, its) in list(self._at.items()):
-            if its == task and other != worker:
-                self._lose(other)
-        self._at[worker] = (node, task)
+    def begin(self, worker: str, node: str) -> None:
+        """A worker begins a task."""
+        self._at[worker] = node
         self.go_on(worker)
 
     def go_on(self, _worker: str) -> None:
@@ -148,13 +148,23 @@ class Desk:
         """Let every task end at its next question."""
         self._stopping = True
 
-    def lose(self, nodes: Sequence[str]) -> None:
+    def lose_nodes(self, nodes: Sequence[str]) -> None:
         """Give back what workers on lost machines held."""
-        for worker, (node, _) in list(self._at.items()):
-            if node in nodes:
-                self._lose(worker)
+        for worker in [each for each, node in self._at.items() if node in nodes]:
+            self.lose(worker)
 
-    def told(self) -> tuple[dict[str, float | int], Within | None]:
+    def lose(self, worker: str) -> None:
+        """Give back what a worker held that is gone."""
+        for held in self._under_way.pop(worker, {}).values():
+            self._budget.lose(held)
+        for places in self._calling.values():
+            places.pop(worker, None)
+        self._drop_claims(worker)
+        self._at.pop(worker, None)
+        for key in [each for each in self._open if each[0] == worker]:
+            self._open.pop(key).close()
+
+    def told(self) -> Told:
         """Return what a status says of the spending, and how far a task is."""
         within, self._within = self._within, None
         return self._receipts.told(), within
@@ -164,14 +174,6 @@ class Desk:
         for journal in self._open.values():
             journal.close()
         self._receipts.close()
-
-    def _lose(self, worker: str) -> None:
-        for held in self._under_way.pop(worker, {}).values():
-            self._budget.lose(held)
-        for places in self._calling.values():
-            places.pop(worker, None)
-        self._drop_claims(worker)
-        self._at.pop(worker, None)
 
     def _drop_claims(self, worker: str) -> None:
         for claim in [each for each, by in self._asked_by.items() if by == worker]:

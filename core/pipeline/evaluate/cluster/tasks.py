@@ -36,7 +36,6 @@ Rounds = Mapping[int, tuple[datetime, datetime | None]]
 class Order:
     """What all tasks of one process's turn at an evaluation know."""
 
-    turn: str  # tells it from others
     job: Job  # without what only the store needs
     every: Graph  # the steps of all stacks
     artifacts: Path  # seen by every machine under the same path
