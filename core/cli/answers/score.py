@@ -11,6 +11,7 @@ import typer
 
 from core.cli.answers.deciding import quality_of
 from core.cli.context import Context, golden_set_of
+from core.cli.options import CollectionOption, RunsOption
 from core.cli.output import Format, FormatOption, Ties, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
@@ -46,10 +47,8 @@ def run(
     tie_order: Annotated[
         Ties, typer.Option(help="With files: whose order equal scores have, as import has it.")
     ] = Ties.FILE,
-    runs: Annotated[
-        list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
-    ] = None,
-    collection: Annotated[str | None, typer.Option(help="Only runs of this collection.")] = None,
+    runs: RunsOption = None,
+    collection: CollectionOption = None,
     golden_set: Annotated[
         str | None, typer.Option(help="The judgements; by default the only one of the collection.")
     ] = None,

@@ -11,6 +11,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context
+from core.cli.options import YesOption
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import CODES, agreed
 from core.cli.runs.paid import carried_out
@@ -44,7 +45,7 @@ def run(
     ] = None,
     budget: Annotated[float | None, typer.Option(min=0, help="The most dollars in all.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes; spend nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")] = False,
+    yes: YesOption = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""

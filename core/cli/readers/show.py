@@ -9,6 +9,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, golden_set_of
+from core.cli.options import CollectionOption, RunsOption
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
@@ -35,11 +36,9 @@ class Need(StrEnum):
 
 def show(
     ctx: typer.Context,
-    runs: Annotated[
-        list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
-    ] = None,
+    runs: RunsOption = None,
     *,
-    collection: Annotated[str | None, typer.Option(help="Only runs of this collection.")] = None,
+    collection: CollectionOption = None,
     golden_set: Annotated[
         str | None, typer.Option(help="Whose passages of grade 4 and 5 are gold; by default the only one.")
     ] = None,

@@ -12,6 +12,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context
+from core.cli.options import BudgetOption, DryRunOption, SpecArgument, YesOption
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
 from core.views.run.paid import dollars, line_rows
@@ -26,12 +27,6 @@ if TYPE_CHECKING:  # the engines take a second to load, which no other command s
     from core.readers.plan import ReaderPlan
     from core.store import Snapshot
 
-SpecArgument = Annotated[
-    Path, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
-]
-BudgetOption = Annotated[
-    float | None, typer.Option(min=0, help="The most dollars in all, instead of the specification's.")
-]
 J = TypeVar("J")
 P = TypeVar("P", bound="GoldenPlan | ReaderPlan")
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -98,12 +93,8 @@ def add_commands(app: typer.Typer, work: Work[J, P]) -> None:
         ctx: typer.Context,
         spec: SpecArgument,
         *,
-        dry_run: Annotated[
-            bool, typer.Option("--dry-run", help="Say what it takes; spend and write nothing.")
-        ] = False,
-        yes: Annotated[
-            bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")
-        ] = False,
+        dry_run: DryRunOption = False,
+        yes: YesOption = False,
         budget: BudgetOption = None,
         form: FormatOption = Format.TABLE,
     ) -> None:

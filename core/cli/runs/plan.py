@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
 
 from core.cli.context import Context
+from core.cli.options import MaybeSpec
 from core.cli.output import Format, FormatOption, complain, emit
 from core.views.run.paid import line_rows
 from core.views.run.plan import dollars, services, size_of, stack_rows, time_and_memory
@@ -30,9 +30,7 @@ _REMEMBERED = 60
 
 def run(
     ctx: typer.Context,
-    spec: Annotated[
-        Path | None, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
-    ] = None,
+    spec: MaybeSpec = None,
     *,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of specifications instead.")

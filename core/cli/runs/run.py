@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from core.cli.context import Context
+from core.cli.options import DryRunOption, MaybeSpec, YesOption
 from core.cli.output import Format, FormatOption, complain
 from core.cli.runs import evaluating, manifest
 from core.cli.runs.plan import SplitOption
@@ -24,9 +24,7 @@ OnOption = Annotated[
 
 def run(
     ctx: typer.Context,
-    spec: Annotated[
-        Path | None, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
-    ] = None,
+    spec: MaybeSpec = None,
     *,
     from_manifest: Annotated[
         str | None,
@@ -35,10 +33,8 @@ def run(
             help="Repeat an evaluation or one of its runs instead: file of a manifest, id or name.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it takes; spend and write nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     again: Annotated[
         bool, typer.Option("--again", help="Measure anew what has been measured; it is paid for anew.")
     ] = False,
