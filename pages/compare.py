@@ -4,7 +4,7 @@ import streamlit as st
 from core.stats.significance import TOLERANCE, Method, Setup
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pick import KEPT, carry_over, listed, pick_stack
+from core.ui.pick import KEPT, carry_over, listed, pick_one, pick_stack
 from core.ui.sections.compare import (
     GO,
     LETTERS,
@@ -69,13 +69,12 @@ def pick(view: View) -> list[str]:
 def settings(view: View) -> tuple[Setup, compare.Against]:
     """Draw how to compare."""
     left, middle, right = st.columns([2, 2, 1.4])
-    against: compare.Against = left.segmented_control(
-        "Compare", ["the first", "every pair"], default="the first", required=True, key="each",
-        bind="query-params",
+    against: compare.Against = pick_one(
+        "Compare", ["the first", "every pair"], "each", place=left,
         help="A with every other one, or every pair. More comparisons, stricter p-values.",
     )  # fmt: skip
-    method: Method = middle.segmented_control(
-        "Interval", ["percentile", "BCa"], default="percentile", required=True, key="ci", bind="query-params",
+    method: Method = pick_one(
+        "Interval", ["percentile", "BCa"], "ci", place=middle,
         help="95 % bootstrap interval over queries. percentile: as on the other pages. BCa: corrected for "
         "bias and skew (Efron 1987), better for few queries.",
     )  # fmt: skip

@@ -4,7 +4,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import pick_stack, pick_stacks, still_offered
+from core.ui.pick import pick_one, pick_stack, pick_stacks, still_offered
 from core.ui.view import View, current_view
 from core.views import theme
 from core.views.cost.stack import models
@@ -83,8 +83,7 @@ def pick_axis(generator: str | None) -> str:
     """Draw the choice of the x axis: one of `words.X_AXES`; dollars need a generator."""
     axes = {title: name for name, title in words.X_AXES.items() if generator or name != "usd_per_1k"}
     still_offered("kx", list(axes))
-    options = {"default": words.X_AXES["k"], "required": True, "bind": "query-params"}
-    return axes[st.segmented_control("Against", list(axes), key="kx", **options)]
+    return axes[pick_one("Against", axes, "kx", usual=words.X_AXES["k"])]
 
 
 def by_cutoff(view: View) -> None:

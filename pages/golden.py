@@ -6,7 +6,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, SECTION, pick_section
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.sections.judge import QUEUE, judge
 from core.ui.view import View, current_view, end
 from core.views.golden import judges, page, soundness, words
@@ -127,10 +127,7 @@ def label_mix(_: View, found: page.Judged) -> None:
 def queries(view: View, part: page.Part | None) -> None:
     """Every query with what weakens it, or those of one weakness."""
     rows = every_query(view.snapshot, view.scope, view.quality, part)
-    chosen: str = st.segmented_control(
-        "Queries with", list(page.FILTERS), default=next(iter(page.FILTERS)), required=True, key="weak",
-        bind="query-params", label_visibility="collapsed",
-    )  # fmt: skip
+    chosen = pick_one("Queries with", page.FILTERS, "weak", label_visibility="collapsed")
     kept = rows.filter(page.FILTERS[chosen])
     st.caption(f"{kept.height:,} of {rows.height:,} queries")
     fallback = pl.when("fallback").then(pl.lit("fallback"))

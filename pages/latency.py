@@ -6,7 +6,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import pick_stacks
+from core.ui.pick import pick_one, pick_stacks
 from core.ui.settings import timed_answers
 from core.ui.view import View, current_view, end
 from core.views import theme
@@ -85,10 +85,7 @@ def where_the_time_goes(view: View, names: list[str]) -> None:
     if samples.is_empty():
         st.caption(words.NO_SAMPLES)
     else:
-        shape: charts.Shape = st.segmented_control(
-            "Drawn as", ["ECDF", "box"], default="ECDF", required=True, key="shape", bind="query-params",
-            help=words.SHAPES,
-        )  # fmt: skip
+        shape: charts.Shape = pick_one("Drawn as", ["ECDF", "box"], "shape", help=words.SHAPES)
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         show.chart(drawn, "stages", alt="Latency of every stage of the stacks shown")
         st.caption(words.REPEATS)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
+from core.ui.state import bound
 from core.ui.view import just_arrived
+
+T = TypeVar("T")
 
 BY_RULE = "the one the rule chooses"
 _LISTED = 300
@@ -40,6 +45,30 @@ def pick_stack(
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
     return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
+
+
+def pick_one(
+    label: str,
+    options: Iterable[T],
+    key: str,
+    *,
+    usual: T | None = None,
+    place: DeltaGenerator | None = None,
+    setting: bool = False,
+    **more: Any,
+) -> T:
+    """Draw a choice of one of a few, the first unless `usual` says which; it stands in the address.
+
+    Args:
+        setting: Whether it counts among the settings that differ from their default.
+        more: What else the widget takes.
+    """
+    offered = list(options)
+    default = offered[0] if usual is None else usual
+    about = bound(key, default) if setting else {"key": key, "bind": "query-params"}
+    draw = st.segmented_control if place is None else place.segmented_control
+    chosen: T = draw(label, offered, default=default, required=True, **about, **more)
+    return chosen
 
 
 def carry_over(key: str) -> None:

@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.page import fitted
@@ -36,7 +36,7 @@ from core.views.workspace.narrow import (
     narrow,
 )
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
-from core.views.workspace.scope import PER, Answering, Judging, Latency, Per, Quality, Scope
+from core.views.workspace.scope import PER, Answering, Judging, Latency, Quality, Scope
 
 _offer = cache.cached(entries=64)(judging_offer)
 
@@ -89,27 +89,19 @@ class _Asking(Choices):
         """Offer the queries that all were asked, or every judged one."""
         if not sets.differ and not sets.unasked:
             return False
-        chosen: str = st.segmented_control(
-            "Compare on",
-            [SHARED, EVERY],
-            default=SHARED if sets.differ else EVERY,
-            required=True,
-            **bound("cq", SHARED if sets.differ else EVERY),
+        chosen = pick_one(
+            "Compare on", [SHARED, EVERY], "cq", usual=SHARED if sets.differ else EVERY, setting=True,
             help="Not every stack was asked every judged query. shared queries: the n = "
             f"{sets.shared} that all were asked. all queries: one that a stack does not rank counts as 0.",
-        )
+        )  # fmt: skip
         return chosen == SHARED
 
     def together(self) -> bool:
         """Offer to put averages that rest on different things on one scale."""
-        chosen: str = st.segmented_control(
-            "Averages",
-            [SAME, ALL],
-            default=SAME,
-            required=True,
-            **bound("figs", SAME),
+        chosen = pick_one(
+            "Averages", [SAME, ALL], "figs", setting=True,
             help="Averages that came from elsewhere and rest on other queries or judgements than the rest.",
-        )
+        )  # fmt: skip
         return chosen == ALL
 
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
@@ -138,15 +130,11 @@ class _Asking(Choices):
 
 
 def _everywhere(offer: Offer) -> bool:
-    chosen: str = st.segmented_control(
-        "Queries judged in",
-        [ONE_SET, EVERY_SET],
-        default=ONE_SET,
-        required=True,
-        **bound("gq", ONE_SET),
+    chosen = pick_one(
+        "Queries judged in", [ONE_SET, EVERY_SET], "gq", setting=True,
         help="The golden sets of this collection judge different queries; "
         f"n = {offer.everywhere} are judged in all of them.",
-    )
+    )  # fmt: skip
     return chosen == EVERY_SET
 
 
@@ -154,16 +142,11 @@ def _least(offer: Offer) -> str:
     options = [ANY, *offer.left]
     still_offered("jq", options)
     left = ", ".join(f"{word}: n = {count}" for word, count in offer.left.items())
-    chosen: str = st.segmented_control(
-        f"Judged of every stack's Top-{offer.k}",
-        options,
-        default=ANY,
-        required=True,
-        **bound("jq", ANY),
+    return pick_one(
+        f"Judged of every stack's Top-{offer.k}", options, "jq", setting=True,
         help=f"Compare only on queries of whose Top-{offer.k} every stack has at least half, most (80 %) or "
         f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
-    )
-    return chosen
+    )  # fmt: skip
 
 
 def answering(offered: Offered) -> Answering:
@@ -176,15 +159,11 @@ def answering(offered: Offered) -> Answering:
         "scorer": ("scoredby", "Scored by", offered.scorers),
     }
     words = {name: as_word(_name(name, *about)) for name, about in known.items()}
-    per: Per = st.segmented_control(
-        "Cost per",
-        PER,
-        default=usual.per,
-        required=True,
-        **bound("costper", usual.per),
+    per = pick_one(
+        "Cost per", PER, "costper", usual=usual.per, setting=True,
         help="query: retrieval alone. answered query: with the reader's answer from as many passages as the "
         "cutoff. correct answer: that, over the share of answers that are correct.",
-    )
+    )  # fmt: skip
     least = usual.least
     if per == "correct answer":
         about = "Correct from a score of"

@@ -15,7 +15,7 @@ from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.navigation import links
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
@@ -218,24 +218,17 @@ def _quality(offered: Choices) -> Quality:
 
 
 def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
-    percentile: Percentile = st.segmented_control(
-        "Latency",
-        ["p50", "p95", "p99"],
-        default="p50",
-        required=True,
-        **bound("on", "p50"),
+    percentile: Percentile = pick_one(
+        "Latency", ["p50", "p95", "p99"], "on", setting=True,
         help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. "
         "p99: withheld below 299.",
-    )
-    scope: LatencyScope = st.segmented_control(
-        "Latency of",
-        ["path", "rerank", "end-to-end"] if offered.reranked else ["path", "end-to-end"],
-        default="path",
-        required=True,
-        **bound("lat", "path"),
+    )  # fmt: skip
+    scopes: list[LatencyScope] = ["path", "rerank", "end-to-end"]
+    scope = pick_one(
+        "Latency of", scopes if offered.reranked else [scopes[0], scopes[2]], "lat", setting=True,
         help="path: embed + retrieve + rerank. rerank: the reranker call alone. end-to-end: the path and the "
         "generator, modelled where it was not timed.",
-    )
+    )  # fmt: skip
     modelled = generation(revision, within) if scope == "end-to-end" else None
     return Latency(percentile, scope, generation=modelled)
 

@@ -14,7 +14,7 @@ from core.decide.turning import turns
 from core.metrics import Measure
 from core.stats.intervals import SEED
 from core.ui import cache, show
-from core.ui.pick import pick_stack
+from core.ui.pick import pick_one, pick_stack
 from core.ui.view import View, end
 from core.views.confidence import charts, weights, words
 from core.views.confidence.flips import excluded_rows, front, turn_rows
@@ -98,16 +98,11 @@ def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None)
 
 def ask_rule(view: View) -> tuple[Rule, Decision]:
     """Ask what is best; the rule, and what it selects within the limits."""
-    named: str = st.segmented_control(
-        "Best is",
-        tuple(RULES),
-        default="highest quality",
-        required=True,
-        key="rule",
-        bind="query-params",
+    named = pick_one(
+        "Best is", RULES, "rule", usual="highest quality",
         help="Among the stacks within the limits: the highest quality; the cheapest, then the best; or the "
         "best within the jitter band of the fastest.",
-    )
+    )  # fmt: skip
     rule = RULES[named]
     if rule == "quality":
         return rule, view.decision

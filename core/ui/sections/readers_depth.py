@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -12,7 +12,7 @@ from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, SECTION, way
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.view import View, end
 from core.views import theme
 from core.views.readers import charts, words
@@ -129,7 +129,7 @@ def by_depth(view: View) -> None:
         return
     with choices:
         x = _pick_axis(rows)
-        panel, line = _BY[_pick("A panel per", _BY, "rdby", usual)]
+        panel, line = _BY[pick_one("A panel per", _BY, "rdby", usual=usual)]
     with head:
         sentence = words.answer(depths, scorer)
         judges = found_in(view).scores.filter(scorer=scorer)["judge"].drop_nulls().unique().sort().to_list()
@@ -145,19 +145,13 @@ def by_depth(view: View) -> None:
         _beside(depths, judged=view.scope.golden_set_id is not None)
 
 
-def _pick(label: str, offered: Collection[str], key: str, usual: str) -> str:
-    """Draw a choice between a few."""
-    about: dict[str, Any] = {"default": usual, "required": True, "key": key, "bind": "query-params"}
-    return str(st.segmented_control(label, list(offered), **about))
-
-
 def _pick_axis(rows: pl.DataFrame) -> str:
     """Draw the choice of the x axis; what is not known is not offered."""
     top = rows.filter(pl.col("mode") == "top_k")
     offered = [title for title, name in words.AGAINST.items() if top[name].count() > 1]
     usual = next(iter(words.AGAINST))
     still_offered("rdx", offered or [usual])
-    return words.AGAINST[_pick("Against", offered or [usual], "rdx", usual)]
+    return words.AGAINST[pick_one("Against", offered or [usual], "rdx", usual=usual)]
 
 
 def _beside(depths: pl.DataFrame, *, judged: bool) -> None:
@@ -189,7 +183,7 @@ def with_and_without_gold(view: View) -> None:
     still_offered("reader", labels)
     label = columns[2].selectbox("Reader", labels, key="reader", bind="query-params")
     with columns[3]:
-        need = _NEEDS[_pick("Gold passages in Top(k)", _NEEDS, "gold", "at least one")]
+        need = _NEEDS[pick_one("Gold passages in Top(k)", _NEEDS, "gold", usual="at least one")]
     run_id = str(depths.filter(pl.col("name") == name)["run_id"][0])
     rows = _parts(view, scorer, run_id, need).filter(pl.col("label") == label)
     parts = rows["part"].unique(maintain_order=True).to_list()
@@ -209,7 +203,7 @@ def matrix(view: View) -> None:
     with score:
         scorer = pick_scorer(found_in(view))
     with choices.container(horizontal=True, vertical_alignment="bottom"):
-        figure = _pick("Figure", _FIGURES, "fig", next(iter(_FIGURES)))
+        figure = pick_one("Figure", _FIGURES, "fig")
         rules = pick_rules()
     depths = _depths(curves(view, scorer), rules)
     with head:

@@ -8,7 +8,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.view import View
 from core.views.readers import rebel as data
 from core.views.readers import words
@@ -30,9 +30,7 @@ def rerankers(view: View) -> None:
         return
     ks = [str(k) for k in table["k"].unique().sort()]
     still_offered("rbk", ks)
-    k = st.segmented_control(
-        "Passages sent", ks, default=ks[-1], required=True, key="rbk", bind="query-params"
-    )
+    k = pick_one("Passages sent", ks, "rbk", usual=ks[-1])
     rows = table.filter(pl.col("k") == int(k))
     with head:
         sentence = data.answer(rows)

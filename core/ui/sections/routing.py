@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import cache, show
-from core.ui.pick import listed, still_offered
+from core.ui.pick import listed, pick_one, still_offered
 from core.ui.view import View, end
 from core.views.text import plain
 from core.views.what_if.routing import policies, words
@@ -190,16 +190,11 @@ def _simulated(found: Routable, signal: Signal, view: View, most: float) -> poli
 
 def _own_threshold(found: Routable, signal: Signal, learnt: tuple[float, ...]) -> tuple[float, ...] | None:
     """Draw the choice of one's own threshold; None = the learnt one is used."""
-    by = st.segmented_control(
-        "Threshold",
-        ["cross-validated", "my own"],
-        default="cross-validated",
-        required=True,
-        key="thrby",
-        bind="query-params",
+    by = pick_one(
+        "Threshold", ["cross-validated", "my own"], "thrby",
         help="cross-validated: learnt from other queries than those it is judged on. my own: shown besides, "
         "and optimistic, as you choose it while you see the queries that it is judged on.",
-    )
+    )  # fmt: skip
     known = sorted(signal.values[each] for each in found.query_ids if each in signal.values)
     if by != "my own" or not known:
         return None

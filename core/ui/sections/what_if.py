@@ -12,12 +12,12 @@ import streamlit as st
 from core.decide.near import conditioned
 from core.errors import ClqError
 from core.ui import cache, show
-from core.ui.pick import KEPT, carry_over
+from core.ui.pick import KEPT, carry_over, pick_one
 from core.ui.view import View
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if import words
-from core.views.what_if.deeper import PER, Per, step_chart, step_rows, steps
+from core.views.what_if.deeper import PER, step_chart, step_rows, steps
 from core.views.what_if.routing.families import without_depth
 from core.views.what_if.scenario_text import MOST, Scenario, parse, with_one
 from core.views.what_if.scenarios import Choice, choices, leaderboard, matrix, measures, named
@@ -224,9 +224,7 @@ def larger_k(view: View) -> None:
     if rows.is_empty():
         return
     show.caveats({"when a step pays": words.PAYS})
-    per: Per = st.segmented_control(
-        "Quality bought per", tuple(PER), default="100 ms", required=True, key="per", bind="query-params"
-    )
+    per = pick_one("Quality bought per", PER, "per", usual="100 ms")
     row = view.decision.chosen
     chosen = None if row is None else without_depth(view.table["spec"][row])
     drawn = step_chart(rows, per, chosen)
