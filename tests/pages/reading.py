@@ -137,6 +137,14 @@ def rows(app: AppTest, place: int = 0) -> pl.DataFrame:
     return pl.from_pandas(app.dataframe[place].value)
 
 
+def assert_settings(app: AppTest, place: str) -> None:
+    """Pages about data have neither settings nor limits; those about evidence have no limits."""
+    there = {widget.key for widget in [*app.number_input, *app.selectbox]}
+    group = PAGES_OF[place.partition("/")[0]].group
+    assert ("m" in there) == (group != "Data")
+    assert ("sla" in there) == (group in ("Decide", "Explain"))
+
+
 def assert_sound(app: AppTest, title: str | None = None) -> None:
     """No exception, no error, one heading."""
     assert not app.exception, [each.message for each in app.exception]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.ui.pages import GROUPS
 from core.ui.pages import PAGES as PAGES_OF
 from core.ui.state import SETTINGS, unreadable
 from tests.pages.conftest import OpenPage
@@ -51,8 +52,16 @@ def test_values_that_no_widget_could_be_given(key: str, texts: Sequence[str], re
     assert unreadable({key: texts}) == [key] * refused
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("value", ["", "1e999", "a\nb"])
+FIRST = [pages[0].name for pages in GROUPS.values()]
+
+
+@pytest.mark.parametrize(
+    ("value", "page"),
+    [
+        *[("", page) for page in FIRST],  # no setting may be empty: whatever the page, it sees defaults
+        *[(value, page) for value in ("1e999", "a\nb") for page in PAGES],
+    ],
+)
 def test_every_setting_with_a_value_that_makes_no_sense(
     open_page: OpenPage, store_of: Callable[[str], Path], page: str, value: str
 ):
@@ -62,6 +71,10 @@ def test_every_setting_with_a_value_that_makes_no_sense(
     (said,) = [each.value for each in app.warning if "could not be followed" in each.value]
     settings = PAGES_OF[page.partition("/")[0]].group != "Data"
     assert said.count("latency percentile" if settings else "workspace “") == 1
+
+
+def test_nothing_that_is_empty_reaches_a_page():
+    assert set(unreadable({key: [""] for key in SETTINGS})) == set(SETTINGS)
 
 
 def test_it_is_said_once(open_page: OpenPage, demo_store: Path):

@@ -9,7 +9,19 @@ from core.store import Store
 from core.ui.show import ROWS_SHOWN
 from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, answer, assert_sound, everything, figure, go, opening, rows
+from tests.pages.reading import (
+    PAGES,
+    PAGES_OF,
+    TITLES,
+    answer,
+    assert_settings,
+    assert_sound,
+    everything,
+    figure,
+    go,
+    opening,
+    rows,
+)
 from tests.stores import Lab
 from tests.views.made import DEMO
 
@@ -29,6 +41,15 @@ CANNOT_FILL = {
 """Places that the demo has nothing for, with what they say."""
 FORMS = ("golden/build", "golden/judge", "run/readers")
 """Sections that make judgements or answers and so have no number yet."""
+ANSWERED = [place for place in PAGES if PAGES_OF[place.partition("/")[0]].needs == "answers"]
+"""Places that ask for answers, which the demo has none of."""
+
+
+@pytest.mark.parametrize("page", ANSWERED)
+def test_a_page_about_answers_has_settings(open_page: OpenPage, answered_store: Path, page: str):
+    app = open_page(answered_store, page)
+    assert_sound(app, TITLES[page])
+    assert_settings(app, page)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -36,6 +57,8 @@ def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path
     app = open_page(demo_store, page)
     assert_sound(app, TITLES[page])
     assert not app.warning
+    if page not in ANSWERED:
+        assert_settings(app, page)
     said = opening(app)
     if page in CANNOT_FILL:
         assert answer(app) == CANNOT_FILL[page]

@@ -1,12 +1,10 @@
 """Settings stand behind one button that counts what differs; where a page has none, what was set is kept."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.ui.pages import PAGES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, go
 
@@ -39,16 +37,6 @@ def test_one_click_goes_back_to_the_defaults(open_page: OpenPage, demo_store: Pa
     assert "Settings" in labels(app)
     kept = {key: app.session_state[key] for key in ("k", "alpha", "on", "sla")}
     assert kept == {"k": 10, "alpha": 1.0, "on": "p50", "sla": 0.2}
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_about_data_have_neither_settings_nor_limits(
-    open_page: OpenPage, store_of: Callable[[str], Path], page: str
-):
-    app = open_page(store_of(page), page)
-    there = {widget.key for widget in [*app.number_input, *app.selectbox]}
-    assert ("m" in there) == (PAGES[page].group != "Data")
-    assert ("sla" in there) == (PAGES[page].group in ("Decide", "Explain"))
 
 
 def test_what_was_set_outlives_pages_that_do_not_show_it(open_page: OpenPage, demo_store: Path):

@@ -79,7 +79,8 @@ def _trec_eval(path: Path) -> None:
     _imported(path, *(up(name, content) for name, content in files))
 
 
-# Averages only, then rankings of every kind, then names that are attacks, then ten thousand stacks.
+# Averages only, then rankings of every kind, then ten thousand stacks; for names that are attacks see
+# test_hostile.py, which opens every page.
 WORKSPACES: Mapping[str, Callable[[Path], object]] = {
     "published": stores.published,
     "one stack": _one_stack,
@@ -89,7 +90,6 @@ WORKSPACES: Mapping[str, Callable[[Path], object]] = {
     "empty golden set": _empty_golden_set,
     "37 runs, no axes": _many_runs,
     "trec_eval": _trec_eval,
-    "hostile": stores.hostile,
     "many": stores.many,
 }
 _MARKS: Mapping[str, pytest.MarkDecorator] = {
