@@ -18,7 +18,7 @@ from core.pipeline.query.names import (
     stripped,
 )
 
-BASE = "base"
+BASE, DIACRITICS = "base", "strip_diacritics"
 _NEAR = (0, 1, 2, 0, 3)
 """Substitutions in the name of each candidate: impostors have the true name, almost."""
 
@@ -77,8 +77,21 @@ def _near(bundle: Bundle, forms: Phrases) -> Texts:
 
 
 def _without_accents(bundle: Bundle, forms: Phrases) -> Texts:
-    base = written(bundle, forms)
-    return Texts(stripped(base.query), tuple(map(stripped, base.candidates)))
+    return _each(stripped, written(bundle, forms))
+
+
+def _each(change: Callable[[str], str], texts: Texts) -> Texts:
+    return Texts(change(texts.query), tuple(map(change, texts.candidates)))
+
+
+def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
+    """Return bundles with ASCII alone, as they are and without the accents that they do not have."""
+
+    def folded(text: str) -> str:
+        return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+    base = [_each(folded, each) for each in some]
+    return {BASE: base, DIACRITICS: [_each(stripped, each) for each in base]}
 
 
 def _cased(bundle: Bundle, forms: Phrases) -> Texts:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from core.diagnostics.names.ablations import CONDITIONS, Texts
+from core.diagnostics.names.ablations import BASE, CONDITIONS, Texts, in_ascii
 from core.diagnostics.names.bundles import (
     LANGUAGES,
     Language,
@@ -42,6 +42,7 @@ DIAGNOSES = Launcher(
     "diagnostics", ("diagnose", "names", "--yes", "--spec"), ("diagnose", "resume"), NamesSpec
 )
 _EMBED = "embed names"
+_FOLDED = 10  # bundles of a run
 
 
 class Measured(NamedTuple):
@@ -100,7 +101,8 @@ class NamesJob:
         candidates: set[str] = set()
         for language in self.works:
             for run in range(1, self.spec.runs + 1):
-                for some in self.texts(language, run).values():
+                texts = self.texts(language, run)
+                for some in (*texts.values(), *ascii_of(texts).values()):
                     queries.update(each.query for each in some)
                     candidates.update(text for each in some for text in each.candidates)
         return queries, candidates
@@ -236,15 +238,19 @@ def figures(
         for language in job.works:
             for run in range(1, job.spec.runs + 1):
                 texts = job.texts(language, run)
+                folded = ascii_of(texts)
                 vectors = {
                     purpose: _vectors(embedder, purpose, given, check)
-                    for purpose, given in _asked(texts).items()
+                    for purpose, given in _asked([*texts.values(), *folded.values()]).items()
                 }
                 plain = ascii_only(next(iter(texts.values())))
                 for each in some:
-                    found = {name: margins(*_cut(vectors, given, each.dim)) for name, given in texts.items()}
+                    found, instead = (
+                        {name: margins(*_cut(vectors, given, each.dim)) for name, given in some.items()}
+                        for some in (texts, folded)
+                    )
                     of = {"embedder": model, "dim": each.dim, "language": language, "run": run}
-                    rows += [{**of, **row} for row in of_run(found, plain)]
+                    rows += [{**of, **row} for row in of_run(found, plain, instead)]
                 done += 1
                 told(done, whole)
     return pl.DataFrame(rows)
@@ -253,9 +259,14 @@ def figures(
 _Known = tuple[dict[str, int], Vectors]
 
 
-def _asked(texts: Mapping[str, Sequence[Texts]]) -> dict[Purpose, list[str]]:
+def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
+    """Return a few bundles of a run put into ASCII; empty where some are ASCII already."""
+    return {} if ascii_only(texts[BASE]).any() else in_ascii(texts[BASE][:_FOLDED])
+
+
+def _asked(texts: Sequence[Sequence[Texts]]) -> dict[Purpose, list[str]]:
     """All texts of a run by what they are embedded for, each once."""
-    every = [each for some in texts.values() for each in some]
+    every = [each for some in texts for each in some]
     return {
         Purpose.QUERY: list(dict.fromkeys(each.query for each in every)),
         Purpose.PASSAGE: list(dict.fromkeys(text for each in every for text in each.candidates)),

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.diagnostics.names.ablations import ABLATIONS, BASE, Texts
+from core.diagnostics.names.ablations import ABLATIONS, BASE, DIACRITICS, Texts
 
 LEAST = 0.02
 """Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)."""
@@ -18,7 +18,7 @@ MEASURED = "Measured here"
 MARGINS = ("d_name", "d_topic", "d_both")
 CHANGE, DELTA, ASCII = "dd_name_pct", "delta_name", "ascii_delta_max"
 RATIO = "name_topic_ratio"
-MASK, DIACRITICS = "hard_name_mask", "strip_diacritics"
+MASK = "hard_name_mask"
 
 Vectors = NDArray[np.float32]
 
@@ -47,12 +47,17 @@ def _unit(vectors: Vectors) -> NDArray[np.float64]:
     return scaled
 
 
-def of_run(found: Mapping[str, NDArray[np.float64]], plain: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def of_run(
+    found: Mapping[str, NDArray[np.float64]],
+    plain: NDArray[np.bool_],
+    folded: Mapping[str, NDArray[np.float64]] | None = None,
+) -> list[dict[str, Any]]:
     """Sum up one run.
 
     Args:
         found: By condition, `margins` of the same bundles.
         plain: [n], whether every text of a bundle is ASCII.
+        folded: `margins` of bundles put into ASCII, which stand in where none is.
 
     Returns:
         condition, measure, value and n; what no bundle counts for is left out.
@@ -70,9 +75,11 @@ def of_run(found: Mapping[str, NDArray[np.float64]], plain: NDArray[np.bool_]) -
             for name, some in figures
             if some.size
         ]
-    if plain.any() and DIACRITICS in found:
-        most = np.abs(found[DIACRITICS] - base)[plain].max()
-        rows.append({"condition": DIACRITICS, "measure": ASCII, "value": float(most), "n": int(plain.sum())})
+    pair = {name: found[name][plain] for name in (BASE, DIACRITICS) if name in found}
+    pair = pair if plain.any() else dict(folded or {})
+    if len(pair) > 1:
+        moved = np.abs(pair[DIACRITICS] - pair[BASE])
+        rows.append({"condition": DIACRITICS, "measure": ASCII, "value": float(moved.max()), "n": len(moved)})
     return rows
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import polars as pl
 
-from core.diagnostics.names.ablations import ABLATIONS, BASE
+from core.diagnostics.names.ablations import ABLATIONS, BASE, DIACRITICS
 from core.diagnostics.names.margins import (
     CHANGE,
     DELTA,
-    DIACRITICS,
     MARGINS,
     MASK,
     MEASURED,
@@ -143,7 +142,8 @@ WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo br
 HOW = (
     "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "
     "minus the better of two other names (clq_ra_nwg §4.2). Percent changes count bundles of D_name ≥ 0.02; "
-    "± is the deviation between runs. The paper's titles are not published, so margins of topic differ."
+    "± is the deviation between runs. Name / topic is above the paper's .54 to .59: "
+    "the shipped titles are real, and few say their topic."
 )
 MEANS = {
     "hard_name_mask": "one mask for every name",
