@@ -75,7 +75,7 @@ def run(
     job = read_job(asked, context.books(), context.store().read().passages)
     foreseen = plan(job) if dry_run or not yes else None
     if dry_run and foreseen is not None:
-        _show(foreseen, form)
+        show_plan(foreseen, form)
         return
     if foreseen is not None and not agreed(foreseen.usd, yes=yes):
         raise typer.Exit(1)
@@ -106,7 +106,7 @@ def _asked(
     return kind.model_validate(told | ({"entities": str(entities.absolute())} if entities else {}))
 
 
-def _show(made: NamesPlan, form: Format) -> None:
+def show_plan(made: NamesPlan, form: Format) -> None:
     """Print a plan."""
     if form is Format.JSON:
         told = {

@@ -33,14 +33,15 @@ def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
     Returns:
         float64 [n, 3]. Equal texts have exactly equal cosines, so that a margin between them is exactly 0.
     """
-    cosines = (_unit(queries)[:, None, :] * _unit(candidates)).sum(axis=-1)
+    cosines = (unit(queries)[:, None, :] * unit(candidates)).sum(axis=-1)
     right = cosines[:, 0]
     rivals = np.stack([cosines[:, 1:3].max(axis=1), cosines[:, 3], cosines[:, 4]], axis=1)
     found: NDArray[np.float64] = np.subtract(right[:, None], rivals)
     return found
 
 
-def _unit(vectors: Vectors) -> NDArray[np.float64]:
+def unit(vectors: Vectors) -> NDArray[np.float64]:
+    """Return rows of length 1; rows of zeros stay."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
     scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)

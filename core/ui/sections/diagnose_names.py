@@ -18,9 +18,10 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pick import still_offered
 from core.ui.view import View
-from core.views.diagnostics import asking
+from core.views.diagnostics import asking, named, named_page
 from core.views.diagnostics import names as page
 from core.views.text import plain
+from core.views.workspace.scope import Quality
 
 
 def names(view: View) -> None:
@@ -30,6 +31,7 @@ def names(view: View) -> None:
         show.head(page.NOTHING, page.WAY_OUT)
     else:
         _measured(found, checks)
+    _in_questions(view)
     _measuring(view, begun=not found.is_empty())
 
 
@@ -68,6 +70,30 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
     show.table(page.ranking(rows, language), "names_ranking", RANKING, more=RANKING_MORE)
     st.subheader("Built-in checks", anchor=False)
     show.table(page.checked(checks), "names_checks", CHECKS)
+
+
+def _in_questions(view: View) -> None:
+    """Draw what other names in the workspace's questions take of D_name and of quality."""
+    st.subheader("Other names in your questions", anchor=False)
+    quality = Quality(named.MEASURE, view.quality.k)
+    table = _beside(view, quality)
+    if table.is_empty():
+        st.caption(named_page.NO_RUNS)
+        return
+    sentence = named_page.answer(table, quality)
+    st.markdown(plain(sentence))
+    show.caveats({"how it is compared": named_page.HOW})
+    show.chart(named_page.chart(table, quality), "names_asked", alt=sentence)
+    shown = table.with_columns(what=pl.col("names").replace_strict(named_page.MEANS))
+    show.table(shown, "names_asked", ASKED, more=ASKED_MORE)
+
+
+@cache.cached("Comparing questions with other names…")
+def _beside(view: View, quality: Quality) -> pl.DataFrame:
+    found = named.renamed(view.snapshot, view.scope, quality)
+    if not found:
+        return named.side_by_side(found, pl.DataFrame())
+    return named.side_by_side(found, named.known_margins(view.snapshot, view.scope, found))
 
 
 def _measuring(view: View, *, begun: bool) -> None:
@@ -150,6 +176,24 @@ def _figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
     return page.figures(snapshot)
 
 
+ASKED: Mapping[str, Any] = {
+    "stack": show.text_column("stack", width=220),
+    "what": show.text_column("names changed to", width=190),
+    "clean": show.score_column("as they are"),
+    "quality": show.score_column("quality", "Of the questions with other names."),
+    "change": show.signed_column("change"),
+    "change_low": show.signed_column("low", "Lower end of the 95 % paired interval of the change."),
+    "change_high": show.signed_column("high", "Upper end of the 95 % paired interval of the change."),
+    "d_change": show.signed_column("D_name, %", "Of the stack's embedder on these questions.", digits=1),
+}
+ASKED_MORE: Mapping[str, Any] = {
+    "d_low": show.signed_column("D_name low, %", "Lower end of its 95 % interval.", digits=1),
+    "d_high": show.signed_column("D_name high, %", "Upper end of its 95 % interval.", digits=1),
+    "d_name": show.score_column("D_name as they are"),
+    "rewrite": show.text_column("rewrite"),
+    "n": show.number_column("n", 0, "Questions that name something."),
+    "d_n": show.number_column("n of D_name", 0, "Questions of D_name ≥ 0.02."),
+}
 RANKING: Mapping[str, Any] = {
     "rank": show.number_column("rank", 0, "By D_name, largest first."),
     "label": show.text_column("embedder", width=200),

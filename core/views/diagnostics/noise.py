@@ -20,7 +20,7 @@ from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed
 
-_QUICK = ("wordllama",)
+QUICK = ("wordllama",)
 """Embedders that a page may ask while it is drawn."""
 
 
@@ -161,7 +161,7 @@ def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
     asked = dict.fromkeys(
         (spec["embedder"], spec["dim"], spec["perturb"].get("language", "english"))
         for spec in map(json.loads, snapshot.runs(collection_id)["spec"])
-        if isinstance(spec.get("perturb"), dict) and spec.get("embedder") in _QUICK and spec.get("dim")
+        if isinstance(spec.get("perturb"), dict) and spec.get("embedder") in QUICK and spec.get("dim")
     )
     texts = snapshot.queries(collection_id)["text"].drop_nulls().to_list()
     if not asked or not texts:
