@@ -83,9 +83,9 @@ def graded(
     return joined.sort("run_id", "query_id", "k", maintain_order=True)
 
 
-def share(value: str = "value", scale: str = "scale") -> pl.Expr:
+def share(value: str = "value") -> pl.Expr:
     """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
-    ends = pl.col(scale).str.extract_groups(_SCALE)
+    ends = pl.col("scale").str.extract_groups(_SCALE)
     low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
     made = (pl.col(value) - low) / (high - low)
     return pl.when(made.is_finite()).then(made.clip(0, 1)).alias(value)

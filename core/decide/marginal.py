@@ -113,9 +113,7 @@ def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
     return slope, intercept
 
 
-def reranker_scaling(
-    table: pl.DataFrame, *, jitter_ms: float = JITTER_MS, relative: float = RELATIVE_TOLERANCE
-) -> pl.DataFrame:
+def reranker_scaling(table: pl.DataFrame, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
     """Fit every reranker by embedder, the dimensions of an embedder together.
 
     A provider is known by its reranker's name, and the paper found that the dimension does not matter.
@@ -124,7 +122,6 @@ def reranker_scaling(
         table: One row per stack: run_id, reranker, embedder (null = none), candidates, latency_ms (the
             reranker's alone). Rows without reranker, K or latency are left out.
         jitter_ms: As in `linear_fit`.
-        relative: As in `linear_fit`.
 
     Returns:
         One row per stack: run_id, reranker, embedder, candidates, latency_ms, expected_ms, over_ms, departs,
@@ -135,12 +132,12 @@ def reranker_scaling(
     columns = ("run_id", "reranker", "embedder", "candidates", "latency_ms")
     rows = table.filter(ranked & known).select(columns).sort("reranker", "embedder", "candidates", "run_id")
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
-    parts = [_fitted(group, jitter_ms, relative) for group in groups]
-    return pl.concat(parts) if parts else _fitted(rows, jitter_ms, relative)
+    parts = [_fitted(group, jitter_ms) for group in groups]
+    return pl.concat(parts) if parts else _fitted(rows, jitter_ms)
 
 
-def _fitted(group: pl.DataFrame, jitter_ms: float, relative: float) -> pl.DataFrame:
-    fit = linear_fit(group["candidates"], group["latency_ms"], jitter_ms=jitter_ms, relative=relative)
+def _fitted(group: pl.DataFrame, jitter_ms: float) -> pl.DataFrame:
+    fit = linear_fit(group["candidates"], group["latency_ms"], jitter_ms=jitter_ms)
     return group.with_columns(
         pl.Series("expected_ms", fit.expected, dtype=pl.Float64).fill_nan(None),
         pl.Series("departs", fit.departs, dtype=pl.Boolean),

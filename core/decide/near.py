@@ -121,7 +121,6 @@ def conditioned(
     table: pl.DataFrame,
     targets_ms: Sequence[float | None],
     constraints: Constraints,
-    rule: Rule = "quality",
     *,
     paired: Paired | None = None,
 ) -> list[Conditioned]:
@@ -145,7 +144,7 @@ def conditioned(
     )
     made = []
     for sla_ms in targets_ms:
-        found = decide(table, replace(constraints, sla_ms=sla_ms), rule, paired=paired)
+        found = decide(table, replace(constraints, sla_ms=sla_ms), paired=paired)
         within = np.where(found.feasible, found.quality.merit(quality), np.nan)
         made.append(Conditioned(sla_ms, found, frontier_2d(cost, within)))
     return made

@@ -71,7 +71,7 @@ def _weak_keys(points: Floats) -> Floats:
     return keys
 
 
-def frontier_2d(cost: ArrayLike, quality: ArrayLike, *, weak: bool = False) -> NDArray[np.intp]:
+def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
     """The frontier of two axes in drawing order.
 
     Args:
@@ -81,7 +81,7 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike, *, weak: bool = False) -> N
     Returns:
         Indices of the frontier's points, by rising cost, then rising quality.
     """
-    on = np.flatnonzero(nondominated(cost, None, quality, weak=weak))
+    on = np.flatnonzero(nondominated(cost, None, quality))
     paid, got = np.asarray(cost, dtype=np.float64)[on], np.asarray(quality, dtype=np.float64)[on]
     return on[np.lexsort((got, paid))]
 

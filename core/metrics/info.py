@@ -65,11 +65,11 @@ class MeasureInfo:
         return next((param for param in self.params if param.name == name), None)
 
 
-def rel_param(default: int = 4) -> Param:
+def rel_param() -> Param:
     """The relevance threshold that the measures over relevant passages share."""
     return Param(
         name="rel",
-        default=default,
+        default=4,
         low=1,
         high=5,
         step=1,

@@ -104,23 +104,19 @@ def gains(
     scores: pl.DataFrame,
     scorer: str,
     *,
-    judge: str | None = None,
     only: pl.DataFrame | None = None,
-    seed: int = SEED,
 ) -> pl.DataFrame:
     """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
 
     Args:
         scores: Rows of "answer_scores", of any runs.
-        scorer: Whose scores are taken.
-        judge: Whose judgement is taken; None = the mean of all judges.
+        scorer: Whose scores are taken, the mean of all judges.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
-        seed: Of the resamples.
 
     Returns:
         As `points`, the values being differences in points; a difference of two means has no interval.
     """
-    rows = by_query(scores, scorer, judge=judge)
+    rows = by_query(scores, scorer)
     closed = rows.filter(pl.col("mode") == CLOSED_BOOK).select(
         *CURVE, "query_id", "k", pl.col("value").alias(_BASE)
     )
@@ -136,10 +132,10 @@ def gains(
     without = pl.lit(None, pl.Float64)
     difference = pl.col("value") - pl.coalesce(f"{_BASE}_of_k", _BASE)
     paired = paired.with_columns(difference, low=without, high=without).filter(pl.col("value").is_not_null())
-    return _means(paired.drop(_BASE, f"{_BASE}_of_k"), seed)
+    return _means(paired.drop(_BASE, f"{_BASE}_of_k"))
 
 
-def _means(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+def _means(rows: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
     """Average over queries, with the interval of the bootstrap."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())

@@ -7,30 +7,18 @@ import polars as pl
 from core.answers import share
 from core.errors import InputError
 from core.readers.curves import POINT, points
-from core.stats.intervals import SEED
 
 BINARY = frozenset({"exact_match", "substring"})
 """Scorers whose mean is the share of correct answers at any threshold."""
 
 
-def correct(
-    scores: pl.DataFrame,
-    scorer: str,
-    threshold: float,
-    *,
-    judge: str | None = None,
-    only: pl.DataFrame | None = None,
-    seed: int = SEED,
-) -> pl.DataFrame:
+def correct(scores: pl.DataFrame, scorer: str, threshold: float) -> pl.DataFrame:
     """Return the share of answers that are correct, that is, whose score reaches the threshold.
 
     Args:
         scores: Rows of "answer_scores".
-        scorer: Whose scores are taken.
+        scorer: Whose scores are taken, the mean of all judges.
         threshold: A share of the scale, in (0, 1].
-        judge: Whose judgement is taken; None = the mean of all judges.
-        only: As of `core.readers.curves.points`.
-        seed: Of the resamples.
 
     Returns:
         As `core.readers.curves.points`, the values being shares 0..1. A mean that came without its answers is
@@ -47,7 +35,7 @@ def correct(
         (pl.col("value") >= threshold - 1e-9).cast(pl.Float64).alias("value"), pl.lit("0-1").alias("scale")
     )
     means = rows.filter(pl.col("query_id").is_null() & pl.lit(scorer in BINARY))
-    made = points(pl.concat([told, means]), scorer, judge=judge, only=only, seed=seed)
+    made = points(pl.concat([told, means]), scorer)
     return made.with_columns(pl.col("value", "low", "high") / 100)
 
 

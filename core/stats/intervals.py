@@ -83,21 +83,16 @@ def _block(
     return bounds
 
 
-def bootstrap_curve(
-    values: ArrayLike, *, resamples: int = 2000, seed: int = SEED, level: float = 0.95
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def bootstrap_curve(values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Percentile band of a curve: `bootstrap_means` at every cutoff with the same resamples.
 
     Args:
         values: [Q, D], the value of each query at each cutoff 1..D; NaN = not applicable.
-        level: Coverage in (0, 1), at each cutoff by itself.
 
     Returns:
-        (low [D], high [D]).
+        (low [D], high [D]); 95 % at each cutoff by itself.
     """
-    return bootstrap_means(
-        np.asarray(values, dtype=np.float64).T, resamples=resamples, seed=seed, level=level
-    )
+    return bootstrap_means(np.asarray(values, dtype=np.float64).T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +137,17 @@ def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> Q
     return QuantileInterval(float(values[ranks[0] - 1]), float(values[ranks[1] - 1]))
 
 
-def share_interval(
-    shares: ArrayLike, n: int, *, level: float = 0.95
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's interval of shares that were counted over n queries each.
+def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Wilson's 95 % interval of shares that were counted over n queries each.
 
     Args:
         shares: 0..1.
         n: How many queries, at least 1.
-        level: Coverage in (0, 1).
 
     Returns:
         (low, high), of the shape of the shares.
     """
-    _check_level(level)
-    p, z2 = np.asarray(shares, dtype=np.float64), float(ndtri((1 + level) / 2)) ** 2
+    p, z2 = np.asarray(shares, dtype=np.float64), float(ndtri(0.975)) ** 2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

@@ -142,31 +142,28 @@ def kappa_of(counts: Floats, weights: Weights = "none", *, seed: int = SEED) -> 
     return _agreement(kappa(counts.sum(axis=0), weights), kappa(drawn, weights), counts, counts.sum())
 
 
-def alpha_of(counts: Floats, passages: int, level: Level = "ordinal", *, seed: int = SEED) -> Agreement:
-    """Krippendorff's alpha over all queries, with its interval.
+def alpha_of(counts: Floats, passages: int) -> Agreement:
+    """Krippendorff's ordinal alpha over all queries, with its interval.
 
     Args:
         counts: What `coincidences` returns.
         passages: How many have two grades or more.
-        level: As in `alpha`.
     """
-    drawn = _drawn(counts, seed)
-    return _agreement(alpha(counts.sum(axis=0), level), alpha(drawn, level), counts, passages)
+    return _agreement(alpha(counts.sum(axis=0)), alpha(_drawn(counts)), counts, passages)
 
 
-def shares_of(counts: Floats, *, seed: int = SEED) -> tuple[Floats, Floats, Floats]:
+def shares_of(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """How the second judge grades what the first gave one grade, with intervals.
 
     Args:
         counts: What `confusion` returns.
-        seed: Of the resampling.
 
     Returns:
         Shares of each row [5, 5] with the ends of their 95 % bootstrap intervals over queries; NaN in a row
         without passages, and for the ends with fewer than two queries.
     """
     share = _shares(counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES)))
-    drawn = _shares(_drawn(counts, seed))
+    drawn = _shares(_drawn(counts))
     known = np.isfinite(share) if len(drawn) else np.zeros_like(share, dtype=np.bool_)
     ends = np.full((2, GRADES, GRADES), np.nan)
     ends[:, known] = np.nanpercentile(drawn[:, known], [2.5, 97.5], axis=0)
@@ -178,7 +175,7 @@ def _shares(counts: Floats) -> Floats:
     return np.asarray(np.divide(counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0))
 
 
-def _drawn(counts: Floats, seed: int) -> Floats:
+def _drawn(counts: Floats, seed: int = SEED) -> Floats:
     """Sums over resampled queries: [resamples, 5, 5]; the passages of a query come together."""
     known = counts[counts.any(axis=(1, 2))]
     if len(known) < 2:

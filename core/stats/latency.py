@@ -111,26 +111,19 @@ def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
     return ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
 
 
-def summarise(
-    timings: pl.DataFrame,
-    *,
-    scope: Scope = "path",
-    stages: Sequence[str] | None = None,
-    level: float = 0.95,
-) -> pl.DataFrame:
+def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> pl.DataFrame:
     """p50, p95 and p99 of every run and stage, and of their sum.
 
     Args:
         timings: Rows of the table "timings"; ms.
-        scope: "path" = every stage before generation, "rerank" = the reranker alone.
-        stages: Exactly these stages instead of a scope.
+        stages: Exactly these stages instead of every stage before generation.
 
     Returns:
         Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
         interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
         `P99_MIN_QUERIES`, with the reason.
     """
-    sample = per_query(timings, scope=scope, stages=stages)
+    sample = per_query(timings, stages=stages)
     grouped = sample.group_by("run_id", "stage").agg(
         pl.len().cast(pl.Int64).alias("n"),
         pl.col("ms").median().alias("p50"),
@@ -138,7 +131,7 @@ def summarise(
         pl.col("ms").quantile(0.99, interpolation="linear").alias("p99"),
         pl.col("ms").sort().alias("sorted"),
     )
-    ranked = grouped.join(_ranks(grouped["n"].unique().to_list(), level), on="n", how="left")
+    ranked = grouped.join(_ranks(grouped["n"].unique().to_list()), on="n", how="left")
     bounds = [
         pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
         for name in (f"{p}_{end}" for p in SHARES for end in ("low", "high"))
@@ -156,14 +149,14 @@ def summarise(
     )
 
 
-def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
+def _ranks(sizes: Sequence[int]) -> pl.DataFrame:
     """Positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
     rows = []
     for n in sizes:
-        row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n, level)}
-        row["p99_reason"] = _reason("p99", n, level)
+        row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n)}
+        row["p99_reason"] = _reason("p99", n)
         for name, q in SHARES.items():
-            ranks = quantile_ranks(n, q, level)
+            ranks = quantile_ranks(n, q)
             row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
             row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
         rows.append(row)
@@ -177,20 +170,20 @@ def _ranks(sizes: Sequence[int], level: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def p95_reason(n: int, level: float = 0.95) -> str | None:
+def p95_reason(n: int) -> str | None:
     """Why a p95 of n queries is withheld, in words; None when it is not."""
-    return _reason("p95", n, level)
+    return _reason("p95", n)
 
 
-def _reason(percentile: str, n: int, level: float) -> str | None:
+def _reason(percentile: str, n: int) -> str | None:
     least = LEAST[percentile]
-    return None if n >= least else f"{too_few(n, SHARES[percentile], level)}: at least {least} are needed"
+    return None if n >= least else f"{too_few(n, SHARES[percentile])}: at least {least} are needed"
 
 
 def quantile_gap(
-    first: NDArray[np.float64], second: NDArray[np.float64], q: float, *, level: float = 0.95
+    first: NDArray[np.float64], second: NDArray[np.float64], q: float
 ) -> tuple[float, float, float]:
-    """Difference of a quantile of two stacks with its bootstrap interval, paired over the queries.
+    """Difference of a quantile of two stacks with its 95 % bootstrap interval, paired over the queries.
 
     Args:
         first: [Q], one latency a query; ms.
@@ -202,7 +195,7 @@ def quantile_gap(
     """
     drawn = weights(len(first))
     apart = _quantiles(second, drawn, q) - _quantiles(first, drawn, q)
-    low, high = np.quantile(apart, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(apart, [0.025, 0.975])
     return float(np.quantile(second, q) - np.quantile(first, q)), float(low), float(high)
 
 

@@ -144,13 +144,12 @@ def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
 
 
 def cross_validated(
-    rule: Rule[Learnt], quality: Floats, *, folds: int = FOLDS, repeats: int = REPEATS, seed: int = SEED
+    rule: Rule[Learnt], quality: Floats, *, repeats: int = REPEATS, seed: int = SEED
 ) -> Floats:
-    """Route every query by rules learnt from other queries.
+    """Route every query by rules learnt from other queries, which are dealt into `FOLDS` parts.
 
     Args:
         quality: [D, Q].
-        folds: Parts that the queries are dealt into; each is routed by what the others teach.
         repeats: Ways of dealing them, whose routings are averaged.
         seed: Of the dealing; equal arguments give equal tables.
 
@@ -158,18 +157,18 @@ def cross_validated(
         Shares [D, Q]: how often each query went to each depth.
 
     Raises:
-        InputError: If there are fewer than `MIN_QUERIES` queries, or fewer than two folds.
+        InputError: If there are fewer than `MIN_QUERIES` queries.
     """
     depths, queries = quality.shape
-    if queries < MIN_QUERIES or folds < 2:
+    if queries < MIN_QUERIES:
         raise InputError(
-            f"{queries} queries in {folds} folds are too few to learn a routing from.",
-            do=f"Judge at least {MIN_QUERIES} queries, and use two folds or more.",
+            f"{queries} queries in {FOLDS} folds are too few to learn a routing from.",
+            do=f"Judge at least {MIN_QUERIES} queries.",
         )
     random, shares = np.random.default_rng(seed), np.zeros(quality.shape)
     for _ in range(repeats):
-        fold = random.permutation(np.arange(queries) % folds)
-        for part in range(folds):
+        fold = random.permutation(np.arange(queries) % FOLDS)
+        for part in range(FOLDS):
             learnt = rule.learn(quality, np.flatnonzero(fold != part))
             routed = one_hot(rule.choose(learnt, depths), depths)
             shares[:, fold == part] += routed[:, fold == part]

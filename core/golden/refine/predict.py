@@ -50,7 +50,7 @@ class Noise:
     orders: int
 
 
-def noise_of(repeats: Sequence[Sequence[Sequence[int]]], *, seed: int = SEED) -> Noise:
+def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
     """Estimate the noise of a judge from repeated judgements of the same batches.
 
     Two orders of one batch rank the same truth with independent noise. With normal truth and noise their
@@ -59,7 +59,6 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]], *, seed: int = SEED) ->
 
     Args:
         repeats: Of every batch its orders, best first; a batch with one order is left out.
-        seed: Of the bootstrap.
 
     Raises:
         InputError: If no batch has two orders, or two orders of a batch are of different items.
@@ -70,7 +69,7 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]], *, seed: int = SEED) ->
     taus = np.array([_agreement(orders) for orders in kept])
     low = high = np.nan
     if len(taus) > 1:
-        means = resample_weights(len(taus), 2000, seed) @ taus / len(taus)
+        means = resample_weights(len(taus), 2000, SEED) @ taus / len(taus)
         high, low = _sigma(np.quantile(means, (0.025, 0.975)))
     return Noise(
         float(_sigma(taus.mean())),

@@ -73,13 +73,16 @@ def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
+_RATINGS = "ratings"
+
+
+def read_rows(answer: str) -> Reading[list[Row]]:
     """Rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each."""
     text = bare(answer)
     if not text:
         return Reading([], "it was empty", 0)
     if _JSON.match(text):
-        return _json_rows(text, key)
+        return _json_rows(text)
     rows: list[Row] = []
     wrong = 0
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -92,16 +95,16 @@ def read_rows(answer: str, key: str = "ratings") -> Reading[list[Row]]:
     return Reading(rows, problem, len(rows))
 
 
-def _json_rows(text: str, key: str) -> Reading[list[Row]]:
+def _json_rows(text: str) -> Reading[list[Row]]:
     try:
         value = json_value(text)
     except ValueError:
         return Reading([], "it is not valid JSON", 0)
-    given = value.get(key) if isinstance(value, Mapping) else value
+    given = value.get(_RATINGS) if isinstance(value, Mapping) else value
     if not isinstance(given, list):
-        return Reading([], f'it has no list "{key}"', 0)
+        return Reading([], f'it has no list "{_RATINGS}"', 0)
     rows = [tuple(map(float, row)) for row in given if _is_row(row)]
-    problem = "" if len(rows) == len(given) else f'not every entry of "{key}" is a list of numbers'
+    problem = "" if len(rows) == len(given) else f'not every entry of "{_RATINGS}" is a list of numbers'
     return Reading(rows, problem, len(rows))
 
 

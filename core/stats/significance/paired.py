@@ -21,23 +21,20 @@ TOLERANCE = 0.01
 """Two scores of a query that differ by no more are a tie, unless the user says otherwise."""
 
 
-def detectable(sd: ArrayLike, n: ArrayLike, *, alpha: float = ALPHA, power: float = POWER) -> Floats:
-    """The smallest true difference that n queries show with the given power."""
+_Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
+
+
+def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
+    """The smallest true difference that n queries show with `POWER` at the level `ALPHA`."""
     counts = np.asarray(n, dtype=np.float64)
     spread = np.asarray(sd, dtype=np.float64)
-    return np.where(counts >= 2, _z(alpha, power) * spread / np.sqrt(np.maximum(counts, 1)), np.nan)
+    return np.where(counts >= 2, _Z * spread / np.sqrt(np.maximum(counts, 1)), np.nan)
 
 
-def queries_needed(
-    sd: ArrayLike, difference: ArrayLike, *, alpha: float = ALPHA, power: float = POWER
-) -> Floats:
-    """How many queries show a difference of that size with the given power; NaN for a difference of 0."""
+def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
+    """How many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
-    return np.ceil((_z(alpha, power) * ratio) ** 2)
-
-
-def _z(alpha: float, power: float) -> float:
-    return float(ndtri(1 - alpha / 2) + ndtri(power))
+    return np.ceil((_Z * ratio) ** 2)
 
 
 def differences(one: Sample, other: Sample) -> Floats:

@@ -157,13 +157,15 @@ def fits(found: Sequence[Match]) -> bool:
     )
 
 
-def suggested(snapshot: Snapshot, made: Import, most: int = 50) -> tuple[Match, ...]:
+_MOST_TRIED = 50  # collections, the latest
+
+
+def suggested(snapshot: Snapshot, made: Import) -> tuple[Match, ...]:
     """Of an import that goes into a new collection, the matches with the stored one that it fits best."""
     if not belongs_anywhere(made, frozenset(snapshot.collections()["collection_id"])):
         return ()
-    tried = [
-        matches(snapshot, made, name) for name in snapshot.collections()["collection_id"].to_list()[-most:]
-    ]
+    latest = snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
+    tried = [matches(snapshot, made, name) for name in latest]
     fitting = [found for found in tried if fits(found)]
     return max(fitting, key=lambda found: sum(each.known / each.offered for each in found), default=())
 

@@ -49,8 +49,8 @@ def _value(value: object) -> str:
     return str(value)
 
 
-def _plain(key: str, absent: str = "none") -> Axis:
-    return Axis(key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, absent)))
+def _plain(key: str) -> Axis:
+    return Axis(key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, "none")))
 
 
 def _index(spec: Spec) -> str:

@@ -58,20 +58,18 @@ def plan(
     sample: JointSample,
     limits: tuple[Constraints, Rule],
     more: Sequence[int],
-    *,
-    seed: int = SEED,
 ) -> Plan:
     """Look ahead for the leading stacks."""
     kept = list(rows)
     part = sample.take(kept)
     axis = quality_axis(higher_is_better=limits[0].higher_is_better)
-    held = stakes(table[kept], part.quality, axis, seed=seed)
+    held = stakes(table[kept], part.quality, axis, seed=SEED)
     queries = sample.quality.shape[1]
     timed = None
     if part.latency_varies.any():
         again = [queries * repeat for repeat in REPEATS]
-        timed = outlook(part, held, limits, again, kind="timings", seed=seed)
-    return Plan(tuple(kept), outlook(part, held, limits, more, seed=seed), timed, queries)
+        timed = outlook(part, held, limits, again, kind="timings", seed=SEED)
+    return Plan(tuple(kept), outlook(part, held, limits, more, seed=SEED), timed, queries)
 
 
 def amounts(affordable: int | None) -> tuple[int, ...]:

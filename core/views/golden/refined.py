@@ -78,20 +78,16 @@ def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
     return [(better, worse) for better, worse in locks if not graph.below[better] & graph.above[worse]]
 
 
-def lock_graph(refined: Refinement, names: Mapping[str, str] | None = None) -> go.Figure:
+def lock_graph(refined: Refinement) -> go.Figure:
     """Draw the passages from the best down, locks on the right, contradictions dashed on the left.
 
     Of the locks those are drawn that no path of others implies.
-
-    Args:
-        refined: The refinement of one question.
-        names: What to call passages in the hover, by id; others are called by their id.
     """
     order = refined.order()[:MOST]
     place = {item: rank for rank, item in enumerate(order, start=1)}
     locks = [pair for pair in needed(refined.locks, len(refined.ids)) if place.keys() >= set(pair)]
     against = [pair for pair in dict.fromkeys(refined.contradictions) if place.keys() >= set(pair)]
-    titles = [escape(shorten((names or {}).get(refined.ids[item], refined.ids[item]), 60)) for item in order]
+    titles = [escape(shorten(refined.ids[item], 60)) for item in order]
     traces = [
         _arcs(locks, place, 1, name="locked", color=theme.FRONTIER, width=1.5),
         _arcs(against, place, -1, name="judged against a lock", color=theme.ACCENT, width=1.5, dash="dot"),

@@ -47,12 +47,8 @@ def steps(
     *,
     quality: Quality,
     latency: Latency,
-    seed: int = SEED,
 ) -> pl.DataFrame:
     """What each step to the next K of the same stack buys, by the table's quality, latency and cost.
-
-    Args:
-        seed: Of the paired bootstrap behind "the gain may be chance".
 
     Returns:
         As `core.decide.marginal.marginal`; series is the specification without K.
@@ -68,7 +64,7 @@ def steps(
     if sample is None or pairs.is_empty():
         return marginal(rows, quality=axis)
     one, other = paired_rows(Sample.means(sample.quality), pairs["row"], pairs["before"])
-    drawn = weights(sample.quality.shape[1], seed=seed)
+    drawn = weights(sample.quality.shape[1], seed=SEED)
     gain = axis.merit(one.estimate() - other.estimate())
     replicates = axis.merit(resampled(one, drawn) - resampled(other, drawn))
     bounds = np.column_stack(interval(gain, replicates))
