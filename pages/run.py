@@ -227,12 +227,11 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 EVALUATIONS = work.Kind(
     noun="evaluation",
-    known=lambda: EVALUATION.known(cache.store().path),
-    resume=lambda one: EVALUATION.resume(one, cache.store().path),
-    progress=told.progress,
+    launcher=EVALUATION,
     ended=told.ended,
+    table=lambda known: told.table([status for _, status in known]),
+    progress=told.progress,
     finish=finish,
-    table=lambda known: told.table([one.status for one in known]),
 )
 
 

@@ -6,19 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
-from core.golden.plan import GoldenPlan
 from core.pipeline.evaluate import Status, launch
 from core.pipeline.evaluate.launch import Known, Launcher
 from core.pipeline.sweep import Problem, SpecError
 from core.pipeline.sweep.plan import Bill
-from core.readers.plan import ReaderPlan
 from core.ui import cache, door, show
 from core.views.run import paid as told
 from core.views.text import count, plain
@@ -39,8 +37,7 @@ _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; ended work with a row each
 P = TypeVar("P")
-B = TypeVar("B", bound=GoldenPlan | ReaderPlan)
-P_contra = TypeVar("P_contra", contravariant=True)
+B = TypeVar("B", bound=Bill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +46,23 @@ class Kind:
 
     Attributes:
         noun: What one is called: "evaluation".
-        known: All that was begun, newest first.
-        resume: Lets one go on.
-        progress: How far one is, in words.
+        launcher: Lists what was begun, and lets one go on.
         ended: How one ended, in words.
+        table: All of them, by name.
+        progress: How far one is, in words.
         finish: Draws the way to what one made, in its bar.
-        table: All of them.
     """
 
     noun: str
-    known: Callable[[], list[Known]]
-    resume: Callable[[Known], None]
-    progress: Callable[[Status], str]
+    launcher: Launcher
     ended: Callable[[Status], str]
-    finish: Callable[[Known, DeltaGenerator], None]
-    table: Callable[[list[Known]], pl.DataFrame]
+    table: Callable[[list[tuple[str, Status]]], pl.DataFrame]
+    progress: Callable[[Status], str] = told.progress
+    finish: Callable[[Known, DeltaGenerator], None] = lambda *_: None
+
+    def known(self) -> list[Known]:
+        """Return all that was begun, newest first."""
+        return self.launcher.known(cache.store().path)
 
 
 def draft(written: str, kind: str, help_text: str) -> str:
@@ -102,27 +101,27 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
         st.session_state[key] = (text, time.monotonic() - began)
 
 
-class Words(Protocol[P_contra]):
-    """What is said of the plans of a kind of work."""
-
-    def size_of(self, made: P_contra, /) -> str:
-        """Say what will be done."""
-
-    def button(self, made: P_contra, /) -> str:
-        """Say what the button does."""
-
-
 def offer(
-    text: str, kind: str, plan_of: Callable[[str], B], words: Words[B], launcher: Launcher, *, key: str
+    text: str,
+    kind: str,
+    plan_of: Callable[[str], B],
+    said: tuple[Callable[[B], str], Callable[[B], str]],
+    launcher: Launcher,
+    *,
+    key: str,
 ) -> None:
-    """Draw what is wrong with a specification, or its plan with the button that begins."""
+    """Draw what is wrong with a specification, or its plan in a line with the button that begins.
+
+    Args:
+        said: What the line says, and the button.
+    """
     planning = planned(text, kind, plan_of)
-    for problem in planning.problems if planning is not None else ():
+    for problem in getattr(planning, "problems", ()):
         say(st.container(), problem)
     if planning is not None and not isinstance(planning, SpecError):
-        said = f"{words.size_of(planning)}. {told.dollars(planning)}"
         begin = partial(launcher.begin, text, cache.store().path)
-        start(said, words.button(planning), planning, begin, key=key)
+        line, button = (words(planning) for words in said)
+        start(line, button, planning, begin, key=key)
 
 
 def start(said: str, label: str, made: Bill, begin: Callable[[], None], *, key: str) -> None:
@@ -183,7 +182,7 @@ def earlier(kind: Kind, *, may_start: bool) -> None:
     if len(known) > _LATEST:
         with st.expander(f"All {count(len(known), kind.noun)}"):
             columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
-            rows = kind.table(known)
+            rows = kind.table([(one.status.name, one.status) for one in known])
             show.table(rows, f"{kind.noun}s", {name: columns.get(name) for name in rows.columns})
 
 
@@ -203,6 +202,6 @@ def _actions(kind: Kind, one: Known, bar: DeltaGenerator, *, may_start: bool) ->
             launch.cancel(one)
     elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
         door.require()
-        kind.resume(one)
+        kind.launcher.resume(one, cache.store().path)
         st.rerun()
     kind.finish(one, bar)

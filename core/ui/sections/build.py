@@ -25,7 +25,7 @@ from core.views.golden import refined
 from core.views.golden.build import form as asked
 from core.views.golden.build import landing, words
 from core.views.golden.build.form import Form
-from core.views.run.paid import progress
+from core.views.run.paid import dollars
 from core.views.text import plain
 
 _CURVES = {
@@ -63,16 +63,8 @@ def build(view: View) -> None:
 
 
 def _kind(view: View) -> work.Kind:
-    path = cache.store().path
-    return work.Kind(
-        noun="build",
-        known=lambda: BUILD.known(path),
-        resume=lambda one: BUILD.resume(one, path),
-        progress=progress,
-        ended=words.ended,
-        finish=partial(_finish, view.scope.collection_id),
-        table=lambda known: words.table([(one.status.name, one.status) for one in known]),
-    )
+    finish = partial(_finish, view.scope.collection_id)
+    return work.Kind("build", BUILD, words.ended, words.table, finish=finish)
 
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
@@ -137,7 +129,8 @@ def _new(view: View) -> None:
     elif not (filled.judges or filled.grades):
         st.caption(words.NO_JUDGE)
         return
-    work.offer(text, "golden", partial(_plan_of, view.snapshot), words, BUILD, key="build")
+    said = (lambda made: f"{words.size_of(made)}. {dollars(made)}", words.button)
+    work.offer(text, "golden", partial(_plan_of, view.snapshot), said, BUILD, key="build")
 
 
 def _fill_in(view: View, collection: str) -> Form:

@@ -99,16 +99,7 @@ def _beside(view: View, quality: Quality) -> pl.DataFrame:
 def _measuring(view: View, *, begun: bool) -> None:
     """Draw what runs, the form with its plan and button, and what ran before."""
     forbidden = door.forbidden()
-    path = cache.store().path
-    kind = work.Kind(
-        noun="diagnosis",
-        known=lambda: DIAGNOSES.known(path),
-        resume=lambda one: DIAGNOSES.resume(one, path),
-        progress=asking.progress,
-        ended=asking.ended,
-        finish=lambda *_: None,
-        table=lambda known: asking.table([(one.status.name, one.status) for one in known]),
-    )
+    kind = work.Kind("diagnosis", DIAGNOSES, asking.ended, asking.table)
     work.underway(kind, may_start=not forbidden)
     with st.expander("Measure embedders", icon=":material/straighten:", expanded=not begun):
         if forbidden:
@@ -125,13 +116,8 @@ def _new(snapshot: Snapshot) -> None:
         st.caption(asking.NO_EMBEDDER)
         return
     text = asking.specification(filled)
-    found = work.planned(text, "names", partial(_plan_of, snapshot))
-    if isinstance(found, NamesPlan):
-        begin = partial(DIAGNOSES.begin, text, cache.store().path)
-        work.start(asking.size_of(found), asking.button(found), found, begin, key="names")
-    else:
-        for problem in found.problems if found is not None else ():
-            work.say(st.container(), problem)
+    said = asking.size_of, asking.button
+    work.offer(text, "names", partial(_plan_of, snapshot), said, DIAGNOSES, key="names")
 
 
 def _fill_in(snapshot: Snapshot) -> asking.Form:

@@ -25,7 +25,7 @@ from core.views.readers import landing
 from core.views.readers.words import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form
-from core.views.run.paid import progress
+from core.views.run.paid import dollars
 from core.views.text import plain
 
 
@@ -63,16 +63,7 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
 def ask() -> None:
     """Draw who is answering now, the form, and who answered before."""
     forbidden = door.forbidden()
-    path = cache.store().path
-    kind = work.Kind(
-        noun="job",
-        known=lambda: READING.known(path),
-        resume=lambda one: READING.resume(one, path),
-        progress=progress,
-        ended=words.ended,
-        finish=_finish,
-        table=lambda known: words.table([(one.status.name, one.status) for one in known]),
-    )
+    kind = work.Kind("job", READING, words.ended, words.table, finish=_finish)
     show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
     work.underway(kind, may_start=not forbidden)
     if not forbidden:
@@ -109,7 +100,8 @@ def _new() -> None:
     elif not filled.readers:
         st.caption(words.NO_READER)
         return
-    work.offer(text, "readers", partial(_plan_of, cache.snapshot(None)), words, READING, key="ask")
+    said = (lambda made: f"{words.size_of(made)}. {dollars(made)}", words.button)
+    work.offer(text, "readers", partial(_plan_of, cache.snapshot(None)), said, READING, key="ask")
 
 
 def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:

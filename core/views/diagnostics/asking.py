@@ -13,14 +13,14 @@ import polars as pl
 from core.pipeline.sweep.known import Known
 from core.store import Snapshot
 from core.views.diagnostics.names import plan_words as size_of
-from core.views.run.paid import closing, fact, listed, press, progress
+from core.views.run.paid import closing, fact, listed, press
 from core.views.text import count
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.names.job import NamesPlan
     from core.pipeline.evaluate import Status
 
-__all__ = ["Form", "button", "ended", "offered", "progress", "size_of", "sources", "specification", "table"]
+__all__ = ["Form", "button", "ended", "offered", "size_of", "sources", "specification", "table"]
 
 SHIPPED = "shipped authors"
 NO_EMBEDDER = "Choose an embedder; wordllama runs here without a key."
