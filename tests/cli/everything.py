@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -106,7 +107,11 @@ def page(store: Path, name: str) -> Outcome:
     """Open one of the pages."""
     os.environ["CLQ_STORE"] = str(store)
     cache.store.clear()
-    with patch.object(PagesManager, "__init__", like_a_server(PagesManager.__init__)):
+    with (
+        patch.object(PagesManager, "__init__", like_a_server(PagesManager.__init__)),
+        # AppTest looks through all installed packages for components, which takes longer than a page.
+        patch.object(BidiComponentManager, "discover_and_register_components"),
+    ):
         main = sys.modules["__main__"]  # which AppTest replaces
         opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         go(opened, name).run()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.test_commands import QRELS, RUN, Cli, cli
+from tests.cli.test_commands import QRELS, RUN, Cli
 
-__all__ = ["cli"]
 TABLE = "stack,ANN-Recall@10,ANN-Recall@100,nDCG@10,latency_p50_ms\nflat,1.0,0.99,0.5,7\nhnsw,0.9,,0.4,3\n"
 
 
-@pytest.fixture
-def filled(cli: Cli) -> Cli:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A store with averages only in one collection and a ranking in another; to be read only."""
+    cli = Cli(tmp_path_factory.mktemp("reported"))
     cli("import", cli.file("stacks.csv", TABLE), "--collection", "ann")
     cli("import", cli.file("mine.trec", RUN), cli.file("gold.qrels", QRELS), "--collection", "texts")
     return cli

@@ -35,13 +35,13 @@ SCORES = {("good", "gpt"): (1.0, 1.0, 0.6, 0.0), ("bad", "gpt"): (0.5, 0.0, 0.0,
 SCORES[("good", ODD)] = (0.0, 0.0, 0.0, 0.0)
 
 
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """Stack "good" retrieves for $2 per 1,000 queries, "bad" for $1, "mute" without answers for $0.5."""
     lab = Lab().judge({query: {"a": 5} for query in QUERIES})
     for name in ("good", "bad", "mute"):
         lab.run(name, final={query: ["a", "b"] for query in QUERIES})
-    store = lab.write(tmp_path / "store")
+    store = lab.write(tmp_path_factory.mktemp("answers") / "store")
     answers, scores = [], []
     for (run_id, reader), values in SCORES.items():
         for query, value in zip(QUERIES, values, strict=True):
