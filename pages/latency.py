@@ -7,6 +7,7 @@ from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import pick_one, pick_stacks
+from core.ui.sections.indexes import draw_indexes
 from core.ui.settings import timed_answers
 from core.ui.view import View, current_view, end
 from core.views import theme
@@ -135,9 +136,14 @@ def every_stack(view: View, _: list[str]) -> None:
 
 
 PAGE = PAGES["latency"]
-SECTIONS = dict(zip(PAGE.sections, (where_the_time_goes, reranker_by_k, generator, every_stack), strict=True))
+SECTIONS = dict(
+    zip(PAGE.sections, (where_the_time_goes, reranker_by_k, generator, every_stack), strict=False)
+)
 view = current_view()
 section = pick_section(PAGE)
+if section == PAGE.sections[-1]:
+    draw_indexes(view)
+    end()
 known = percentiles(view)
 if known["p50"].null_count() == known.height:
     show.head(*words.unknown(known, view.quality))

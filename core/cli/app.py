@@ -20,7 +20,7 @@ from core.cli.answers import cost, decide, judges, measures, prices, record, sco
 from core.cli.context import Context
 from core.cli.output import complain
 from core.cli.results import delete, doctor, export, formats, import_, listing, store
-from core.cli.runs import demo, manifest, plan
+from core.cli.runs import demo, indexes, manifest, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
 
@@ -100,4 +100,5 @@ app.add_typer(judges.app, name="judges")
 app.add_typer(golden.app, name="golden")
 app.add_typer(diagnose.app, name="diagnose")
 app.add_typer(readers.app, name="readers")
+app.add_typer(indexes.app, name="indexes")
 app.add_typer(store.app, name="store")

@@ -130,7 +130,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Latency",
             ":material/timer:",
             "How long queries take, how sure that is, and which stage and K cost the time.",
-            ("where the time goes", "reranker by K", "generator", "every stack"),
+            ("where the time goes", "reranker by K", "generator", "every stack", "indexes"),
             needs="results",
         ),
         Page(

@@ -49,3 +49,9 @@ def test_the_papers_break_is_said(open_page: OpenPage, published_store: Path):
     assert_sound(app)
     assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on" in everything(app)
     assert "n = 15 · published" in opening(app)
+
+
+def test_indexes_are_read_from_the_whole_store(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "latency/indexes")
+    assert_sound(app)
+    assert answer(app).startswith("No index was measured")

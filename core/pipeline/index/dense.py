@@ -136,6 +136,17 @@ class DenseIndex:
         faiss.write_index(self._index, counter)
         return sum(parts)
 
+    def with_options(self, options: JsonMap) -> DenseIndex:
+        """The same index, searched in another way."""
+        return DenseIndex(
+            self._index,
+            self._kind,
+            self.metric,
+            options=index_options(self.name, {**self._options, **options}),
+            longest=self._longest,
+            build_s=self.build_s,
+        )
+
     def search(self, vector: Vectors, k: int) -> Hits:
         """The best passages for one query vector."""
         return self._ranked(self._prepared(vector[np.newaxis]), k)[0]

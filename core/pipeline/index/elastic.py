@@ -11,7 +11,8 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.extras import needed
 from core.params import Options, Param, whole
-from core.pipeline.index.outside import KEY, Engine, Facts, Found, Outside, numbered, secret, shared
+from core.pipeline.index.address import KEY, Engine, secret, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
 Json = dict[str, Any]
@@ -91,6 +92,9 @@ class Elasticsearch(Outside):
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
         return {"mappings": {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}}
+
+    def _drop(self) -> None:
+        self._client.indices.delete(index=self.table)
 
     def _look(self) -> Facts:
         client = self._client

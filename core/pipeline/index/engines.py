@@ -10,10 +10,11 @@ from core.errors import ClqError, UnknownNameError
 from core.extras import obstacle
 from core.params import Options
 from core.pipeline.index import dense, kinds
+from core.pipeline.index.address import Engine, address, engine_options
 from core.pipeline.index.elastic import Elasticsearch, OpenSearch
 from core.pipeline.index.kinds import INDEXES, Kind, check_metric
 from core.pipeline.index.lancedb import LanceDb
-from core.pipeline.index.outside import Engine, Outside, Place, about_outside, address, engine_options
+from core.pipeline.index.outside import Outside, Place, about_outside
 from core.pipeline.index.pgvector import PgVector
 from core.pipeline.index.qdrant import Qdrant
 from core.providers.embed import Vectors

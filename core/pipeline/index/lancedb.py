@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
-from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
+from core.pipeline.index.address import Engine, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
 DATA = "data"
@@ -82,6 +83,9 @@ class LanceDb(Outside):
         elif method == "ivf_pq":
             parts = whole(options, "parts")
             table.create_index(index_type="IVF_PQ", **common, **({"num_sub_vectors": parts} if parts else {}))
+
+    def _drop(self) -> None:
+        self._base.drop_table(self.table)
 
     def _look(self) -> Facts:
         if self.table not in (known := self._tables()):

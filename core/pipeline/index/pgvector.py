@@ -10,7 +10,8 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.extras import needed
 from core.params import Options, Param, whole
-from core.pipeline.index.outside import Engine, Facts, Found, Outside, numbered, shared
+from core.pipeline.index.address import Engine, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
 REQUIREMENTS = "requirements-pgvector.txt"
@@ -97,6 +98,9 @@ class PgVector(Outside):
             )
         )
 
+    def _drop(self) -> None:
+        self._connection.execute(self._sql.SQL("DROP TABLE {}").format(self._named(self.table)))
+
     def _look(self) -> Facts:
         sql, table = self._sql, self._named(self.table)
         where = self._connection.execute("SELECT to_regclass(%s)", (table.as_string(None),)).fetchone()
@@ -141,18 +145,19 @@ class PgVector(Outside):
 
     def _set_depth(self, connection: Any, k: int) -> None:  # noqa: ANN401 - an optional package
         """Look at as many as are asked for: a graph returns no more than that."""
-        if self._of_thread.depth == k:
-            return
         looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
-        settings: dict[str, int | str] = {
-            "hnsw.ef_search": looked_at,
-            "ivfflat.probes": whole(self._options, "probes"),
+        scanning = "off" if self._options["exact"] == "yes" else "on"
+        settings = {
+            "hnsw.ef_search": str(looked_at),
+            "ivfflat.probes": str(whole(self._options, "probes")),
+            "enable_indexscan": scanning,
+            "enable_bitmapscan": scanning,
         }
-        if self._options["exact"] == "yes":
-            settings |= {"enable_indexscan": "off", "enable_bitmapscan": "off"}
+        if self._of_thread.settings == settings:
+            return
         for name, value in settings.items():
-            connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
-        self._of_thread.depth = k
+            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        self._of_thread.settings = settings
 
     @property
     def _columns(self) -> tuple[str, str]:
@@ -176,7 +181,7 @@ class PgVector(Outside):
         kept = self._of_thread.__dict__.get("connection")
         if kept is None or kept.closed:
             self._of_thread.connection = kept = self._connect()
-            self._of_thread.depth = 0
+            self._of_thread.settings = {}
         return kept
 
     def _connect(self) -> Any:  # noqa: ANN401 - an optional package

@@ -9,7 +9,8 @@ from typing import Any
 
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
-from core.pipeline.index.outside import KEY, Engine, Facts, Found, Outside, numbered, secret, shared
+from core.pipeline.index.address import KEY, Engine, secret, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
@@ -79,6 +80,9 @@ class Qdrant(Outside):
         """A server builds its graph after it has taken the vectors: until then every one is compared."""
         while self.remote and str(self._client.get_collection(name).status).endswith("yellow"):
             time.sleep(_PAUSE_S)
+
+    def _drop(self) -> None:
+        self._client.delete_collection(self.table)
 
     def _look(self) -> Facts:
         if not self._client.collection_exists(self.table):

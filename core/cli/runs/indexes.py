@@ -1,0 +1,190 @@
+"""``indexes bench``, ``indexes show``: what indexes find and how fast, with 1, 4 and 16 clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, complain, emit
+from core.errors import InputError
+from core.records import Batch, Collection, JsonMap, now
+from core.views.latency.indexes import Machine, dollars, figures, measured
+
+if TYPE_CHECKING:
+    from core.pipeline.evaluate import Job
+    from core.providers.embed import Vectors
+
+app = typer.Typer(
+    help="Indexes: recall, latency and queries per second of kinds of index.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_BETWEEN = re.compile(r",(?![^(]*\))")
+_KIND = re.compile(r"([\w-]+)(?:\((.*)\))?")
+_QUERIES, _SEED = 200, 0
+PriceOption = Annotated[
+    float | None, typer.Option(min=0, help="Dollars an hour of the machine; adds $ per 1,000 queries.")
+]
+BusyOption = Annotated[float, typer.Option(min=0.01, max=1, help="Share of the hour that it is busy.")]
+
+
+class _Searched(NamedTuple):
+    """What indexes are built of, and asked."""
+
+    source: str
+    vectors: Vectors
+    queries: Vectors
+    kinds: Sequence[tuple[str, JsonMap]]
+    metric: str = "cosine"
+    ids: Sequence[str] = ()
+
+
+@app.command("bench")
+def bench(
+    ctx: typer.Context,
+    spec: Annotated[
+        Path | None,
+        typer.Argument(help="A specification: its first local embedder and its indexes.", show_default=False),
+    ] = None,
+    *,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="Kinds of index instead: flat,hnsw-f32,pgvector(method=ivfflat,lists=100)."),
+    ] = None,
+    k: Annotated[str, typer.Option(help="How many neighbours.")] = "10,100",
+    ef: Annotated[str, typer.Option(help="What a search looks at: ef, or probes.")] = "16,64,256",
+    clients: Annotated[str, typer.Option(help="How many ask at once.")] = "1,4,16",
+    passages: Annotated[int, typer.Option(min=1, help="Random vectors where there is no SPEC.")] = 20_000,
+    dim: Annotated[int, typer.Option(min=1, help="Their dimensions.")] = 64,
+    seconds: Annotated[float, typer.Option(min=0, help="How long clients ask at least, per point.")] = 1.0,
+    usd_per_hour: PriceOption = None,
+    utilisation: BusyOption = 0.5,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Measure recall, latency, throughput, build time and size of indexes, and keep them in the store."""
+    # Here because the engines take a second to load, which no other command should wait for.
+    from core.pipeline.environment import describe  # noqa: PLC0415
+    from core.pipeline.index.bench import Grid, frame_of  # noqa: PLC0415
+    from core.pipeline.index.bench import bench as measure  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    listed = {"--k": k, "--ef": ef, "--clients": clients}
+    ks, efforts, counts = (_numbers(text, option) for option, text in listed.items())
+    asked = _kinds(kinds) if kinds else None
+    searched = _random(passages, dim, asked) if spec is None else _of_spec(context, spec, asked)
+    grid = Grid(ks=ks, efforts=efforts, clients=counts, seconds=seconds)
+    with TemporaryDirectory(prefix="clq-indexes-") as folder:
+        points = list(
+            measure(
+                searched.kinds,
+                searched.vectors,
+                searched.queries,
+                grid=grid,
+                folder=Path(folder),
+                metric=searched.metric,
+                ids=searched.ids,
+                doing=complain,
+            )
+        )
+    machine, size = describe(), searched.vectors.shape
+    name = f"indexes-{now():%Y%m%d-%H%M%S}"
+    collection = Collection(
+        collection_id=name,
+        name=f"Indexes: {searched.source} {size[1]} d, {size[0]:,} passages",
+        source="Measured here",
+        notes=f"{machine['cpu']}, {machine['cores']} cores; {searched.metric}; clients on the same machine.",
+    )
+    rows = frame_of(points, collection_id=name, source=searched.source, dim=size[1])
+    with context.write("indexes", collection.name) as writer:
+        writer.add(Batch(collections=(collection,), frames={"diagnostics": rows}))
+    emit(dollars(measured(rows, {name: collection.name}), Machine(usd_per_hour, utilisation)), form)
+
+
+@app.command("show")
+def show(
+    ctx: typer.Context,
+    *,
+    usd_per_hour: PriceOption = None,
+    utilisation: BusyOption = 0.5,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print what was measured of indexes, and imported of VectorDBBench and ann-benchmarks."""
+    context: Context = ctx.obj
+    rows = dollars(figures(context.store().read()), Machine(usd_per_hour, utilisation))
+    emit(rows, form, empty="No index was measured or imported: `python -m core indexes bench`.")
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise InputError(f"{text!r} is no list of whole numbers.", where=option, do="Write 10,100.")
+    return sorted({int(part) for part in parts})
+
+
+def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read kinds with options as they are written in measures: name(key=value,…)."""
+    found = []
+    for part in _BETWEEN.split(text):
+        written = _KIND.fullmatch(part.strip())
+        if written is None:
+            raise InputError(f"{part!r} is no kind of index.", where="--kinds", do="Write name(key=value).")
+        pairs = [pair.partition("=") for pair in (written[2] or "").split(",") if pair]
+        options = {
+            key.strip(): int(value) if value.strip().isdigit() else value.strip() for key, _, value in pairs
+        }
+        found.append((written[1], options))
+    return found
+
+
+def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
+    rng = np.random.default_rng(_SEED)
+    vectors = rng.standard_normal((passages + _QUERIES, dim), dtype=np.float32)
+    usual: list[tuple[str, JsonMap]] = [(name, {}) for name in ("flat", "int8", "hnsw-f32", "hnsw-int8")]
+    return _Searched("random", vectors[:passages], vectors[passages:], kinds or usual)
+
+
+def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
+    """Embed what a specification searches and asks, with its first embedder that runs here."""
+    from core.pipeline.sweep import load  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.read import read_job  # noqa: PLC0415
+    from core.providers.base import Purpose  # noqa: PLC0415
+    from core.providers.config import place_of  # noqa: PLC0415
+    from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
+    from core.views.run.plan import StoreShelf  # noqa: PLC0415
+
+    snapshot = context.store().read()
+    job, _ = read_job(load(path), shelf=StoreShelf(snapshot), books=context.books(), judged=False)
+    spec = next((stack.spec for stack in job.stacks if stack.spec["mode"] != "sparse"), None)
+    if spec is None:
+        raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")
+    config = embedder_config(job.models.get(spec["embedder"], spec["embedder"]))
+    if place_of(config) is not None:
+        found = f"{spec['embedder']} is paid for, and this command has no budget."
+        raise InputError(found, where=str(path), do="Name an embedder that runs here first.")
+    corpus = next(iter(job.corpora.values()))
+    with make_embedder(config, spec["dim"]) as embedder:
+        complain(f"embed {len(corpus):,} passages: {spec['embedder']} {spec['dim']} d")
+        vectors = embedder.embed(corpus.texts.to_list())
+        queries = embedder.embed(job.queries["text"].to_list(), Purpose.QUERY)
+    own = _own_kinds(job, spec)
+    ids = corpus.passage_ids.to_list()
+    return _Searched(spec["embedder"], vectors, queries, kinds or own, spec.get("metric", "cosine"), ids)
+
+
+def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
+    """The indexes of the stacks that search with the same vectors, each once."""
+    same = [
+        stack.spec
+        for stack in job.stacks
+        if all(stack.spec.get(key) == first.get(key) for key in ("embedder", "dim", "metric", "chunker"))
+        and stack.spec["mode"] != "sparse"
+    ]
+    found = {str((spec["index"], spec.get("index_params"))): spec for spec in same}
+    return [(spec["index"], dict(spec.get("index_params", {}))) for spec in found.values()]

@@ -1,0 +1,248 @@
+"""What an index finds and how fast, at depths, search efforts and numbers of clients.
+
+Every client is a thread that asks one vector at a time and waits for the answer, over a connection of its
+own where the engine has those; latencies are those of single searches, queries per second those of all
+clients together. Recall is against the exact neighbours, counted by one client.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count, product
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.pipeline.environment import threads
+from core.pipeline.index.dense import DenseIndex, ann_recall
+from core.pipeline.index.engines import index_options, is_ann, is_existing, make_index, use_index
+from core.pipeline.index.outside import Outside, Place
+from core.pipeline.ranking.hits import Hits
+from core.providers.embed import Vectors
+from core.records import JsonMap, canonical_json, short_hash
+from core.stats.intervals import bootstrap_means
+from core.tables import frame
+
+DIAGNOSIS = "indexes"
+RECALL, P50, P95, P99, QPS = "recall", "p50_ms", "p95_ms", "p99_ms", "queries_per_second"
+BUILD, BYTES = "build_s", "bytes"
+PERCENTILES: Mapping[str, float] = {P50: 50.0, P95: 95.0, P99: 99.0}
+TAIL: Mapping[str, int] = {P50: 1, P95: 20, P99: 100}
+"""Searches that a percentile takes at least."""
+_COLUMNS = ("value", "low", "high", "n")
+SEARCHES = 400
+"""Searches of one point at least, so that the tail means something."""
+Index = DenseIndex | Outside
+Figure = tuple[float, float | None, float | None, int]
+"""A value, its interval where there is one, and the number of queries or searches behind it."""
+Figures = dict[str, Figure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What an index is asked.
+
+    Attributes:
+        ks: How many neighbours.
+        efforts: What a search looks at: ef of a graph, probes of lists; an index without either has one row.
+        clients: How many ask at once.
+        seconds: How long they do so at least.
+    """
+
+    ks: Sequence[int] = (10, 100)
+    efforts: Sequence[int] = (16, 64, 256)
+    clients: Sequence[int] = (1, 4, 16)
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One index, asked in one way.
+
+    Attributes:
+        index: Its kind.
+        params: Its options that are not the defaults, without the effort of a search.
+        effort: What a search looks at; None where the index knows no effort.
+        k: How many neighbours were asked for.
+        clients: How many asked at once.
+        figures: What was measured.
+    """
+
+    index: str
+    params: JsonMap
+    effort: int | None
+    k: int
+    clients: int
+    figures: Mapping[str, Figure]
+
+    @property
+    def condition(self) -> str:
+        """What tells it from other points, as JSON."""
+        told = {"index": self.index, "params": dict(self.params), "effort": self.effort}
+        return canonical_json({**told, "k": self.k, "clients": self.clients})
+
+
+def bench(
+    kinds: Sequence[tuple[str, JsonMap]],
+    vectors: Vectors,
+    queries: Vectors,
+    *,
+    grid: Grid,
+    folder: Path,
+    metric: str = "cosine",
+    ids: Sequence[str] = (),
+    doing: Callable[[str], None] = lambda _: None,
+) -> Iterator[Point]:
+    """Build every index and ask it everything.
+
+    Args:
+        kinds: Kinds of index with their options.
+        vectors: What is searched.
+        queries: What is asked.
+        grid: In which ways.
+        folder: For what lies on the disk.
+        metric: How vectors are compared.
+        ids: The passages of tables that are there, in the order of the vectors.
+        doing: Told what is done next.
+
+    Yields:
+        Points as they are measured.
+
+    Raises:
+        InputError: If a kind or an option is unknown, or a depth is beyond the vectors.
+    """
+    deepest = max(grid.ks)
+    if deepest > len(vectors):
+        found = f"K = {deepest} is beyond {len(vectors):,} vectors."
+        raise InputError(found, where="--k", do="Ask for fewer neighbours.")
+    read = [(name, index_options(name, params, dim=vectors.shape[1])) for name, params in kinds]
+    exact = make_index("flat", vectors, metric).search_batch(queries, deepest)
+    for number, (name, options) in enumerate(read):
+        doing(f"build {name}")
+        place = Place(folder / str(number), f"clq_{short_hash(str(folder))}_{number}", ids)
+        params = {key: value for key, value in kinds[number][1].items() if key != effort_of(name, options)}
+        if is_existing(name, options):
+            index: Index = use_index(name, metric, options, place=place, dim=vectors.shape[1])
+        else:
+            index = make_index(name, vectors, metric, options, place=place)
+        try:
+            with ThreadPoolExecutor(max(grid.clients)) as pool:
+                for point in _asked(index, queries, exact, grid=grid, pool=pool, doing=doing):
+                    yield replace(point, params=params)
+        finally:
+            if isinstance(index, Outside):
+                index.drop()
+
+
+def _asked(
+    index: Index,
+    queries: Vectors,
+    exact: Sequence[Hits],
+    *,
+    grid: Grid,
+    pool: ThreadPoolExecutor,
+    doing: Callable[[str], None],
+) -> Iterator[Point]:
+    size, name = index.size_bytes, index.name
+    whole: Figures = {BUILD: (index.build_s, None, None, len(index))} if index.build_s else {}
+    whole |= {BYTES: (float(size), None, None, len(index))} if size is not None else {}
+    knob = effort_of(name, index.parameters)
+    efforts: Sequence[int | None] = grid.efforts if knob else (None,)
+    for effort, k in product(efforts, grid.ks):
+        asked = index.with_options({knob: effort}) if effort else index
+        doing(f"ask {name}, K = {k}" + (f", {knob} {effort}" if knob else ""))
+        with threads(1):
+            found = [asked.search(query, k) for query in queries]
+            recall = _mean([ann_recall(hits, wanted, k) for hits, wanted in zip(found, exact, strict=True)])
+            for clients in grid.clients:
+                figures = {
+                    RECALL: recall,
+                    **_timed(asked, queries, k, clients, seconds=grid.seconds, pool=pool),
+                    **whole,
+                }
+                yield Point(index=name, params={}, effort=effort, k=k, clients=clients, figures=figures)
+
+
+def effort_of(name: str, options: JsonMap) -> str:
+    """The option by which a search of an index looks at more; empty where there is none."""
+    if not is_ann(name, options):
+        return ""
+    if name in ("hnsw-f32", "hnsw-int8"):
+        return "efSearch"
+    by_lists = options.get("method") in ("ivfflat", "ivf_pq")
+    own = "probes" if by_lists else "ef_search"
+    return own if own in options and options.get("method") != "none" else ""
+
+
+def _mean(recalls: Sequence[float | None]) -> Figure:
+    known = np.array([value for value in recalls if value is not None])
+    low, high = bootstrap_means(known)
+    return float(known.mean()), float(low[0]), float(high[0]), len(known)
+
+
+def _timed(
+    index: Index, queries: Vectors, k: int, clients: int, *, seconds: float, pool: ThreadPoolExecutor
+) -> Figures:
+    """Ask with so many clients at once, each of them warm."""
+    searches = max(len(queries), SEARCHES)
+    numbers, start = count(), threading.Barrier(clients)
+
+    def ask() -> tuple[float, float, list[float]]:
+        times: list[float] = []
+        try:
+            index.search(queries[0], k)
+            start.wait()
+        except BaseException:
+            start.abort()  # nobody waits for a client that failed
+            raise
+        first = end = perf_counter()
+        while (number := next(numbers)) < searches or end - first < seconds:
+            begin = perf_counter()
+            index.search(queries[number % len(queries)], k)
+            end = perf_counter()
+            times.append(1000 * (end - begin))
+        return first, end, times
+
+    firsts, ends, found = zip(
+        *[each.result() for each in [pool.submit(ask) for _ in range(clients)]], strict=True
+    )
+    times, taken = np.concatenate(found), max(ends) - min(firsts)
+    there = {name: at for name, at in PERCENTILES.items() if len(times) >= TAIL[name]}
+    told = {name: (float(np.percentile(times, at)), None, None, len(times)) for name, at in there.items()}
+    return {**told, QPS: (len(times) / taken, None, None, len(times))}
+
+
+def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: int) -> pl.DataFrame:
+    """Return the rows of the table "diagnostics" of points.
+
+    Args:
+        points: What was measured.
+        collection_id: Where they are kept.
+        source: What made the vectors: a model, or "random".
+        dim: Dimensions of the vectors.
+    """
+    of_all = {"collection_id": collection_id, "diagnosis": DIAGNOSIS, "embedder": source, "dim": dim}
+    told = [
+        {
+            **of_all,
+            "condition": point.condition,
+            "measure": name,
+            **dict(zip(_COLUMNS, figure, strict=True)),
+        }
+        for point in points
+        for name, figure in point.figures.items()
+    ]
+    return frame("diagnostics", told)
+
+
+def read_condition(text: str) -> JsonMap:
+    """Return what `Point.condition` tells: index, params, effort, k and clients."""
+    found = json.loads(text)
+    return found if isinstance(found, dict) else {}

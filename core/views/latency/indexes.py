@@ -1,0 +1,235 @@
+"""Indexes: what each finds and how fast, measured here or imported, and what a thousand queries cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.records import JsonMap
+from core.store import Snapshot
+from core.views import text, theme
+from core.views.diagnostics.landing import diagnosed
+
+RECALL, QPS = "recall", "queries_per_second"
+LATENCIES = ("p50_ms", "p95_ms", "p99_ms")
+MEASURED, IMPORTED = "measured", "imported"
+_DIAGNOSIS = "indexes"
+_SCHEMA = pl.Schema(
+    {
+        "index": pl.String, "basis": pl.String, "where": pl.String, "effort": pl.Int64, "k": pl.Int64,
+        "clients": pl.Int64, RECALL: pl.Float64, "recall_low": pl.Float64, "recall_high": pl.Float64,
+        "n": pl.Int64, **dict.fromkeys((*LATENCIES, QPS), pl.Float64), "searches": pl.Int64,
+        "build_s": pl.Float64, "bytes": pl.Float64, "passages": pl.Int64,
+    }
+)  # fmt: skip
+"""One row per index, effort, K and number of clients; what is not known is null."""
+_MS_PER_S = 1000.0
+NEARLY_ALL = 0.95
+
+
+_Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
+
+
+class Machine(NamedTuple):
+    """What the machine of an index costs."""
+
+    usd_per_hour: float | None = None
+    utilisation: float = 0.5  # share of the hour that it is busy
+
+
+def figures(snapshot: Snapshot) -> pl.DataFrame:
+    """What is known of indexes in the whole store.
+
+    Returns:
+        index, basis ("measured" or "imported"), where (collection), effort, k, clients, recall, recall_low,
+        recall_high, n (queries), p50_ms, p95_ms, p99_ms, queries_per_second, searches, build_s, bytes,
+        passages; sorted.
+    """
+    names = dict(snapshot.collections().select("collection_id", "name").iter_rows())
+    here = measured(diagnosed(snapshot, _DIAGNOSIS), names)
+    other = pl.DataFrame(list(_imported(snapshot, names)), schema=_SCHEMA, orient="row")
+    return pl.concat([here, other]).sort(
+        "basis", "where", "index", "effort", "k", "clients", descending=[True, *[False] * 5]
+    )
+
+
+def measured(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+    """Rows of the table "diagnostics" as one row per point; see `figures`."""
+    points = []
+    for (collection, condition), part in rows.group_by("collection_id", "condition", maintain_order=True):
+        told = json.loads(str(condition))
+        values = {row["measure"]: row for row in part.iter_rows(named=True)}
+        recall, speed, size = values.get(RECALL, {}), values.get(QPS, {}), values.get("build_s", {})
+        params = ", ".join(f"{key} {value}" for key, value in told["params"].items() if key != "url_env")
+        points.append(
+            {
+                "index": f"{told['index']} ({params})" if params else told["index"],
+                "basis": MEASURED,
+                "where": names.get(str(collection), str(collection)),
+                **{key: told[key] for key in ("effort", "k", "clients")},
+                "recall_low": recall.get("low"),
+                "recall_high": recall.get("high"),
+                "n": recall.get("n"),
+                "searches": speed.get("n"),
+                "passages": size.get("n"),
+                **{name: values[name]["value"] for name in _SCHEMA if name in values},
+            }
+        )
+    return pl.DataFrame(points, schema=_SCHEMA, orient="row")
+
+
+def _imported(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[JsonMap]:
+    tools: dict[str, _Reader] = {
+        "vectordbbench": _of_vectordbbench,
+        "ann-benchmarks": partial(_of_annbenchmarks, snapshot),
+    }
+    runs = snapshot.runs().filter(pl.col("manifest").str.contains_any([f'"{name}"' for name in tools]))
+    for run in runs.iter_rows(named=True):
+        manifest = json.loads(run["manifest"])
+        common = {
+            "index": run["label"],
+            "basis": IMPORTED,
+            "where": names.get(run["collection_id"], run["collection_id"]),
+        }
+        read = tools.get(manifest.get("importer"))
+        if read is not None:
+            yield from ({**common, **row} for row in read(run, manifest))
+
+
+def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[str, Any]]:
+    """The serial search, and a row per number of clients where they were measured."""
+    metrics = manifest.get("metrics", {})
+    case = manifest.get("task", {}).get("case_config") or {}
+    common = {
+        "k": case.get("k") or 100,
+        RECALL: _positive(metrics.get("recall")),
+        "build_s": _positive(metrics.get("load_duration")),
+    }
+    serial = {f"p{at}_ms": _positive(metrics.get(f"serial_latency_p{at}"), _MS_PER_S) for at in (95, 99)}
+    yield {**common, **serial, "clients": 1}
+    at_once, speeds = metrics.get("conc_num_list") or [], metrics.get("conc_qps_list") or []
+    tails = {f"p{at}_ms": metrics.get(f"conc_latency_p{at}_list") or [] for at in (95, 99)}
+    for place, (clients, speed) in enumerate(zip(at_once, speeds, strict=False)):
+        told = {name: _positive(many[place], _MS_PER_S) for name, many in tails.items() if place < len(many)}
+        yield {**common, **told, "clients": clients, QPS: _positive(speed)}
+    if not speeds and (most := _positive(metrics.get("qps"))):
+        yield {**common, QPS: most}  # the best of several numbers of clients
+
+
+def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: JsonMap) -> Iterator[JsonMap]:
+    """One client, as the tool asks; recall where the exact neighbours were imported beside the result."""
+    told = manifest.get("attributes", {})
+    ms = snapshot.timings([run["run_id"]])["ms"].to_numpy()
+    row: dict[str, Any] = {
+        "clients": 1,
+        "build_s": _positive(told.get("build_time")),
+        "bytes": _positive(told.get("index_size"), 1024.0),
+    }
+    if len(ms) and ms.mean() > 0:
+        row |= {name: float(np.percentile(ms, at)) for name, at in zip(LATENCIES, (50, 95, 99), strict=True)}
+        row |= {QPS: _MS_PER_S / float(ms.mean()), "searches": len(ms)}
+    yield {**row, **_neighbours(snapshot, run)}
+
+
+def _neighbours(snapshot: Snapshot, run: Mapping[str, Any]) -> dict[str, Any]:
+    """K, recall and n of a run whose collection has one golden set, of the exact neighbours."""
+    ranked = snapshot.rankings([run["run_id"]]).select("query_id", "passage_id")
+    k = max(ranked.group_by("query_id").len()["len"].to_list(), default=0)
+    golden = snapshot.golden_sets(run["collection_id"])["golden_set_id"].to_list()
+    exact = snapshot.judgements(golden[0]) if len(golden) == 1 else None
+    if exact is None or exact.is_empty():
+        return {"k": k}
+    wanted = exact.group_by("query_id").len().with_columns(pl.col("len").clip(upper_bound=k))
+    hits = ranked.join(exact, on=["query_id", "passage_id"], how="semi").group_by("query_id").len("hits")
+    shares = wanted.join(hits, on="query_id", how="left").select(
+        (pl.col("hits").fill_null(0) / pl.col("len")).clip(upper_bound=1)
+    )
+    return {"k": k, RECALL: shares["hits"].mean(), "n": shares.height}
+
+
+def _positive(value: object, factor: float = 1.0) -> float | None:
+    """A number above 0, else None: the tools write 0 for what did not run."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return float(value) * factor if known and isinstance(value, int | float) else None
+
+
+def dollars(rows: pl.DataFrame, machine: Machine) -> pl.DataFrame:
+    """Add usd_per_1k, what a thousand queries cost where the machine is busy for a share of the hour.
+
+    $ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation).
+    """
+    if machine.usd_per_hour is None:
+        return rows.with_columns(usd_per_1k=pl.lit(None, dtype=pl.Float64))
+    hourly = 3600 * pl.col(QPS) * machine.utilisation
+    return rows.with_columns(usd_per_1k=1000 * machine.usd_per_hour / hourly)
+
+
+def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
+    """Draw recall against latency or queries per second, a line per index, as ann-benchmarks does.
+
+    Args:
+        rows: Of `figures`, of one K.
+        against: The column on the y axis.
+        title: What it is called, with its unit.
+    """
+    fig = theme.figure(x="recall of the exact neighbours", y=title, height=420)
+    known = rows.drop_nulls([RECALL, against])
+    groups = known.partition_by("index", "where", "basis", maintain_order=True)
+    labels = [f"{group['index'][0]} · {group['where'][0]}" for group in groups]
+    colours = theme.colours_for(labels)
+    for place, (label, group) in enumerate(zip(labels, groups, strict=True)):
+        line = group.sort(RECALL, against)
+        imported = group["basis"][0] == IMPORTED
+        marker = {
+            "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)] + ("-open" if imported else ""),
+            "size": 10,
+        }
+        shown = text.escape(text.shorten(label, 60)) + (" (imported)" if imported else "")
+        notes = [text.escape(_note(row)) for row in line.iter_rows(named=True)]
+        fig.add_trace(
+            go.Scatter(
+                x=line[RECALL].to_list(), y=line[against].to_list(), name=shown, mode="lines+markers",
+                marker=marker, line={"color": colours[label], "dash": "dot" if imported else "solid"},
+                customdata=notes, hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
+            )
+        )  # fmt: skip
+    fig.update_yaxes(type="log")
+    return fig
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    effort = "" if row["effort"] is None else f", ef or probes {row['effort']}"
+    speed = "" if row[QPS] is None else f", {row[QPS]:,.0f} queries/s"
+    return f"recall@{row['k']} {text.score(row[RECALL])}{effort}{speed}"
+
+
+NONE = (
+    "No index was measured: python -m core indexes bench; or add results of VectorDBBench or ann-benchmarks."
+)
+RECALL_HELP = "Share of the exact K neighbours that the index finds, over n queries."
+CLIENTS_HELP = "Each asks one vector at a time and waits; the tools that were imported may count otherwise."
+DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."
+SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."
+
+
+def answer(rows: pl.DataFrame, k: int, clients: int | None) -> str:
+    """Say which index is fastest among those that find nearly all.
+
+    Args:
+        rows: Of `figures`, of one K and number of clients.
+    """
+    good = rows.filter(pl.col(RECALL) >= NEARLY_ALL).drop_nulls(QPS).sort(QPS, descending=True)
+    if good.is_empty():
+        return f"No index is known to find {NEARLY_ALL:.0%} of the exact {k} neighbours at a known speed."
+    first = good.row(0, named=True)
+    asking = "" if clients is None else f" with {text.count(clients, 'client')}"
+    return (
+        f"{first['index']} answers {first[QPS]:,.0f} queries per second{asking} at recall@{k}"
+        f" {text.score(first[RECALL])}: the most of those that find {NEARLY_ALL:.0%}."
+    )

@@ -1,0 +1,69 @@
+"""``indexes bench`` and ``indexes show``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from core.cli.app import app
+
+SMALL = ("--passages", "200", "--dim", "8", "--k", "5", "--ef", "8", "--clients", "1,2", "--seconds", "0")
+SPEC = """
+collection = "{folder}/passages.csv"
+queries = "{folder}/queries.csv"
+
+[axes]
+mode = "dense"
+embedder = "fake"
+dim = 16
+index = ["flat", {{ kind = "hnsw-f32", M = 4 }}]
+candidates = 5
+"""
+
+
+def call(store: Path, *words: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["--store", str(store), "indexes", *words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_what_was_measured_is_kept_and_shown(tmp_path: Path):
+    kinds = ("--kinds", "flat,hnsw-f32(M=4,efConstruction=8)")
+    told = call(tmp_path, "bench", *kinds, *SMALL, "--format", "json", "--usd-per-hour", "1")
+    rows = json.loads(told.stdout)
+    assert [(row["index"], row["effort"], row["clients"]) for row in rows] == [
+        ("flat", None, 1), ("flat", None, 2),
+        ("hnsw-f32 (M 4, efConstruction 8)", 8, 1), ("hnsw-f32 (M 4, efConstruction 8)", 8, 2),
+    ]  # fmt: skip
+    assert rows[0]["recall"] == 1.0
+    assert rows[0]["usd_per_1k"] == pytest.approx(1000 / (3600 * 0.5 * rows[0]["queries_per_second"]))
+    again = json.loads(call(tmp_path, "show", "--format", "json").stdout)
+    assert [{**row, "usd_per_1k": None} for row in rows] == again
+
+
+def test_the_indexes_of_a_specification_are_measured_on_its_passages(tmp_path: Path):
+    passages = [f"p{number},words {number} and {number * 7 % 50}" for number in range(60)]
+    (tmp_path / "passages.csv").write_text("passage_id,text\n" + "\n".join(passages))
+    (tmp_path / "queries.csv").write_text("query_id,text\nq1,words 3\nq2,words 40")
+    (tmp_path / "spec.toml").write_text(SPEC.format(folder=tmp_path))
+    told = call(tmp_path / "s", "bench", str(tmp_path / "spec.toml"), *SMALL[4:], "--format", "json")
+    rows = json.loads(told.stdout)
+    assert {row["index"] for row in rows} == {"flat", "hnsw-f32 (M 4)"}
+    assert {(row["passages"], row["n"]) for row in rows} == {(60, 2)}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--k", "ten"), "no list of whole numbers"),
+        (("--k", "0"), "no list of whole numbers"),
+        (("--kinds", "tree"), "No index 'tree'"),
+        (("--kinds", "flat(M"), "no kind of index"),
+        (("--kinds", "hnsw-f32(M=1)"), "M=1 is not allowed"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(words: tuple[str, ...], said: str, tmp_path: Path):
+    assert said in call(tmp_path, "bench", *SMALL, *words, code=1).stderr
