@@ -185,23 +185,11 @@ def point_out(problems: Sequence[Problem], form: Form | None, places: Places) ->
         work.say(st.container(), problem)
 
 
-def start(text: str, made: Plan) -> None:
-    """The plan in a line, the button that begins, and the plan whole."""
-    missing = any(str(problem.severity) == "missing" for problem in made.problems)
-    with st.container(border=True):
-        said, press = st.columns([2, 1], vertical_alignment="center")
-        said.markdown(plain(f"{size_of(made)}. {dollars(made)}"))
-        label = plain(button(made))
-        pressed = press.button(label, type="primary", key="run_now", disabled=missing, width="stretch")
-        with st.expander("The plan: calls, time, memory, stacks"):
-            for sentence in (*services(made), *time_and_memory(made)):
-                st.markdown(plain(sentence))
-            tables(made)
-    if pressed:
-        door.require()
-        EVALUATION.begin(text, cache.store().path)
-        st.toast("It runs; its progress stands at the top of the page.", icon=":material/arrow_upward:")
-        st.rerun()
+def whole(made: Plan) -> None:
+    """Draw who is asked, time, memory, what is paid for, and the stacks."""
+    for sentence in (*services(made), *time_and_memory(made)):
+        st.markdown(plain(sentence))
+    tables(made)
 
 
 def tables(made: Plan) -> None:
@@ -256,7 +244,9 @@ def new_evaluation() -> None:
     if found is not None:
         point_out(found.problems, *((filled, places) if text == written else (None, {})))
     if isinstance(found, Plan):
-        start(text, found)
+        begin = partial(EVALUATION.begin, text, cache.store().path)
+        said = f"{size_of(found)}. {dollars(found)}"
+        work.start(said, button(found), found, begin, key="run", details=partial(whole, found))
 
 
 def stacks() -> None:

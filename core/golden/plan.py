@@ -44,7 +44,6 @@ class GoldenPlan(Bill):
         known: Whether the pools were computed; else their size is an estimate.
         taken: Grades that are taken from another golden set.
         seconds: How long the calls take, as far as is known.
-        problems: What its owner should know.
     """
 
     name: str
@@ -54,7 +53,6 @@ class GoldenPlan(Bill):
     known: bool
     taken: int
     seconds: float
-    problems: tuple[Problem, ...] = ()
 
 
 def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:

@@ -39,7 +39,6 @@ class ReaderPlan(Bill):
         held: How many of them are there already.
         asked: How many different calls make them.
         seconds: How long the calls take, as far as is known.
-        problems: What its owner should know.
     """
 
     name: str
@@ -49,7 +48,6 @@ class ReaderPlan(Bill):
     held: int
     asked: int
     seconds: float
-    problems: tuple[Problem, ...] = ()
 
 
 def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True) -> ReaderPlan:

@@ -116,7 +116,7 @@ def offer(
         said: What the line says, and the button.
     """
     planning = planned(text, kind, plan_of)
-    for problem in getattr(planning, "problems", ()):
+    for problem in () if planning is None else planning.problems:
         say(st.container(), problem)
     if planning is not None and not isinstance(planning, SpecError):
         begin = partial(launcher.begin, text, cache.store().path)
@@ -124,10 +124,21 @@ def offer(
         start(line, button, planning, begin, key=key)
 
 
-def start(said: str, label: str, made: Bill, begin: Callable[[], None], *, key: str) -> None:
-    """A plan in a line, the button that begins, and what is paid for; without a key nothing begins."""
-    problems = getattr(made, "problems", ())
-    missing = any(str(problem.severity) == "missing" for problem in problems)
+def start(
+    said: str,
+    label: str,
+    made: Bill,
+    begin: Callable[[], None],
+    *,
+    key: str,
+    details: Callable[[], None] | None = None,
+) -> None:
+    """Draw a plan in a line, the button that begins, and what is paid for; without a key nothing begins.
+
+    Args:
+        details: Draws the plan whole, where it is more than what is paid for.
+    """
+    missing = any(str(problem.severity) == "missing" for problem in made.problems)
     with st.container(border=True):
         words, press = st.columns([2, 1], vertical_alignment="center")
         words.markdown(plain(said))
@@ -135,7 +146,10 @@ def start(said: str, label: str, made: Bill, begin: Callable[[], None], *, key: 
             plain(label), type="primary", key=f"{key}_now", disabled=missing, width="stretch"
         )
         lines = told.line_rows(made)
-        if not lines.is_empty():
+        if details is not None:
+            with st.expander("The plan: calls, time, memory, stacks"):
+                details()
+        elif not lines.is_empty():
             with st.expander("The plan: calls, tokens, dollars"):
                 show.table(lines, f"{key}_plan", LINES)
     if pressed:

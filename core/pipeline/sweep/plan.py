@@ -69,6 +69,7 @@ class Bill:
 
     lines: tuple[Line, ...]  # one per model and stage
     limit: float | None  # the budget in dollars; None = none
+    problems: tuple[Problem, ...] = ()  # what its owner should know
 
     @property
     def usd(self) -> float | None:
@@ -104,7 +105,6 @@ class Plan(Bill):
         steps: How many different steps of each kind there are.
         services: Who is asked.
         resources: Time and memory.
-        problems: What its owner should know.
     """
 
     name: str
@@ -115,7 +115,6 @@ class Plan(Bill):
     steps: Mapping[str, int]
     services: tuple[Service, ...]
     resources: Resources
-    problems: tuple[Problem, ...] = ()
 
     @property
     def exact(self) -> bool:
