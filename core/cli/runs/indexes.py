@@ -157,7 +157,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     from core.providers.base import Purpose  # noqa: PLC0415
     from core.providers.config import place_of  # noqa: PLC0415
     from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
-    from core.views.run.plan import StoreShelf  # noqa: PLC0415
+    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
     snapshot = context.store().read()
     job, _ = read_job(load(path), shelf=StoreShelf(snapshot), books=context.books(), judged=False)
