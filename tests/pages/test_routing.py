@@ -91,3 +91,14 @@ def test_one_stack_is_not_enough(open_page: OpenPage, reranked: Path):
 def test_published_averages_cannot_be_routed(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "what_if/routing")
     assert answer(app) == "No stack here has rankings to route RA-nWG@10 by."
+
+
+def test_queries_may_be_sent_to_a_rewrite(open_page: OpenPage, tmp_path: Path):
+    store = routed.write_rewritten(tmp_path / "s").path
+    app = open_page(store, "what_if/routing", k="3", fam="BM25, K = 10 · noise 4, rewritten or not")
+    assert_sound(app)
+    assert app.multiselect(key="ks").value == ["as typed", "rules"]
+    assert any("margin" in each for each in app.selectbox(key="sig").options)
+    ways = rows(app)
+    assert ways["way"].to_list()[:2] == ["always as typed", "always rules"]
+    assert "is rewritten and searched again" in everything(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import polars as pl
@@ -24,6 +25,7 @@ from core.views.what_if.routing.families import (
     chosen,
     families,
     idle,
+    rewriting,
     stacks_as_options,
     usual_stacks,
     with_replays,
@@ -39,6 +41,7 @@ def routing(view: View) -> None:
     if not view.table["has_rankings"].any():
         _nothing(head, f"No stack here has rankings to route {view.quality.name} by.", policies.NEEDS)
     family, options = _pick_options(view)
+    rewrites = family is not None and family.rewrites
     if family is not None and family.refused:
         st.caption(f":material/block: Smaller K are not replayed: {plain(family.refused)}.")
     if len(options) < 2:
@@ -50,7 +53,8 @@ def routing(view: View) -> None:
         most = _ask_most()
     if signal is None:
         _nothing(head, f"No signal to route {view.quality.name} by.", policies.NO_SIGNAL)
-    way = Way(signal.known, family is not None, family is None or not family.refused)
+    shares = family is not None and not rewrites
+    way = Way(signal.known, shares, family is None or not family.refused, rewrites)
     found = _gathered(view, tuple(options), way)
     obstacle = policies.nothing(found)
     if found is None or obstacle:
@@ -78,20 +82,20 @@ def _nothing(place: DeltaGenerator, answer: str, details: str) -> NoReturn:
 
 def _pick_options(view: View) -> tuple[Family | None, list[Option]]:
     """Draw the choice of the stack and its depths, or of any stacks."""
-    found = {family.name: family for family in families(view.table)}
+    found = {family.name: family for family in (*families(view.table), *_rewriting(view))}
     names = [name for name, each in found.items() if len(each.options) > 1 or each.reranker]
     left, right = st.columns(2)
     offered = [*names, OF_MY_CHOICE]
     still_offered("fam", offered)
-    flat = all(idle(found[name], view.quality.k) for name in names)
+    flat = all(idle(found[name], view.quality.k) for name in names if not found[name].rewrites)
     name = left.selectbox(
         "Stack",
         offered,
         index=len(names) if flat else 0,
         key="fam",
         bind="query-params",
-        help="Stacks that differ only in their candidate depth K. Smaller K of a pointwise reranker are "
-        "replayed from its deepest run; a listwise one has to be run at every K.",
+        help="Stacks that differ only in their candidate depth K, or only in a rewrite. Smaller K of a "
+        "pointwise reranker are replayed from its deepest run; a listwise one has to be run at every K.",
     )
     if name == OF_MY_CHOICE:
         picked = right.multiselect(
@@ -115,7 +119,7 @@ def _pick_depths(family: Family) -> list[Option]:
         kept = [label for label in st.session_state["ks"] if label in labels]
         st.session_state["ks"] = kept or usual
     picked = st.multiselect(
-        "Depths, two or three",
+        "Rewrites, two or three" if family.rewrites else "Depths, two or three",
         list(labels),
         default=None if "ks" in st.session_state else usual,
         key="ks",
@@ -127,7 +131,7 @@ def _pick_depths(family: Family) -> list[Option]:
 
 def _usual(family: Family) -> list[Option]:
     """The paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
-    paper = chosen(family, (50, 100))
+    paper = [] if family.rewrites else chosen(family, (50, 100))
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 
@@ -161,7 +165,17 @@ def _available(view: View, option: Option) -> list[Signal]:
 @cache.cached("Scoring every query…", entries=64)
 def _gathered(view: View, options: tuple[Option, ...], way: Way) -> Routable | None:
     asked = Asked(view.scope, view.quality, view.latency, view.book)
-    return gather(view.snapshot, view.table, asked, options, way=way)
+    if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
+        scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
+        table = cache.stacks(view.snapshot, scope, view.quality, view.latency, view.book)
+    else:
+        table = view.table
+    return gather(view.snapshot, table, asked, options, way=way)
+
+
+@cache.cached("Looking which stacks rewrite…", entries=16)
+def _rewriting(view: View) -> list[Family]:
+    return rewriting(view.snapshot, view.scope)
 
 
 def _ask_most() -> float:

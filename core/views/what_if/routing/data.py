@@ -89,11 +89,15 @@ class Times:
             return self._rows.clear(), None
         return self._scaled(donor, option.depth, deep), str(Basis.MODELLED)
 
-    def spent(self, option: Option, stages: Sequence[str]) -> pl.DataFrame | None:
+    def spent(
+        self, option: Option, stages: Sequence[str], *, embeds_anew: bool = False
+    ) -> pl.DataFrame | None:
         """What a query has taken at an option by the end of some stages; None = nothing counts."""
         if not stages:
             return None
         whole, basis = self.of(option)
+        if stages == (TOTAL,) and embeds_anew:
+            return whole
         if stages == (TOTAL,):
             embedded = self._stage(option.run_id, "embed").rename({"ms": "embed"})
             rest = whole.join(embedded, on="query_id", how="left")
@@ -155,6 +159,7 @@ class Way:
     # whether the reranker's scores of the first passages hold for a deeper pool, so that only the further
     # passages are sent
     pointwise: bool = True
+    rewrites: bool = False  # whether a deeper option asks the query rewritten, so that nothing is shared
 
 
 def gather(
@@ -187,7 +192,7 @@ def gather(
     waits = [times.of(option) for option in options]
     paid = [_cost(snapshot, table, asked.book, option) for option in options]
     stages = _spent(way, reranked=times.reranked(options[0]))
-    probe = times.spent(options[0], stages)
+    probe = times.spent(options[0], stages, embeds_anew=way.rewrites)
     again = _paid_again(snapshot, asked.book, options[0], way, paid[0][0]) if stages else 0.0
     depths = Depths.of(
         scores[:, kept],
@@ -300,5 +305,6 @@ def _notes(way: Way, stages: Sequence[str], modelled: str | None) -> list[str]:
         )
     if tuple(stages) == (TOTAL,):
         again = "searches again" if way.one_family else "goes through both stacks"
+        again = "is rewritten and searched again" if way.rewrites else again
         notes.append(f"The signal is known after the shallow search: a query sent deeper {again}.")
     return notes

@@ -1,4 +1,4 @@
-"""What can be routed between, stacks that differ only in K, and the signals a router can decide by."""
+"""What can be routed between, stacks that differ only in K or rewrite, and the signals that decide."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import numpy as np
 import polars as pl
 
 from core.decide.routing.replay import missing, replayed
+from core.diagnostics.siblings import NONE, kin
 from core.errors import ClqError
 from core.pipeline.ranking.hits import SIGNALS, signals
 from core.providers.config import ModelConfig
 from core.providers.rerank import Reranker, make_reranker
 from core.records import stack_label
 from core.store import Snapshot
+from core.views.workspace.query_sets import chosen_runs
+from core.views.workspace.scope import Scope
 
 REPLAYED = (10, 20, 30, 50, 75, 100, 150)
 """Depths that a deeper run of a pointwise reranker is replayed at, where nobody measured them."""
@@ -34,12 +37,13 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Stacks that differ only in their candidate depth."""
+    """Stacks that differ only in their candidate depth, or only in the rewrite of the query."""
 
-    name: str  # the stack's name without its K
+    name: str  # the stack's name without its K; with what perturbs its queries, where it differs in rewrites
     reranker: str | None  # its reranker, or None
     options: tuple[Option, ...]  # by rising K
     refused: str = ""  # why depths below the deepest cannot be replayed; empty where they can, or need not be
+    rewrites: bool = False  # whether it is queries rewritten or not that it offers, instead of depths
 
 
 def families(table: pl.DataFrame) -> list[Family]:
@@ -78,13 +82,55 @@ def _family(group: pl.DataFrame) -> Family:
     return Family(stack_label(spec), reranker, options)
 
 
+TYPED = "as typed"
+"""What the option without a rewrite is called."""
+
+
+def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
+    """The stacks of a workspace whose queries were asked as they were typed and rewritten.
+
+    Returns:
+        One per stack and perturbation of the queries, perturbed ones first (a clean query has little to
+        rewrite); its options are the newest run as typed, then those of each rewrite by name.
+    """
+    runs = snapshot.runs(scope.collection_id).filter("has_rankings")
+    runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
+    of = {run_id: kin(spec) for run_id, spec in runs.select("run_id", "spec").iter_rows()}
+    in_scope = {kin(spec).family for spec in chosen_runs(snapshot, scope)["spec"]}
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for run_id, each in of.items():
+        if each.family in in_scope:
+            found.setdefault((each.family, each.perturb), {})[each.rewrite] = run_id
+    both = sorted(
+        (not perturb, family, perturb) for (family, perturb), runs in found.items() if len(runs) > 1
+    )
+    return [
+        _rewritten(family, perturb, found[family, perturb])
+        for _, family, perturb in both
+        if NONE in found[family, perturb]
+    ]
+
+
+def _rewritten(family: str, perturb: str, by_rewrite: Mapping[str, str]) -> Family:
+    spec = json.loads(family)
+    names = sorted(by_rewrite, key=lambda name: (name != NONE, name))
+    options = (
+        Option(TYPED if name == NONE else name, by_rewrite[name], spec.get("candidates")) for name in names
+    )
+    label = " · ".join(filter(None, (stack_label(spec), perturb)))
+    reranker = spec.get("reranker")
+    return Family(
+        f"{label}, rewritten or not", None if reranker == NONE else reranker, tuple(options), rewrites=True
+    )
+
+
 def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Family:
     """Add the depths that the deepest run of a family can be replayed at, or the reason why it cannot.
 
     Args:
         family: One of `families`; without a reranker it stays as it is.
     """
-    if family.reranker is None:
+    if family.reranker is None or family.rewrites:
         return family
     deepest = family.options[-1]
     run = table.row(by_predicate=pl.col("run_id") == deepest.run_id, named=True)

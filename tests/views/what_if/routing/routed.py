@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
+from core.pipeline.sweep.expand import grid
+from core.pipeline.sweep.model import Axes
 from core.records import Batch, Collection, GoldenSet, Stack
 from core.store import Store
 from core.tables import frame
@@ -58,6 +60,43 @@ def write(path: Path, depths: Sequence[int], *, deepest: bool = False) -> Store:
     )
     store = Store.open(path)
     _add(store, setup)
+    run_job(job, lambda batch: _add(store, batch), work=path.parent / "work")
+    return store
+
+
+def write_rewritten(path: Path) -> Store:
+    """Ask BM25 for numbered passages with and without small talk, and with and without a rewrite of it."""
+    texts = passages([f"{text} mentions number {at}" for at, text in enumerate(random_texts(60, seed=7))])
+    asked = queries([f"what is number {at} about" for at in range(QUESTIONS)])
+    both = {"noise": [0, 4], "embedder": {"name": "fake", "dim": [16]}, "candidates": 10}
+    stacks = [
+        *grid(Axes.model_validate({**both, "mode": "sparse", "rewrite": ["none", "rules"]})),
+        *grid(Axes.model_validate({**both, "mode": "dense"})),
+    ]
+    job = Job(
+        name="rewriting", collection_id="c", corpora={None: corpus_of(texts)}, queries=asked, stacks=stacks,
+        protocol=Protocol(repeats=1, warm_up=0),
+    )  # fmt: skip
+    graded = [
+        {
+            "golden_set_id": "gold",
+            "query_id": query,
+            "passage_id": passage,
+            "grade": 5,
+            "raw": 5,
+            "judge": None,
+        }
+        for query, passage in zip(asked["query_id"], texts["passage_id"], strict=False)
+    ]
+    store = Store.open(path)
+    _add(
+        store,
+        Batch(
+            collections=(Collection(collection_id="c", name="C"),),
+            golden_sets=(GoldenSet(golden_set_id="gold", collection_id="c", name="Gold"),),
+            frames={"queries": asked, "passages": texts, "judgements": frame("judgements", graded)},
+        ),
+    )
     run_job(job, lambda batch: _add(store, batch), work=path.parent / "work")
     return store
 
