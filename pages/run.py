@@ -25,6 +25,7 @@ from core.views.run.paid import line_rows
 from core.views.run.plan import (
     button,
     dollars,
+    scale_rows,
     services,
     size_of,
     stack_rows,
@@ -33,6 +34,17 @@ from core.views.run.plan import (
 from core.views.run.shelf import StoreShelf
 from core.views.text import plain
 
+SCALE = {
+    "index": show.text_column("index", width=150),
+    "params": show.text_column("options"),
+    "dim": show.number_column("dimensions", 0),
+    "memory_bytes": show.number_column("memory bytes", 0, "Of databases: what they cache to be fast."),
+    "disk_bytes": show.number_column("disk bytes", 0),
+    "build_s": show.number_column("build s", 0, "Seconds of one core."),
+    "build_usd": show.dollar_column("build $"),
+    "usd_per_month": show.dollar_column("$ / month", "Memory and disk of one copy, at list prices."),
+}
+AT_SCALE = "≈ by kind of index: bytes per vector, and build seconds that grow with the logarithm of the size."
 PATH_SEEN = 20  # letters of a path that its field shows
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
@@ -190,6 +202,13 @@ def whole(made: Plan) -> None:
     for sentence in (*services(made), *time_and_memory(made)):
         st.markdown(plain(sentence))
     tables(made)
+    many = st.number_input(
+        "Indexes of so many passages", 1, None, None, 1_000_000, placeholder="10000000", key="many",
+        help=AT_SCALE,
+    )  # fmt: skip
+    if many is not None:
+        book = next(iter(cache.books().values()))
+        show.table(scale_rows(made, int(many), book), "at_scale", SCALE)
 
 
 def tables(made: Plan) -> None:

@@ -89,6 +89,16 @@ def test_a_plan_as_json(cli: Cli):
     assert [each["severity"] for each in made["problems"]] == ["missing"]
 
 
+def test_indexes_of_many_passages(cli: Cli):
+    path = cli.spec(SPEC)
+    made = json.loads(cli(path, "--passages", "10000000", "--format", "json").stdout)["at_scale"]
+    assert made[0]["index"] == "flat"
+    assert made[0]["asked"]
+    assert made[0]["memory_bytes"] == pytest.approx(4 * 256 * 10_000_000, rel=0.001)
+    assert {"hnsw-f32", "pgvector"} <= {each["index"] for each in made}
+    assert "usd_per_month" in cli(path, "--passages", "1000").stdout
+
+
 def test_a_plan_as_csv(cli: Cli):
     path = cli.spec(SPEC)
     rows = list(csv.DictReader(io.StringIO(cli(path, "--format", "csv").stdout)))

@@ -13,7 +13,7 @@ from core.cli.context import Context
 from core.cli.options import MaybeSpec
 from core.cli.output import Format, FormatOption, complain, emit
 from core.views.run.paid import line_rows
-from core.views.run.plan import dollars, services, size_of, stack_rows, time_and_memory
+from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.plan import Plan
@@ -46,6 +46,10 @@ def run(
         ),
     ] = False,
     split: SplitOption = None,
+    passages: Annotated[
+        int | None,
+        typer.Option(min=1, help="Also what every kind of index takes of so many passages, as 10_000_000."),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
@@ -76,19 +80,23 @@ def run(
         built=lambda step: artifacts.find(step) is not None,
         problems=problems,
     )
-    show(with_readers(made, job), form, stacks=stacks)
+    scale = None if passages is None else scale_rows(made, passages, job.book)
+    show(with_readers(made, job), form, stacks=stacks, scale=scale)
 
 
-def show(made: Plan, form: Format, *, stacks: bool = False) -> None:
+def show(made: Plan, form: Format, *, stacks: bool = False, scale: pl.DataFrame | None = None) -> None:
     """Print a plan, and its problems on standard error."""
     for problem in made.problems:
         complain(f"{problem.severity}: {problem}")
     if form is Format.JSON:
-        typer.echo(json.dumps(as_json(made), ensure_ascii=False, indent=2, allow_nan=False))
+        told = as_json(made) | ({} if scale is None else {"at_scale": scale.to_dicts()})
+        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
     elif form is Format.CSV:
         emit(stack_rows(made) if stacks else line_rows(made), form)
     else:
         _print(made, len(made.stacks) if stacks else _STACKS_SHOWN)
+        if scale is not None:
+            emit(scale, Format.TABLE)
 
 
 def as_json(made: Plan) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from core.pipeline.index import expected_bytes
 from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, Known
 from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
+from core.pipeline.sweep.scale import build_seconds
 from core.providers.base import Amount, Purpose
 from core.providers.config import place_of
 from core.providers.embed import make_embedder
@@ -33,15 +34,6 @@ BATCH_MS = 1000.0
 STATIC_PASSAGES_PER_S, ENCODER_PASSAGES_PER_S = 500.0, 20.0
 """Embedding here, static vectors and encoders: measured on a busy core, and an assumption."""
 BM25_PASSAGES_PER_S = 5_000.0
-INDEX_NUMBERS_PER_S: Mapping[str, float] = {
-    "flat": 5e6,
-    "int8": 5e6,
-    "hnsw-f32": 2.5e5,
-    "hnsw-int8": 2e5,
-    "pq": 5e5,
-    "opq": 2e5,
-}
-"""Numbers (passages × dimensions) that an index takes in a second, of a busy core; pq, opq: assumptions."""
 SEARCH_MS = 1.0
 """A query and a step here, in a small corpus; exact search adds its own."""
 NUMBERS_COMPARED_PER_MS = 1e6
@@ -258,7 +250,9 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
     if step.kind == "bm25":
         return size / BM25_PASSAGES_PER_S
     if step.kind == "index":
-        return size * _dim(step) / INDEX_NUMBERS_PER_S.get(step.params["name"], 1e5)
+        return build_seconds(
+            step.params["name"], dim=_dim(step), passages=size, options=step.params["params"]
+        )
     provider = known.config("embedder", step.params["model"]["name"]).provider
     if provider not in LOCAL_ENGINES:
         return 0.0

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.records import canonical_json
 from core.views.run import paid
 from core.views.text import count, duration, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
     from core.pipeline.evaluate import Status
     from core.pipeline.sweep.plan import Plan
+    from core.prices import PriceBook
 
+_SCALE = {
+    "index": pl.String, "params": pl.String, "dim": pl.Int64, "passages": pl.Int64, "asked": pl.Boolean,
+    "memory_bytes": pl.Int64, "disk_bytes": pl.Int64, "build_s": pl.Float64, "build_usd": pl.Float64,
+    "usd_per_month": pl.Float64,
+}  # fmt: skip
 _STACKS = {
     "stack_id": pl.String,
     "label": pl.String,
@@ -30,6 +38,15 @@ def stack_rows(made: Plan) -> pl.DataFrame:
         (each.stack.stack_id, each.label, each.pool, each.usd_per_1k, each.reason) for each in made.stacks
     ]
     return pl.DataFrame(rows, schema=_STACKS, orient="row")
+
+
+def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
+    """What every kind of index takes of so many passages; those of the stacks first."""
+    from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
+
+    sizes = at_scale((each.stack.spec for each in made.stacks), passages, book)
+    rows = [{**asdict(each), "params": canonical_json(each.params)} for each in sizes]
+    return pl.DataFrame(rows, schema=_SCALE, orient="row")
 
 
 def services(made: Plan) -> list[str]:

@@ -1,0 +1,151 @@
+"""What indexes of many passages will take: bytes, build time and dollars by kind, from a small model.
+
+Bytes are those of `core.pipeline.index.expected_bytes`. Seconds of building are the numbers (passages ×
+dimensions) divided by a rate; a graph is walked the longer the larger it is, by the logarithm of its size,
+and in proportion to the candidates looked at per vector added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from core.errors import InputError
+from core.pipeline.index import ENGINES, INDEX_NAMES, expected_bytes, index_options, kind_of
+from core.prices import PriceBook
+from core.records import JsonMap, canonical_json
+
+NUMBERS_PER_S: Mapping[str, float] = MappingProxyType(
+    {
+        "flat": 5e6,
+        "int8": 5e6,
+        "hnsw-f32": 2.5e5,
+        "hnsw-int8": 2e5,
+        "pq": 5e5,
+        "opq": 2e5,
+        "pgvector": 1e5,
+        "lancedb": 1e5,
+        "qdrant": 1e5,
+        "elasticsearch": 5e4,
+        "opensearch": 5e4,
+    }
+)
+"""Numbers that an index with its default options takes in a second, of a busy core, up to `LEVEL` passages.
+
+pq, opq, qdrant, elasticsearch and opensearch: assumptions.
+"""
+BY_LISTS = 5e5
+"""The same where vectors fall into lists (ivfflat, ivf_pq)."""
+LEVEL = 100_000
+"""Up to so many passages the model knows no growth."""
+_EFFORTS = ("efConstruction", "ef_construction")
+GIB = 2**30
+_S_PER_H = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """One kind of index of so many passages."""
+
+    index: str  # its kind
+    params: JsonMap  # its options that are not the defaults
+    dim: int  # dimensions
+    passages: int  # vectors
+    asked: bool  # whether a stack of the sweep has it
+    memory_bytes: int  # in memory, or what a database caches to be as fast
+    disk_bytes: int  # vectors and index as files
+    build_s: float  # seconds of one core
+    build_usd: float | None  # dollars of those; None where the price is not known
+    usd_per_month: float | None  # dollars of memory and disk
+
+
+def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[Size]:
+    """Foresee every kind of index, of so many passages, at the dimensions that a sweep has.
+
+    Args:
+        specs: Of the stacks.
+        passages: How many there will be.
+        book: Prices of processor, memory and disk.
+
+    Returns:
+        The indexes of the stacks first, then the other kinds with their defaults.
+
+    Raises:
+        InputError: If there are no passages.
+    """
+    if passages < 1:
+        raise InputError(f"{passages} passages cannot be indexed.", where="passages", do="Give at least 1.")
+    dense = [spec for spec in specs if spec.get("mode") != "sparse" and spec.get("dim")]
+    own = {_key(spec["index"], spec.get("index_params", {}), spec["dim"]): spec for spec in dense}
+    made = [
+        _size(spec["index"], spec.get("index_params", {}), int(spec["dim"]), passages, book, asked=True)
+        for spec in own.values()
+    ]
+    dims = dict.fromkeys(int(spec["dim"]) for spec in dense)
+    others = [(name, dim) for dim in dims for name in INDEX_NAMES if _key(name, {}, dim) not in own]
+    return [*made, *_usual(others, passages, book)]
+
+
+def _usual(kinds: Iterable[tuple[str, int]], passages: int, book: PriceBook) -> Iterator[Size]:
+    for name, dim in kinds:
+        options = {"url_env": "URL"} if name in ENGINES else {}
+        try:
+            index_options(name, options, dim=dim, passages=passages)
+        except InputError:  # too few to learn from
+            continue
+        yield _size(name, {}, dim, passages, book)
+
+
+def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> float:
+    """About how many seconds one core builds an index."""
+    usual = {option.name: option.default for option in kind_of(name).options}
+    chosen = {**usual, **(options or {})}
+    method = str(chosen.get("method", ""))
+    rate = BY_LISTS if method.startswith("ivf") else NUMBERS_PER_S.get(name, BY_LISTS)
+    if method == "none" or chosen.get("table"):
+        return 0.0 if chosen.get("table") else passages * dim / NUMBERS_PER_S["flat"]
+    seconds = passages * dim / rate
+    key = next((key for key in _EFFORTS if key in usual), None)
+    if key is None or method.startswith("ivf"):
+        return seconds
+    growth = max(1.0, math.log(passages) / math.log(LEVEL)) if passages > 1 else 1.0
+    return seconds * growth * float(chosen[key]) / float(usual[key])
+
+
+def _size(
+    name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, *, asked: bool = False
+) -> Size:
+    options = {"url_env": "URL", **params} if name in ENGINES else dict(params)
+    index = expected_bytes(name, dim=dim, passages=passages, options=options)
+    disk = index if name in ENGINES else index + 4 * dim * passages
+    seconds = build_seconds(name, dim=dim, passages=passages, options=params)
+    return Size(
+        index=name,
+        params=params,
+        dim=dim,
+        passages=passages,
+        asked=asked,
+        memory_bytes=index,
+        disk_bytes=disk,
+        build_s=seconds,
+        build_usd=_usd(book, "local-cpu", "cpu_hour", seconds / _S_PER_H),
+        usd_per_month=_sum(
+            _usd(book, "local-memory", "gib_month", index / GIB),
+            _usd(book, "local-disk", "gib_month", disk / GIB),
+        ),
+    )
+
+
+def _usd(book: PriceBook, item: str, unit: str, amount: float) -> float | None:
+    price = book.find(item, unit)
+    return None if price is None else amount * price.price / price.per
+
+
+def _sum(*parts: float | None) -> float | None:
+    return None if None in parts else math.fsum(part for part in parts if part is not None)
+
+
+def _key(name: str, params: JsonMap, dim: int) -> str:
+    return f"{name} {dim} {canonical_json(params)}"

@@ -1,0 +1,54 @@
+"""What indexes of many passages are foreseen to take."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import InputError
+from core.pipeline.index import INDEX_NAMES
+from core.pipeline.sweep.scale import at_scale, build_seconds
+from core.prices import PriceBook, load_books
+
+BOOK = load_books()["list"]
+SPECS = [
+    {"mode": "dense", "index": "hnsw-f32", "index_params": {"M": 16}, "dim": 64},
+    {"mode": "hybrid", "index": "flat", "dim": 64},
+    {"mode": "sparse"},
+]
+
+
+def test_every_kind_is_foreseen_the_sweeps_own_first():
+    sizes = at_scale(SPECS, 10_000_000, BOOK)
+    assert [(each.index, each.asked) for each in sizes[:2]] == [("hnsw-f32", True), ("flat", True)]
+    assert {each.index for each in sizes} == set(INDEX_NAMES)
+    assert sum(each.index == "flat" for each in sizes) == 1
+    flat = sizes[1]
+    assert flat.memory_bytes == pytest.approx(10_000_000 * 64 * 4, rel=0.001)
+    assert flat.disk_bytes == pytest.approx(2 * 10_000_000 * 64 * 4, rel=0.001)
+    gib = 10_000_000 * 64 * 4 / 2**30
+    assert flat.usd_per_month == pytest.approx(gib * 3.24485 + 2 * gib * 0.08, rel=0.001)
+
+
+@pytest.mark.parametrize("name", INDEX_NAMES)
+def test_time_grows_at_least_with_the_passages(name: str):
+    one, two = (build_seconds(name, dim=64, passages=n) for n in (1_000_000, 2_000_000))
+    assert 2 <= two / one < 2.2
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "factor"),
+    [
+        ("hnsw-f32", {"efConstruction": 100}, 0.5),
+        ("pgvector", {"ef_construction": 128}, 2.0),
+        ("pgvector", {"table": "chunks"}, 0.0),
+    ],
+)
+def test_options_change_the_time(name: str, options: dict[str, object], factor: float):
+    usual = build_seconds(name, dim=64, passages=50_000)
+    assert build_seconds(name, dim=64, passages=50_000, options=options) == pytest.approx(factor * usual)
+
+
+def test_dollars_are_unknown_without_prices_and_no_passages_are_refused():
+    assert {each.usd_per_month for each in at_scale(SPECS, 1000, PriceBook("none", ()))} == {None}
+    with pytest.raises(InputError):
+        at_scale(SPECS, 0, BOOK)
