@@ -8,17 +8,27 @@ with -9 while an evaluation with paid models runs, TIMES times; counts are the v
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from core.paths import ROOT
 from core.pipeline.evaluate import Job, Protocol
+from core.pipeline.evaluate.budget import Receipts
+from core.pipeline.evaluate.folder import folders
 from core.records import Stack
+from core.store import Store
 from tests.pipeline.evaluate import paid
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
@@ -112,5 +122,109 @@ def overhead(times: int) -> None:
                 print(f"{cpus} CPUs: {ratios[-1]:.3f}, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
+def much(url: str) -> Job:
+    """An evaluation with paid models that takes long enough to be killed."""
+    return paid.job(url, size=60, budget_usd=1_000.0)
+
+
+def node(times: int) -> None:
+    """Kill one of two machines while it works."""
+    draw = np.random.default_rng(2026)
+    with tempfile.TemporaryDirectory() as name, served(Path(name), 0.004) as server, nodes(2) as cluster:
+        folder = Path(name)
+        work(folder / "whole", server.url, much(server.url), "")
+        needed, seen = server.paid(), len(server.lines())
+        for turn in range(times):
+            while not cluster.worker_nodes:
+                with suppress(Exception):  # a busy machine does not start one in time
+                    cluster.add_node(num_cpus=1)
+            after = int(draw.integers(1, 100))
+            hunter = threading.Thread(
+                daemon=True, target=lose_a_machine, args=(cluster, server, seen + after)
+            )
+            hunter.start()
+            work(folder / str(turn), server.url, much(server.url), "ray")
+            hunter.join(timeout=5)
+            assert not hunter.is_alive(), "it was done before a machine was lost"
+            bought = Counter(thing for things in server.requests()[seen:] for thing in things)
+            billed = sum(line["units"] for line in server.lines()[seen:]) * paid.USD_PER_TOKEN
+            seen = len(server.lines())
+            tell(turn, needed, bought, billed, whole=folder / "whole", other=folder / str(turn))
+
+
+def lose_a_machine(cluster: Any, server: Vendor, requests: int) -> None:
+    """After so many requests kill the second machine."""
+    while len(server.lines()) < requests:
+        time.sleep(0.01)
+    (lost,) = cluster.worker_nodes
+    cluster.remove_node(lost, allow_graceful=False)
+
+
+def driver(times: int) -> None:
+    """Kill the process that writes, and begin it again until it finishes."""
+    draw = np.random.default_rng(2027)
+    with tempfile.TemporaryDirectory() as name, served(Path(name), 0.004) as server, nodes(2) as cluster:
+        folder, kills = Path(name), 0
+        work(folder / "whole", server.url, much(server.url), "")
+        needed, seen = server.paid(), len(server.lines())
+        while True:
+            command = [sys.executable, "-m", "bench.ray_nodes", "work", str(folder / "killed"), server.url]
+            process = subprocess.Popen([*command, cluster.address], cwd=ROOT)
+            if kills < times:
+                begun, after = len(server.lines()), int(draw.integers(0, 25))
+                while process.poll() is None and len(server.lines()) < begun + after:
+                    time.sleep(0.005)
+                time.sleep(float(draw.uniform(0, 0.05)))
+                process.kill()
+            if process.wait() == 0:
+                break
+            kills += process.returncode == -9
+            print(f"  kill {kills}: {len(server.lines()) - seen} requests", flush=True)
+        bought = Counter(thing for things in server.requests()[seen:] for thing in things)
+        billed = sum(line["units"] for line in server.lines()[seen:]) * paid.USD_PER_TOKEN
+        tell(kills, needed, bought, billed, whole=folder / "whole", other=folder / "killed")
+
+
+def tell(
+    turn: int, needed: Counter[str], bought: Counter[str], billed: float, *, whole: Path, other: Path
+) -> None:
+    """What was paid again, what the receipts say of that, and whether the results are equal."""
+    (its,) = folders(other / "evaluations")
+    receipts = Receipts(its.receipts)
+    assert not needed - bought, "something was never asked"
+    assert receipts.settled <= billed + 1e-9
+    assert billed <= receipts.settled + receipts.lost + 1e-9
+    again = bought - needed
+    print(
+        f"{turn}: {needed.total()} paid things, {again.total()} paid again, told {receipts.again} calls;"
+        f" billed ${billed:.3f}, settled ${receipts.settled:.3f}, lost at most ${receipts.lost:.3f};"
+        f" equal results: {same(whole, other)}",
+        flush=True,
+    )
+    assert again.total() == 0 or receipts.again
+    receipts.close()
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two stores have the same runs and rankings, and paid the same for each query."""
+    reads = [Store.open(folder / "store").read() for folder in (one, other)]
+    ids = reads[0].runs()["run_id"].sort().to_list()
+    assert reads[1].runs()["run_id"].sort().to_list() == ids
+    for table in (
+        lambda read: read.rankings(ids),
+        lambda read: read.rankings(ids, stage="pool"),
+        lambda read: read.usage(ids).filter(pl.col("unit") != "cpu_ms"),
+        lambda read: read.timings(ids).drop("ms"),
+        lambda read: read.signals(ids),
+    ):
+        left, right = (table(read).sort(pl.all()) for read in reads)
+        assert left.equals(right)
+    return True
+
+
 if __name__ == "__main__":
-    overhead(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    task, *given = sys.argv[1:]
+    if task == "work":
+        paid.work(Path(given[0]), given[1], os.environ["KEY"], much(given[1]), on=given[2])
+    else:
+        {"overhead": overhead, "node": node, "driver": driver}[task](int(given[0]) if given else 1)

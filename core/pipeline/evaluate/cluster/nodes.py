@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from core.errors import ClqError
+from core.errors import ClqError, InputError
 from core.extras import needed
+from core.files import locked
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk, Told, Within
 from core.pipeline.evaluate.cluster.link import Address, Counter, Link, connected
@@ -50,6 +52,8 @@ class Keeper:
     def __init__(
         self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None, proof: bytes
     ) -> None:
+        self._alone = ExitStack()
+        self._alone.enter_context(locked(receipts.with_name("desk.lock"), wait=_patience()))
         host = _ray().util.get_node_ip_address()
         self._counter = Counter(Desk(receipts, journals, book, limit), host, proof)
 
@@ -75,6 +79,22 @@ class Keeper:
     def close(self) -> None:
         """Release the files."""
         self._counter.close()
+        self._alone.close()
+
+
+def _patience() -> Callable[[], None]:
+    """Wait for the desk of a process that was killed, which Ray ends within moments."""
+    end = time.monotonic() + _LAST_S
+
+    def wait() -> None:
+        if time.monotonic() > end:
+            raise InputError(
+                "A cluster still works on this evaluation for a process that is gone.",
+                where="Ray",
+                do="Wait a moment, and resume.",
+            )
+
+    return wait
 
 
 _workers: dict[str, tuple[Worker, Link]] = {}
