@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.metrics.robust import PERTURBATIONS
+from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.pipeline.sweep import Problem, load
 from core.pipeline.sweep.plan import Plan, plan
@@ -242,6 +243,15 @@ EVALUATIONS = work.Kind(
 )
 
 
+def where() -> tuple[str, ...]:
+    """Ask where it is to run, where the operator has a cluster; the options of the command."""
+    if not configured():
+        return ()
+    places = {"this machine": (), "the cluster": ("--on", CONFIGURED)}
+    chosen = st.segmented_control("Run on", list(places), default="this machine", required=True, key="run_on")
+    return places[chosen]
+
+
 def new_evaluation() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     view = find_place()
@@ -263,7 +273,7 @@ def new_evaluation() -> None:
     if found is not None:
         point_out(found.problems, *((filled, places) if text == written else (None, {})))
     if isinstance(found, Plan):
-        begin = partial(EVALUATION.begin, text, cache.store().path)
+        begin = partial(EVALUATION.begin, text, cache.store().path, where())
         said = f"{size_of(found)}. {dollars(found)}"
         work.start(said, button(found), found, begin, key="run", details=partial(whole, found))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.pipeline.evaluate import launch
 from core.pipeline.sweep.load import load
 from core.pipeline.sweep.reader import Reader
 from tests.pages.conftest import OpenPage
@@ -168,3 +169,20 @@ def test_without_rankings_there_is_nothing_to_read(open_page: OpenPage, empty_st
     app = open_page(empty_store, "run/readers")
     assert_sound(app, "Run")
     assert len(app.info) == 1
+
+
+def test_where_it_runs_is_asked_where_the_operator_has_a_cluster(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun = []
+    monkeypatch.setattr(launch.Launcher, "begin", lambda _, *given: begun.append(given[2]))
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert "run_on" not in app.session_state
+    monkeypatch.setenv("CLQ_RAY_ADDRESS", "ray://operators-own:10001")
+    app.run()
+    app.button(key="run_now").click().run()
+    app.session_state["run_on"] = "the cluster"
+    app.button(key="run_now").click().run()
+    assert_sound(app)
+    assert begun == [(), ("--on", "configured")]
+    assert "operators-own" not in everything(app)

@@ -16,7 +16,8 @@ from core.cli.runs.plan import SplitOption
 OnOption = Annotated[
     str,
     typer.Option(
-        help='The cluster that does it: "ray" starts one of this machine, "ray://host:10001" joins one.',
+        help='The cluster that does it: "ray" starts one of this machine, "ray://host:10001" joins one,'
+        ' "configured" the one in CLQ_RAY_ADDRESS.',
         show_default=False,
     ),
 ]

@@ -56,8 +56,13 @@ class Launcher:
         """Return the folder of all such work whose results go into a store."""
         return store.absolute().parent / self.folder
 
-    def begin(self, text: str, store: Path) -> None:
+    def begin(self, text: str, store: Path, options: Sequence[str] = ()) -> None:
         """Start one as a process of its own; its paths are relative to the current folder.
+
+        Args:
+            text: The specification.
+            store: Where its results go.
+            options: Of the command, besides those that it always has.
 
         Raises:
             SpecError: If the text is no specification; nothing was started.
@@ -65,7 +70,7 @@ class Launcher:
         spec = load_as(self.model, text + "\n").model_dump(mode="json", exclude_none=True)
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         write_json(launch / "spec.json", spec)
-        self._start(launch, spec["name"], store, (*self.begins, str(launch / "spec.json")))
+        self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))
 
     def resume(self, one: Known, store: Path) -> None:
         """Let one that was stopped go on."""

@@ -136,6 +136,10 @@ class Keys:
             )
         return found
 
+    def setting(self, name: str) -> str:
+        """What stands under a name that is no key, such as an address; empty where nothing does."""
+        return self._value(name).strip()
+
     def _value(self, name: str) -> str:
         if self._environ.get(name):
             return self._environ[name]

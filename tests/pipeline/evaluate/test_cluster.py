@@ -7,17 +7,19 @@ import sys
 from collections.abc import Iterator
 from multiprocessing import AuthenticationError
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
 import pytest
 
-from core.errors import BudgetError, ClqError, ProviderError, UnknownNameError
+from core.errors import BudgetError, ClqError, InputError, ProviderError, UnknownNameError
 from core.jobs import Stopped
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk
 from core.pipeline.evaluate.cluster.link import Counter, FarBudget, FarJournal, FarTurns, Link, connected
+from core.pipeline.evaluate.cluster.nodes import SETTING
 from core.providers.base import Amount, Reply
 from core.providers.calls import Limits
 from core.records import Basis
@@ -156,6 +158,13 @@ def test_without_ray_the_error_names_the_command(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ClqError, match=r"pip install -r requirements-ray\.txt"):
         helpers.run(tmp_path, on="ray")
+
+
+def test_no_cluster_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
+    monkeypatch.delenv(SETTING, raising=False)
+    with pytest.raises(InputError, match="No cluster is configured"):
+        helpers.run(tmp_path, on="configured")
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,12 @@ from core.pipeline.evaluate.cluster.link import Address, Counter, Link, connecte
 from core.pipeline.evaluate.cluster.tasks import Answers, Done, Order, Piece, Worker
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
+from core.providers.calls import Keys
 
-LOCAL = "ray"
-"""The address of a cluster that is started here, of this machine alone."""
+LOCAL, CONFIGURED = "ray", "configured"
+"""A cluster that is started here, of this machine alone; the one that the operator names under `SETTING`."""
+SETTING = "CLQ_RAY_ADDRESS"
+"""Where a cluster's address stands, in the environment or in a secrets file."""
 _ATTEMPTS = 20
 """How often a task is begun again on another machine."""
 _LAST_S = 20.0
@@ -35,6 +38,11 @@ _LAST_S = 20.0
 
 def _ray() -> ModuleType:
     return needed("ray", "requirements-ray.txt", "A cluster")
+
+
+def configured() -> str:
+    """Return the address of the operator's cluster; empty where there is none."""
+    return Keys().setting(SETTING)
 
 
 class Turn(NamedTuple):
@@ -134,11 +142,13 @@ class Nodes:
     """The machines of one process's turn at an evaluation.
 
     Args:
-        address: `LOCAL`, or where a cluster is: "ray://host:10001", "host:6379", "auto".
+        address: `LOCAL`, `CONFIGURED`, or where a cluster is: "ray://host:10001", "host:6379", "auto".
     """
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self._address = configured() if address == CONFIGURED else address
+        if not self._address:
+            raise InputError("No cluster is configured.", where=SETTING, do=f"Set {SETTING} to its address.")
         self.ray = _ray()
         self._alive: frozenset[str] = frozenset()
 
@@ -154,7 +164,7 @@ class Nodes:
             self.ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ClqError(
-                f"No cluster answers at {self._address}: {error}.",
+                f"No cluster answers ({type(error).__name__}).",  # its address may be the operator's secret
                 where="Ray",
                 do="Start one (ray start --head), or use --on ray.",
             ) from error
