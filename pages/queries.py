@@ -172,9 +172,9 @@ def cards(
     *,
     against: bool,
     judged: bool = True,
-    mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
+    mark: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> None:
-    """Draw passages in full, one below the other."""
+    """Draw passages one below the other: in full, or folded with what became of each."""
     for row in rows.iter_rows(named=True):
         with st.container(border=True, gap="small"):
             line = st.container(horizontal=True, gap="small", vertical_alignment="center")
@@ -183,11 +183,16 @@ def cards(
             if judged:
                 grade = "unjudged" if row["grade"] is None else f"grade {row['grade']}"
                 line.badge(grade, color=_BADGES[row["grade"]])
-            if said := mark(row):
+            if mark and (said := mark(row)):
                 line.badge(said, color=_MARKS.get(said[0], "gray"))
             line.markdown(f"**{plain(row['passage'])}**", width="stretch")
             st.caption(plain(words.card(row, against=against)))
-            shown, rest = shown_text(upright(row["text"] or words.NO_TEXT))
+            text = upright(row["text"] or words.NO_TEXT)
+            if mark:
+                with st.expander("Read", type="compact"):
+                    st.text(text)
+                continue
+            shown, rest = shown_text(text)
             st.text(shown)
             if rest:
                 with st.expander(f"Read on ({len(rest):,} more characters)", type="compact"):
@@ -220,8 +225,7 @@ def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None
             st.markdown(f"**{plain(side.name)}**")
             st.caption(plain(words.ranked(side, view.quality)))
             of = partial(typed.mark, k=view.quality.k, clean=clean)
-            with st.container(height=480, border=False):
-                cards(side.ranking.head(view.quality.k), against=True, judged=judged, mark=of)
+            cards(side.ranking.head(view.quality.k), against=False, judged=judged, mark=of)
 
 
 TYPED: Mapping[str, Any] = {

@@ -106,7 +106,10 @@ def mark(row: Mapping[str, Any], k: int, *, clean: bool) -> str:
         k: The cutoff.
         clean: Whether it stands in the ranking of the query as it is.
     """
-    outside = row["before"] is None or row["before"] > k
-    if row["rank"] <= k and outside:
-        return "lost" if clean else "new"
-    return "" if clean or row["change"] in (None, "=", "new") else str(row["change"])
+    there = row["before"]
+    if there == row["rank"]:
+        return ""
+    at = "" if there is None else f", now #{there}" if clean else f", was #{there}"
+    if row["rank"] <= k and (there is None or there > k):
+        return f"{'lost' if clean else 'new'}{at}"
+    return "" if clean or there is None else f"{row['change']}{at}"

@@ -63,5 +63,5 @@ def test_passages_are_marked_as_moved_new_or_lost(snapshot):
     def marks(side, *, as_is: bool):
         return {row["passage_id"]: mark(row, 2, clean=as_is) for row in side.ranking.iter_rows(named=True)}
 
-    assert marks(clean, as_is=True) == {"p": "lost", "x": "", "y": ""}
-    assert marks(noisy, as_is=False) == {"x": "▲ 1", "y": "new", "p": "▼ 2"}
+    assert marks(clean, as_is=True) == {"p": "lost, now #3", "x": "", "y": ""}
+    assert marks(noisy, as_is=False) == {"x": "▲ 1, was #2", "y": "new, was #3", "p": "▼ 2, was #1"}
