@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,6 +15,7 @@ from core.files import write_text
 from core.paths import PRICES
 from core.prices.book import PRICED_AS, Price, PriceBook
 from core.prices.read import check_name, load_books
+from core.toml import toml
 
 _NOT_GIVEN = (None, "")
 
@@ -67,18 +67,7 @@ def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> s
 
 
 def _lines(values: Mapping[str, object]) -> str:
-    return "".join(f"{key} = {_value(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float):
-        return repr(value)
-    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(f"{key} = {toml(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
 
 
 def _replace(path: Path, text: str) -> None:

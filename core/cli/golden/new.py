@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from core.toml import toml
 
 _JUDGE = "gpt-4o-mini"
 _TEXT = """\
@@ -26,7 +27,7 @@ stack = {{ embedder = "wordllama" }}   # runs on this machine, without a key
 depth = 50
 
 [golden.judge]
-models = [{judges}]
+models = {judges}
 
 [golden.refine]
 method = "none"                 # auto: the best are put in order, too, where the measured noise lets it pay
@@ -56,14 +57,10 @@ def run(
 
     golden new texts.csv --questions questions.csv > golden.toml, then golden build golden.toml.
     """
-    queries = "" if questions is None else f"queries = {_text(str(questions.absolute()))}\n"
-    judges = ", ".join(map(_text, judge or [_JUDGE]))
-    collection = _text(str(texts.absolute()))
+    queries = "" if questions is None else f"queries = {toml(str(questions.absolute()))}\n"
+    judges = toml(judge or [_JUDGE])
+    collection = toml(str(texts.absolute()))
     typer.echo(
-        _TEXT.format(name=_text(name), collection=collection, queries=queries, budget=budget, judges=judges),
+        _TEXT.format(name=toml(name), collection=collection, queries=queries, budget=budget, judges=judges),
         nl=False,
     )
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -12,6 +11,7 @@ import polars as pl
 
 from core.pipeline.sweep.known import Known
 from core.store import Snapshot
+from core.toml import toml
 from core.views.diagnostics.names import plan_words as size_of
 from core.views.run.paid import closing, fact, listed, press
 from core.views.text import count
@@ -53,13 +53,13 @@ def sources(snapshot: Snapshot) -> list[str]:
 def specification(form: Form) -> str:
     """Return the form as the text of a specification (TOML)."""
     dims = f", dim = [{', '.join(each for each in form.dims if each.isdecimal())}]" if form.dims else ""
-    embedders = (f"{{ name = {json.dumps(name)}{dims} }}" for name in form.embedders)
+    embedders = (f"{{ name = {toml(name)}{dims} }}" for name in form.embedders)
     return "\n".join(
         [
-            f"name = {json.dumps('names, ' + ' and '.join(form.embedders), ensure_ascii=False)}",
+            f"name = {toml('names, ' + ' and '.join(form.embedders))}",
             f"embedder = [{', '.join(embedders)}]",
-            f"language = {json.dumps(list(form.languages))}",
-            *([] if form.source == SHIPPED else [f"collection = {json.dumps(form.source)}"]),
+            f"language = {toml(list(form.languages))}",
+            *([] if form.source == SHIPPED else [f"collection = {toml(form.source)}"]),
             f"runs = {form.runs}",
             f"queries = {form.queries}",
             *([] if form.budget is None else [f"budget_usd = {form.budget:g}"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
 from core.store import Snapshot
+from core.toml import toml
 from core.views.workspace.scope import Scope
 
 WORKSPACE = "this workspace"
@@ -167,12 +167,12 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     }
     return "\n".join(
         [
-            f"name = {_written(form.name)}",
-            *([f"preset = {_written(form.preset)}"] if form.preset else []),
+            f"name = {toml(form.name)}",
+            *([f"preset = {toml(form.preset)}"] if form.preset else []),
             *_place("collection", form.documents, collections),
             *_place("golden_set", form.judgements, golden_sets, alone=not form.split),
-            *([f"golden_set.split = {_written(form.split)}"] if form.split else []),
-            *([f"queries.path = {_written(form.questions)}"] if form.questions else []),
+            *([f"golden_set.split = {toml(form.split)}"] if form.split else []),
+            *([f"queries.path = {toml(form.questions)}"] if form.questions else []),
             *([f"queries.limit = {form.limit}"] if form.limit not in (None, usual.limit) else []),
             *([f"latency.repeats = {form.repeats}"] if form.repeats != usual.repeats else []),
             *([f"budget.usd = {form.budget:g}"] if form.budget is not None else []),
@@ -189,8 +189,8 @@ def reader_specification(form: Form) -> str:
     """The form as the text of a specification of readers on stored runs (TOML)."""
     return "\n".join(
         [
-            f"name = {_written(form.name)}",
-            f"collection.stored = {_written(form.documents)}",
+            f"name = {toml(form.name)}",
+            f"collection.stored = {toml(form.documents)}",
             *([f"budget_usd = {form.budget:g}"] if form.budget is not None else []),
             "",
             *_reader(form),
@@ -203,9 +203,9 @@ def _reader(form: Form) -> list[str]:
     return [
         "[reader]",
         *([_listed("runs", form.runs)] if form.runs else []),
-        *([f"golden_set = {_written(form.judgements)}"] if form.runs and form.judgements else []),
+        *([f"golden_set = {toml(form.judgements)}"] if form.runs and form.judgements else []),
         *(_listed(key, values) for key, values in told.items()),
-        *([f"judge = {_written(form.judge)}"] if form.judge else []),
+        *([f"judge = {toml(form.judge)}"] if form.judge else []),
         "",
     ]
 
@@ -219,17 +219,13 @@ def _place(key: str, name: str, known: Container[str], *, alone: bool = True) ->
     if not name:
         return []
     if name in known:
-        return [f"{key}.stored = {_written(name)}"]
-    return [f"{key} = {_written(name)}" if alone else f"{key}.path = {_written(name)}"]
-
-
-def _written(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+        return [f"{key}.stored = {toml(name)}"]
+    return [f"{key} = {toml(name)}" if alone else f"{key}.path = {toml(name)}"]
 
 
 def _value(text: str) -> str:
     """A number as such, all else as text, so that a mistake is found where everything is checked."""
-    return text if text.isascii() and text.isdigit() else _written(text)
+    return text if text.isascii() and text.isdigit() else toml(text)
 
 
 def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Problem]], list[Problem]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,6 +9,7 @@ import polars as pl
 from core.pipeline.sweep.known import Known
 from core.providers.chat import CHATS
 from core.store import Snapshot
+from core.toml import toml
 
 BM25, RUNS = "BM25", "runs of this workspace"
 LANGUAGES = {"English": "en", "French": "fr"}
@@ -69,24 +68,24 @@ def specification(form: Form) -> str:
     """The form as the text of a specification (TOML)."""
     return "\n".join(
         [
-            f"name = {_text(form.name)}",
-            f"collection.stored = {_text(form.collection)}",
+            f"name = {toml(form.name)}",
+            f"collection.stored = {toml(form.collection)}",
             *([f"queries.limit = {form.limit}"] if form.limit is not None else []),
             *([f"budget_usd = {form.budget:g}"] if form.budget is not None else []),
             "",
             "[golden]",
-            f"language = {_text(LANGUAGES[form.language])}",
+            f"language = {toml(LANGUAGES[form.language])}",
             *(line for source in form.sources for line in _source(source, form.depth)),
             "",
             "[golden.judge]",
-            f"models = [{_texts(form.judges)}]",
-            *([f"grades = {_text(form.grades)}"] if form.grades else []),
+            f"models = {toml(form.judges)}",
+            *([f"grades = {toml(form.grades)}"] if form.grades else []),
             "",
             "[golden.prune]",
             f"keep = {form.keep}",
             "",
             "[golden.refine]",
-            f"method = {_text(REFINE[form.refine])}",
+            f"method = {toml(REFINE[form.refine])}",
             "",
         ]
     )
@@ -96,13 +95,5 @@ def _source(source: str, depth: int) -> list[str]:
     told = {
         BM25: 'stack = { sparse = "bm25" }',
         RUNS: 'runs = "workspace"',
-    }.get(source, f"stack = {{ embedder = {_text(source)} }}")
+    }.get(source, f"stack = {{ embedder = {toml(source)} }}")
     return ["", "[[golden.pool]]", told, f"depth = {depth}"]
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _texts(values: Sequence[str]) -> str:
-    return ", ".join(map(_text, values))
