@@ -48,13 +48,7 @@ class LinearFit:
     reason: str = ""  # why there is no line, in words; empty where there is one
 
 
-def linear_fit(
-    depths: ArrayLike,
-    ms: ArrayLike,
-    *,
-    jitter_ms: float = JITTER_MS,
-    relative: float = RELATIVE_TOLERANCE,
-) -> LinearFit:
+def linear_fit(depths: ArrayLike, ms: ArrayLike, *, jitter_ms: float = JITTER_MS) -> LinearFit:
     """Fit the latency of one reranker against K and flag what leaves the line."""
     at, took = np.asarray(depths, dtype=np.float64), np.asarray(ms, dtype=np.float64)
     if at.shape != took.shape or at.ndim != 1:
@@ -64,7 +58,7 @@ def linear_fit(
         why = f"{len(levels)} different K are too few for a line: at least {MIN_DEPTHS} are needed"
         return LinearFit(None, None, np.full(at.shape, np.nan), np.zeros(at.shape, np.bool_), None, why)
     medians = np.array([np.median(took[at == level]) for level in levels])
-    noise = _Noise(jitter_ms, relative)
+    noise = _Noise(jitter_ms, RELATIVE_TOLERANCE)
     lines = [_least_squares(at, took), *_through(levels, medians)]
     on_line = _agreeing(at, took, lines, noise)
     slope, intercept = _least_squares(at[on_line], took[on_line])

@@ -6,7 +6,7 @@ import gc
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -74,25 +74,27 @@ def threads(count: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
+_EVERY_S = 5.0
+
+
 class Collector:
     """Collects garbage only when told to, while the block runs: else it would hit a few queries at random."""
 
-    def __init__(self, every_s: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._every_s, self._clock = every_s, clock
+    def __init__(self) -> None:
         self._last, self._was_on = 0.0, True
 
     def __enter__(self) -> Collector:
         self._was_on = gc.isenabled()
         gc.collect()
         gc.disable()
-        self._last = self._clock()
+        self._last = time.monotonic()
         return self
 
     def pause(self) -> None:
         """Nothing is being measured: collect if the last time is long ago."""
-        if self._clock() - self._last >= self._every_s:
+        if time.monotonic() - self._last >= _EVERY_S:
             gc.collect()
-            self._last = self._clock()
+            self._last = time.monotonic()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
-from core.stats.intervals import SEED, bootstrap_means
+from core.stats.intervals import bootstrap_means
 
 CURVE = ("run_id", "reader", "prompt", "temperature")
 """What one curve is of."""
@@ -79,7 +79,6 @@ def points(
     *,
     judge: str | None = None,
     only: pl.DataFrame | None = None,
-    seed: int = SEED,
 ) -> pl.DataFrame:
     """Return the score at every k of every curve, with its 95 % interval over queries.
 
@@ -88,7 +87,6 @@ def points(
         scorer: Whose scores are taken.
         judge: Whose judgement is taken; None = the mean of all judges.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
-        seed: Of the resamples, which all points share.
 
     Returns:
         run_id, reader, prompt, temperature, mode, k, value, low, high (points 0..100), n (scores), queries. A
@@ -97,7 +95,7 @@ def points(
     rows = by_query(scores, scorer, judge=judge)
     if only is not None:
         rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
-    return _means(rows, seed)
+    return _means(rows)
 
 
 def gains(
@@ -135,7 +133,7 @@ def gains(
     return _means(paired.drop(_BASE, f"{_BASE}_of_k"))
 
 
-def _means(rows: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
     """Average over queries, with the interval of the bootstrap."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
@@ -149,16 +147,14 @@ def _means(rows: pl.DataFrame, seed: int = SEED) -> pl.DataFrame:
     answers = rows.filter(single)
     if answers.is_empty():
         return table
-    low, high = _intervals(table, answers, seed)
+    low, high = _intervals(table, answers)
     return table.with_columns(
         pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
         pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),
     )
 
 
-def _intervals(
-    table: pl.DataFrame, answers: pl.DataFrame, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _intervals(table: pl.DataFrame, answers: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bootstrap all points with the same resamples of the queries."""
     queries = answers["query_id"].unique().sort()
     row = table.select(*POINT).with_row_index("row")
@@ -166,7 +162,7 @@ def _intervals(
     values = np.full((table.height, len(queries)), np.nan)
     column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
     values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
-    return bootstrap_means(values, seed=seed)
+    return bootstrap_means(values)
 
 
 def depths(

@@ -47,7 +47,6 @@ def correlate(
     *,
     kind: Kind = "spearman",
     resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> Correlation:
     """Correlate a measure with an outcome.
 
@@ -83,7 +82,7 @@ def correlate(
     drawn, position = np.unique(names, return_inverse=True)
     if len(drawn) < 2:
         return Correlation(float(value), None, None, len(x), "one query only, so no interval")
-    weights = resample_weights(len(drawn), resamples, seed)[:, position]
+    weights = resample_weights(len(drawn), resamples, SEED)[:, position]
     values = levels.value(kind, weights)
     low, high = np.nanquantile(values, (0.025, 0.975)) if np.isfinite(values).any() else (np.nan, np.nan)
     return Correlation(float(value), _number(low), _number(high), len(x))
@@ -169,6 +168,9 @@ class BestAlpha:
     chosen: tuple[float, ...]  # the alpha chosen in each fold
 
 
+FOLDS = 5
+
+
 def best_alpha(
     measures: ArrayLike,
     alphas: Sequence[float],
@@ -176,22 +178,21 @@ def best_alpha(
     groups: Sequence[str] | NDArray[np.str_],
     *,
     kind: Kind = "spearman",
-    folds: int = 5,
-    seed: int = SEED,
 ) -> BestAlpha:
     """Choose the parameter of a measure by its correlation, and say what it is worth on other queries.
+
+    Queries are dealt into `FOLDS` folds, fewer where there are fewer queries.
 
     Args:
         measures: Values [a, n] at every alpha.
         alphas: The grid, ascending [a].
         outcome: Outcomes [n].
         groups: The query of each sample [n]; a query is never on both sides of a fold.
-        folds: How many folds, ≥ 2; fewer where there are fewer queries.
     """
     table, y, names = np.asarray(measures, dtype=np.float64), np.asarray(outcome), np.asarray(groups)
     grid = np.asarray(alphas, dtype=np.float64)
     drawn, position = np.unique(names, return_inverse=True)
-    fold = np.random.default_rng(seed).permutation(len(drawn))[position] % min(folds, max(len(drawn), 1))
+    fold = np.random.default_rng(SEED).permutation(len(drawn))[position] % min(FOLDS, max(len(drawn), 1))
 
     def curve(part: NDArray[np.bool_]) -> Floats:
         found = (correlate(row[part], y[part], kind=kind, resamples=0).value for row in table)
@@ -199,7 +200,7 @@ def best_alpha(
 
     values = curve(np.ones(len(y), dtype=bool))
     chosen, held, weights = [], [], []
-    for number in range(min(folds, len(drawn)) if len(drawn) > 1 else 0):
+    for number in range(min(FOLDS, len(drawn)) if len(drawn) > 1 else 0):
         train = curve(fold != number)
         if np.isnan(train).all():
             continue

@@ -127,7 +127,7 @@ def offer(
 def start(
     said: str,
     label: str,
-    made: Bill,
+    plan: Bill,
     begin: Callable[[], None],
     *,
     key: str,
@@ -138,14 +138,14 @@ def start(
     Args:
         details: Draws the plan whole, where it is more than what is paid for.
     """
-    missing = any(str(problem.severity) == "missing" for problem in made.problems)
+    missing = any(str(problem.severity) == "missing" for problem in plan.problems)
     with st.container(border=True):
         words, press = st.columns([2, 1], vertical_alignment="center")
         words.markdown(plain(said))
         pressed = press.button(
             plain(label), type="primary", key=f"{key}_now", disabled=missing, width="stretch"
         )
-        lines = told.line_rows(made)
+        lines = told.line_rows(plan)
         if details is not None:
             with st.expander("The plan: calls, time, memory, stacks"):
                 details()

@@ -146,18 +146,18 @@ def _complain(problems: Sequence[Problem]) -> None:
         complain(f"{problem.severity}: {problem}")
 
 
-def _show(words: Words[P], made: P, form: Format) -> None:
+def _show(words: Words[P], plan: P, form: Format) -> None:
     """Print a plan, and its problems on standard error."""
-    _complain(made.problems)
+    _complain(plan.problems)
     if form is Format.JSON:
-        typer.echo(json.dumps(words.as_json(made), ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(json.dumps(words.as_json(plan), ensure_ascii=False, indent=2, allow_nan=False))
         return
     if form is Format.TABLE:
-        typer.echo(words.size_of(made))
-    if made.lines or form is Format.CSV:
-        emit(line_rows(made), form)
+        typer.echo(words.size_of(plan))
+    if plan.lines or form is Format.CSV:
+        emit(line_rows(plan), form)
     if form is Format.TABLE:
-        typer.echo(dollars(made))
+        typer.echo(dollars(plan))
 
 
 def _execute(work: Work[J, P], context: Context, job: J, form: Format) -> None:

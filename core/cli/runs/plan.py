@@ -12,7 +12,7 @@ import typer
 from core.cli.context import Context
 from core.cli.options import MaybeSpec
 from core.cli.output import Format, FormatOption, complain, emit
-from core.views.run.paid import line_rows
+from core.views.run.paid import bill, line_rows
 from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
@@ -109,17 +109,12 @@ def as_json(made: Plan) -> dict[str, Any]:
         "passages": [{"chunking": name, "passages": count} for name, count in made.passages.items()],
         "steps": dict(made.steps),
         "services": [asdict(each) for each in made.services],
-        "stages": line_rows(made).to_dicts(),
         "stacks": [
             {**row, "spec": dict(each.stack.spec)}
             for row, each in zip(stack_rows(made).to_dicts(), made.stacks, strict=True)
         ],
-        "calls": made.calls,
-        "usd": made.usd,
-        "usd_known": made.usd_known,
+        **bill(made),
         "exact": made.exact,
-        "budget_usd": made.limit,
-        "over_budget": made.over_budget,
         "seconds": {**taken.seconds, "pauses": taken.pause_s, "total": taken.total_s},
         "time_basis": list(taken.basis),
         "bytes": {
@@ -127,7 +122,6 @@ def as_json(made: Plan) -> dict[str, Any]:
             "indexes": taken.index_bytes,
             "largest_index": taken.largest_bytes,
         },
-        "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
     }
 
 

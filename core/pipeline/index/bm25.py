@@ -104,13 +104,11 @@ class Bm25Index:
         return loaded
 
 
-def make_bm25(
-    texts: Sequence[str], options: JsonMap | None = None, *, workers: int | None = None
-) -> Bm25Index:
+def make_bm25(texts: Sequence[str], options: JsonMap | None = None) -> Bm25Index:
     """Build a BM25 index from the options of a specification."""
     read = read_options(BM25_OPTIONS, options, where="bm25")
     analyzer = Analyzer(str(read["language"]))
-    return Bm25Index(texts, k1=number(read, "k1"), b=number(read, "b"), analyzer=analyzer, workers=workers)
+    return Bm25Index(texts, k1=number(read, "k1"), b=number(read, "b"), analyzer=analyzer)
 
 
 class _Corpus(NamedTuple):

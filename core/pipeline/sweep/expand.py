@@ -120,9 +120,9 @@ def count(spec: SweepSpec) -> int:
     return sum(_size(axes) for axes in spec.axes) + len(spec.stack)
 
 
-def grid(axes: Axes, language: str = "english", known: Known | None = None) -> list[Stack]:
+def grid(axes: Axes, language: str = "english") -> list[Stack]:
     """The stacks of one block of axes, without a specification around it; see `expand`."""
-    known = known or Known()
+    known = Known()
     made = [Stack(spec_of(each, language, known)) for each in _grid(axes, known)]
     return list({stack.stack_id: stack for stack in made}.values())
 

@@ -29,7 +29,7 @@ _LINES = {
 }
 
 
-def line_rows(made: Bill) -> pl.DataFrame:
+def line_rows(plan: Bill) -> pl.DataFrame:
     """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
     rows = [
         (
@@ -42,42 +42,44 @@ def line_rows(made: Bill) -> pl.DataFrame:
             line.usd,
             line.reason,
         )
-        for line in made.lines
+        for line in plan.lines
     ]
     return pl.DataFrame(rows, schema=_LINES, orient="row")
 
 
-def dollars(made: GoldenPlan | ReaderPlan) -> str:
+def dollars(plan: GoldenPlan | ReaderPlan) -> str:
     """What it costs, how long it takes, and whether the budget is enough."""
-    if not made.lines:
+    if not plan.lines:
         return "Nothing is paid for: everything runs on this machine."
-    total = "unknown, at least " if made.usd is None else ""
-    parts = [f"{total}{usd(made.usd_known, '')}", f"about {duration(made.seconds)}", f"{made.calls:,} calls"]
-    if made.limit is None:
+    total = "unknown, at least " if plan.usd is None else ""
+    parts = [f"{total}{usd(plan.usd_known, '')}", f"about {duration(plan.seconds)}", f"{plan.calls:,} calls"]
+    if plan.limit is None:
         parts.append("no budget")
     else:
-        enough = "it stops before its end" if made.over_budget else "enough as far as is known"
-        parts.append(f"budget {usd(made.limit, '')}: {enough}")
+        enough = "it stops before its end" if plan.over_budget else "enough as far as is known"
+        parts.append(f"budget {usd(plan.limit, '')}: {enough}")
     return ", ".join(parts)
 
 
-def press(act: str, made: Bill, seconds: float = 0.0) -> str:
+def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
     """What a button says that does what was planned; 0 seconds are not said."""
-    price = "$0" if not made.lines else ("≥ " if made.usd is None else "") + usd(made.usd_known, "")
+    price = "$0" if not plan.lines else ("≥ " if plan.usd is None else "") + usd(plan.usd_known, "")
     took = f" · about {duration(seconds)}" if seconds else ""
     return f"{act} · {price}{took}"
 
 
-def bill(made: GoldenPlan | ReaderPlan) -> dict[str, Any]:
+def bill(plan: Bill) -> dict[str, Any]:
     """What a plan pays for, as JSON."""
     return {
-        "stages": line_rows(made).to_dicts(),
-        "calls": made.calls,
-        "usd": made.usd,
-        "usd_known": made.usd_known,
-        "budget_usd": made.limit,
-        "over_budget": made.over_budget,
-        "problems": [{"severity": str(each.severity), "message": str(each)} for each in made.problems],
+        "stages": line_rows(plan).to_dicts(),
+        "calls": plan.calls,
+        "usd": plan.usd,
+        "usd_known": plan.usd_known,
+        "budget_usd": plan.limit,
+        "over_budget": plan.over_budget,
+        "problems": [
+            {"severity": str(problem.severity), "message": str(problem)} for problem in plan.problems
+        ],
     }
 
 
