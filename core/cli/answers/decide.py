@@ -75,10 +75,7 @@ def _asked_again(ctx: typer.Context, question: Question, was: Recorded) -> Quest
         "cost_per": CostPer(asked.cost_per),
         "runs": () if _given(ctx, "origin") else tuple(named or asked.run),
     }
-    return replace(
-        question,
-        **{name: value for name, value in recorded.items() if not _given(ctx, name.replace("runs", "run"))},
-    )
+    return replace(question, **{name: value for name, value in recorded.items() if not _given(ctx, name)})
 
 
 def _given(ctx: typer.Context, option: str) -> bool:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_origin
 
 import polars as pl
 import typer
@@ -78,33 +78,90 @@ class Of(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a command is to decide; see the options of `question`."""
+    """What a command is to decide; its options, and what no option says."""
 
-    measure: str | None
-    sla_ms: float | None
-    on: On
-    latency: Of
-    budget: float | None
-    min_quality: float | None
-    max_harm: float | None
-    rule: Best
-    jitter_ms: float | None
-    prices: str
-    price: tuple[str, ...]
-    origin: tuple[Origin, ...]
-    runs: tuple[str, ...]
-    collection: str | None
-    golden_set: str | None
-    revision: int | None
-    together: bool
-    judged: Judged
-    every_golden_set: bool
-    judge_noise: str | None
-    seed: int
-    reader: str = ANY
-    scorer: str = ANY
-    cost_per: CostPer = CostPer.QUERY
-    correct_from: float = 0.5
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Quality with its cutoff. By default RA-nWG@10, or what is there instead."),
+    ] = None
+    sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None
+    on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50
+    latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH
+    budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None
+    min_quality: Annotated[
+        float | None,
+        typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like."),
+    ] = None
+    max_harm: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
+        ),
+    ] = None
+    rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY
+    jitter_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Latencies this close are alike. By default measured where passes were repeated, else 75.",
+        ),
+    ] = None
+    prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK
+    price: Annotated[
+        list[str] | None,
+        typer.Option(help="Changed price, ITEM:UNIT=AMOUNT for the book's units; may be repeated."),
+    ] = None
+    origin: Annotated[
+        list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
+    ] = None
+    runs: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be repeated.")] = None
+    collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None
+    golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None
+    revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Put on one scale also what does not compare: other queries, averages from elsewhere, "
+            "latencies of other machines.",
+        ),
+    ] = False
+    judged: Annotated[
+        Judged,
+        typer.Option(
+            help="Compare only on queries of whose Top-K every run has at least half, most (80 %) or all "
+            "judged. These are no random sample."
+        ),
+    ] = Judged.ANY
+    every_golden_set: Annotated[
+        bool,
+        typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge."),
+    ] = False
+    judge_noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Golden set of another judge whose grades are drawn in the chances, or off. By default one "
+            "that grades 50 or more passages of this one as a sample.",
+        ),
+    ] = None
+    reader: Annotated[
+        str, typer.Option(help="Whose answers count in costs and times; any = who answered for most runs.")
+    ] = ANY
+    scorer: Annotated[str, typer.Option(help="What scores the answers; any = F1, or what there is.")] = ANY
+    cost_per: Annotated[
+        CostPer,
+        typer.Option(
+            help="What costs and the budget are one (1,000) of: a query, one with its answer from as many "
+            "passages as the measure's cutoff, or an answer that is correct."
+        ),
+    ] = CostPer.QUERY
+    correct_from: Annotated[
+        float, typer.Option(min=0.001, max=1, help="Score from which on an answer is correct.")
+    ] = 0.5
+    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED
     generation: Generation | None = None
     """How fast the generator is; no option says so, a record may."""
 
@@ -118,9 +175,9 @@ class Question:
         books = context.books()
         if self.prices not in books:
             raise UnknownNameError("price book", self.prices, books)
-        book = books[self.prices].derived(self.price)
+        book = books[self.prices].derived(tuple(self.price or ()))
         snapshot = context.store().read(self.revision)
-        scope = workspace(snapshot, self.collection, self.golden_set, self.origin, self.runs)
+        scope = workspace(snapshot, self.collection, self.golden_set, self.origin or (), self.runs or ())
         answering = Answering(
             as_word(self.reader), as_word(self.scorer), self.cost_per.value, self.correct_from
         )
@@ -169,124 +226,10 @@ class Question:
         return narrow(snapshot, scope, quality, latency, book, choices=Together())
 
 
-def question(
-    measure: Annotated[
-        str | None,
-        typer.Option(help="Quality with its cutoff. By default RA-nWG@10, or what is there instead."),
-    ] = None,
-    *,
-    sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None,
-    on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50,
-    latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH,
-    budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None,
-    min_quality: Annotated[
-        float | None,
-        typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like."),
-    ] = None,
-    max_harm: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
-        ),
-    ] = None,
-    rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY,
-    jitter_ms: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Latencies this close are alike. By default measured where passes were repeated, else 75.",
-        ),
-    ] = None,
-    prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(help="Changed price, ITEM:UNIT=AMOUNT for the book's units; may be repeated."),
-    ] = None,
-    origin: Annotated[
-        list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
-    ] = None,
-    run: Annotated[list[str] | None, typer.Option(help="Only this run; may be repeated.")] = None,
-    collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None,
-    golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None,
-    revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None,
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Put on one scale also what does not compare: other queries, averages from elsewhere, "
-            "latencies of other machines.",
-        ),
-    ] = False,
-    judged: Annotated[
-        Judged,
-        typer.Option(
-            help="Compare only on queries of whose Top-K every run has at least half, most (80 %) or all "
-            "judged. These are no random sample."
-        ),
-    ] = Judged.ANY,
-    every_golden_set: Annotated[
-        bool,
-        typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge."),
-    ] = False,
-    judge_noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SET",
-            help="Golden set of another judge whose grades are drawn in the chances, or off. By default one "
-            "that grades 50 or more passages of this one as a sample.",
-        ),
-    ] = None,
-    reader: Annotated[
-        str, typer.Option(help="Whose answers count in costs and times; any = who answered for most runs.")
-    ] = ANY,
-    scorer: Annotated[str, typer.Option(help="What scores the answers; any = F1, or what there is.")] = ANY,
-    cost_per: Annotated[
-        CostPer,
-        typer.Option(
-            help="What costs and the budget are one (1,000) of: a query, one with its answer from as many "
-            "passages as the measure's cutoff, or an answer that is correct."
-        ),
-    ] = CostPer.QUERY,
-    correct_from: Annotated[
-        float, typer.Option(min=0.001, max=1, help="Score from which on an answer is correct.")
-    ] = 0.5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED,
-) -> Question:
-    """The options, as one value."""
-    return Question(
-        measure=measure,
-        sla_ms=sla_ms,
-        on=on,
-        latency=latency,
-        budget=budget,
-        min_quality=min_quality,
-        max_harm=max_harm,
-        rule=rule,
-        jitter_ms=jitter_ms,
-        prices=prices,
-        price=tuple(price or ()),
-        origin=tuple(origin or ()),
-        runs=tuple(run or ()),
-        collection=collection,
-        golden_set=golden_set,
-        revision=revision,
-        together=together,
-        judged=judged,
-        every_golden_set=every_golden_set,
-        judge_noise=judge_noise,
-        reader=reader,
-        scorer=scorer,
-        cost_per=cost_per,
-        correct_from=correct_from,
-        seed=seed,
-    )
-
-
 def deciding(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `question`, which it gets as its argument of that name."""
-    shared = inspect.signature(question, eval_str=True).parameters
+    """Give a command the options of `Question`, which it gets as its argument `question`."""
+    every = inspect.signature(Question, eval_str=True).parameters
+    shared = {name: each for name, each in every.items() if get_origin(each.annotation) is Annotated}
     own = {
         name: each
         for name, each in inspect.signature(command, eval_str=True).parameters.items()
@@ -296,7 +239,7 @@ def deciding(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: object) -> None:
         asked = {name: value for name, value in given.items() if name in shared}
         rest = {name: value for name, value in given.items() if name in own}
-        command(**rest, question=question(**asked))  # type: ignore[arg-type]
+        command(**rest, question=Question(**asked))  # type: ignore[arg-type]
 
     both = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own.values(), *shared.values())]
     run.__doc__ = command.__doc__
