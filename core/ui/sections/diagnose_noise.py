@@ -31,7 +31,7 @@ def noise(view: View) -> None:
     shown = table.with_columns(pl.Series("perturb", page.names(table["perturb"].to_list())))
     show.table(shown, "noise", COLUMNS, more=MORE)
     _queries(view, gathered, table)
-    _vectors(view)
+    _vectors(view, gathered)
 
 
 @cache.cached("Comparing perturbed queries…")
@@ -66,9 +66,9 @@ def _queries(view: View, gathered: Gathered, table: pl.DataFrame) -> None:
     show.table(rows.join(asked, on="query_id", how="left", maintain_order="left"), "noise_queries", columns)
 
 
-def _vectors(view: View) -> None:
+def _vectors(view: View, gathered: Gathered) -> None:
     """How far vectors move, of embedders that run here, beside the paper's."""
-    rows = _drops(view)
+    rows = _drops(view, gathered.query_ids, gathered)
     if rows.is_empty():
         return
     st.subheader("How far the query's vector moves", anchor=False)
@@ -77,8 +77,9 @@ def _vectors(view: View) -> None:
 
 
 @cache.cached("Embedding perturbed queries…")
-def _drops(view: View) -> pl.DataFrame:
-    return drops(view.snapshot, view.scope.collection_id)
+def _drops(view: View, asked: tuple[str, ...], _gathered: Gathered) -> pl.DataFrame:
+    del asked  # part of the key
+    return drops(view.snapshot, _gathered)
 
 
 COLUMNS: Mapping[str, Any] = {

@@ -146,8 +146,8 @@ def per_query(
     )
 
 
-def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
-    """How far small talk moves the vectors of a collection's queries, beside the CLQ paper's Table 12.
+def drops(snapshot: Snapshot, gathered: Gathered) -> pl.DataFrame:
+    """How far small talk moves the vectors of a workspace's queries, beside the CLQ paper's Table 12.
 
     Only of embedders whose perturbed runs are there and that take milliseconds here; `diagnose noise
     --embedder` does others.
@@ -158,13 +158,17 @@ def drops(snapshot: Snapshot, collection_id: str) -> pl.DataFrame:
     from core.diagnostics.vectors import measured, published  # noqa: PLC0415 - takes long to load
     from core.providers.embed import make_embedder  # noqa: PLC0415
 
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(gathered.rows["run_id"].to_list()))
     asked = dict.fromkeys(
         (spec["embedder"], spec["dim"], spec["perturb"].get("language", "english"))
-        for spec in map(json.loads, snapshot.runs(collection_id)["spec"])
+        for spec in map(json.loads, runs["spec"])
         if isinstance(spec.get("perturb"), dict) and spec.get("embedder") in QUICK and spec.get("dim")
     )
-    texts = snapshot.queries(collection_id)["text"].drop_nulls().to_list()
-    if not asked or not texts:
+    if not asked:
+        return pl.DataFrame()
+    queries = snapshot.queries(runs["collection_id"][0])
+    texts = queries.filter(pl.col("query_id").is_in(gathered.query_ids))["text"].drop_nulls().to_list()
+    if not texts:
         return pl.DataFrame()
     parts = [measured(texts, make_embedder(name, dim), language) for name, dim, language in asked]
     spoken = {part["language"][0] for part in parts}

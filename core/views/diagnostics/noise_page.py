@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,15 @@ import polars as pl
 
 from core.decide.rules import decide
 from core.diagnostics.noise import orders
-from core.diagnostics.siblings import CLEAN, NONE
-from core.metrics import REGISTRY
+from core.diagnostics.siblings import CLEAN, NONE, perturbed_runs
+from core.metrics import REGISTRY, Measure
+from core.metrics.robust import PERTURBATIONS
+from core.params import Value
+from core.pipeline.query.perturb import WAYS
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.decision.facts import Asked
-from core.views.workspace.perturbed import has_perturbed
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import stack_table
 
@@ -89,9 +92,10 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
     share = won["won"] / -row["change"]
     if least is not None and sign * least > 0 and share >= _HALF:
         return f"rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
+    then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"{won['rewrite']} wins only {text.percent(share)} back, so try a rewrite by a chat model"
-    return f"{won['rewrite']} wins nothing back that can be told, so try a rewrite by a chat model"
+        return f"{won['rewrite']} wins only {text.percent(share)} back, so {then}"
+    return f"{won['rewrite']} wins nothing back that can be told, so {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -173,9 +177,10 @@ def choice_under_noise(
     measure = asked.quality.measure
     if measure is None or f"Robust[{measure.name}]" not in REGISTRY:
         return ""
-    if not has_perturbed(snapshot.runs(scope.collection_id)):
+    runs = perturbed_runs(snapshot.runs(scope.collection_id).filter("has_rankings"))
+    if runs.is_empty():
         return ""
-    robust = Quality(str(measure.at(None).renamed(f"Robust[{measure.name}]")), asked.quality.k)
+    robust = Quality(str(_endured(runs, measure)), asked.quality.k)
     noisy = stack_table(snapshot, scope, robust, asked.latency, book).filter(pl.col("quality").is_not_null())
     clean = noisy.select("run_id").join(table, on="run_id", how="inner", maintain_order="left")
     limits = replace(asked.constraints, floor=None)
@@ -187,6 +192,19 @@ def choice_under_noise(
     if first == then:
         return f"{of}, {first} would be chosen by {robust.name} as well."
     return f"{of}, {then} would be chosen by {robust.name}, {first} by {asked.quality.name}."
+
+
+def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:
+    """Robust[X] under the highest level of small talk that was run by itself, or else of another way."""
+    alone: dict[str, Value] = {}
+    for spec in runs["spec"]:
+        told = {way: level for way, level in json.loads(spec)["perturb"].items() if way in WAYS}
+        if len(told) == 1:
+            ((way, level),) = told.items()
+            alone[way] = max(alone.get(way, level), level, key=str)
+    way = next((way for way in WAYS if way in alone), WAYS[0])
+    levels = {each.name: each.default for each in PERTURBATIONS} | {way: alone.get(way, 4)}
+    return Measure(f"Robust[{measure.name}]", None, (*measure.params, *levels.items()))
 
 
 def _chosen(rows: pl.DataFrame, place: int | None) -> str | None:

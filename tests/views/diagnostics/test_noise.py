@@ -16,7 +16,7 @@ from core.metrics import Measure
 from core.pipeline.evaluate import models
 from core.providers import embed
 from core.store import Snapshot
-from core.views.diagnostics.noise import effect_table, gather, per_query, robust_table
+from core.views.diagnostics.noise import drops, effect_table, gather, per_query, robust_table
 from core.views.workspace.scope import Apart, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import LAB
@@ -85,6 +85,25 @@ def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, sta
         made.run(run_id, final={query: [f"p-{query}"] for query in asked}, spec=spec)
     found = gather(made.write(tmp_path / "store").read(), scope, QUALITY)
     assert (set(found.rows["stack"]), len(found.query_ids)) == (stacks, n)
+
+
+def test_vectors_are_those_of_the_workspaces_stacks_and_queries(tmp_path: Path):
+    made = (
+        Lab()
+        .ask({query: f"what is {query}" for query in ASKED})
+        .judge({query: {f"p-{query}": 5} for query in ASKED})
+    )
+    for dim, asked in ((64, ASKED), (128, ASKED[:3])):
+        spec = {"name": f"w{dim}", "mode": "dense", "embedder": "wordllama", "dim": dim}
+        for run_id, more in (("clean", {}), ("noise", {"perturb": {"noise": 1}})):
+            final = {query: [f"p-{query}"] for query in asked}
+            made.run(f"{run_id}{dim}", final=final, spec={**spec, **more})
+    read = made.write(tmp_path / "store").read()
+    for ids, dims, n in ((("clean64",), {64}, 12), (("clean128",), {128}, 3), ((), {64, 128}, 3)):
+        scope = replace(LAB, run_ids=ids) if ids else LAB
+        rows = drops(read, gather(read, scope, QUALITY)).filter(source="measured")
+        assert set(rows["model"]) == {f"wordllama {dim} d" for dim in dims}
+        assert set(rows["n"]) == {n}
 
 
 def robust(snapshot: Snapshot, measure: str, perturbed: str) -> pl.DataFrame:

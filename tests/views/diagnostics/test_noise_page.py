@@ -59,9 +59,10 @@ CLEAN, NOISY = ("a", "none", "", 0.6, None, None), ("a", "none", "noise 4", 0.4,
         (rows(CLEAN, NOISY), 'rewrite = ["rules", "chat:MODEL"]'),
         (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.55, None, 0.15)), "rewrite queries by rules"),
         (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.42, None, 0.02)), "wins only 10.0 % back"),
-        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.4, None, 0.0)), "wins nothing back that can be told"),
+        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.4, None, 0.0)), "by a chat model"),
+        (rows(CLEAN, NOISY, ("a", "chat:m", "noise 4", 0.42, None, 0.02)), "so choose by Robust quality"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_the_answer_says_what_to_do(table: pl.DataFrame, said: str):
     assert said in answer(table, QUALITY)
@@ -88,15 +89,17 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
 
 
 @pytest.mark.parametrize(
-    ("noisy_of_a", "said"),
+    ("way", "noisy_of_a", "said"),
     [
-        ([], "b would be chosen by Robust[N-Recall4+]@1, a by N-Recall4+@1"),
-        (["q1", "q2"], "as well"),
-        (None, ""),
+        ({"noise": 4}, [], "b would be chosen by Robust[N-Recall4+]@1, a by N-Recall4+@1"),
+        ({"noise": 2}, [], "b would be chosen by Robust[N-Recall4+]@1(noise=2)"),
+        ({"typo": 1}, [], "b would be chosen by Robust[N-Recall4+]@1(noise=0,typo=1)"),
+        ({"noise": 4}, ["q1", "q2"], "as well"),
+        ({}, None, ""),
     ],
 )
 def test_confidence_says_what_would_be_chosen_for_noisy_queries(
-    tmp_path: Path, noisy_of_a: list[str] | None, said: str
+    tmp_path: Path, way: dict[str, int], noisy_of_a: list[str] | None, said: str
 ):
     queries = [f"q{n}" for n in range(1, 13)]
     made = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
@@ -108,7 +111,7 @@ def test_confidence_says_what_would_be_chosen_for_noisy_queries(
         "b", final=ranked(["q1"]), spec={"name": "b"}
     )
     if noisy_of_a is not None:
-        noise = {"perturb": {"noise": 4}}
+        noise = {"perturb": way}
         made.run("an", final=ranked(noisy_of_a), spec={"name": "a", **noise})
         made.run("bn", final=ranked(["q1"]), spec={"name": "b", **noise})
     snapshot = made.write(tmp_path / "store").read()
