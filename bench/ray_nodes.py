@@ -21,15 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from core.paths import ROOT
 from core.pipeline.evaluate import Job, Protocol
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.folder import folders
 from core.records import Stack
-from core.store import Store
 from tests.pipeline.evaluate import paid
+from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 MODELS, DIMS, DEPTHS = ("e1", "e2", "e3"), (8, 16, 32), (5, 10, 15, 20)
@@ -75,23 +73,6 @@ def sweep(url: str) -> Job:
 
 
 @contextmanager
-def nodes(count: int, cpus: int = 1) -> Iterator[Any]:
-    """A cluster of machines that are processes here."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, "include_dashboard": False})
-    for _ in range(count - 1):
-        cluster.add_node(num_cpus=cpus)
-    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
-    try:
-        yield cluster
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-
-
-@contextmanager
 def served(folder: Path, delay_s: float = 0.0) -> Iterator[Vendor]:
     """The vendor, and the key for it in the environment, where the machines of a cluster look."""
     with vendor(folder, delay_s) as server:
@@ -102,7 +83,7 @@ def served(folder: Path, delay_s: float = 0.0) -> Iterator[Vendor]:
 def work(folder: Path, url: str, job: Job, on: str) -> tuple[float, float]:
     """Run an evaluation; seconds, and the share of a processor that was free of others' work."""
     begin = time.perf_counter()
-    outcome = paid.work(folder, url, os.environ["KEY"], job, on=on)
+    outcome = paid.work(folder, url, "k", job, on=on)
     took = time.perf_counter() - begin
     print(
         f"  {on or 'here'}: {took:.1f} s, {len(outcome.runs)} stacks, ${outcome.status.usd:.3f}", flush=True
@@ -122,28 +103,21 @@ def overhead(times: int) -> None:
                 print(f"{cpus} CPUs: {ratios[-1]:.3f}, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
-def much(url: str) -> Job:
-    """An evaluation with paid models that takes long enough to be killed."""
-    return paid.job(url, size=60, budget_usd=1_000.0)
-
-
 def node(times: int) -> None:
     """Kill one of two machines while it works."""
     draw = np.random.default_rng(2026)
     with tempfile.TemporaryDirectory() as name, served(Path(name), 0.004) as server, nodes(2) as cluster:
         folder = Path(name)
-        work(folder / "whole", server.url, much(server.url), "")
+        paid.work_much(folder / "whole", server.url, "k")
         needed, seen = server.paid(), len(server.lines())
         for turn in range(times):
             while not cluster.worker_nodes:
                 with suppress(Exception):  # a busy machine does not start one in time
                     cluster.add_node(num_cpus=1)
             after = int(draw.integers(1, 100))
-            hunter = threading.Thread(
-                daemon=True, target=lose_a_machine, args=(cluster, server, seen + after)
-            )
+            hunter = threading.Thread(daemon=True, target=lose, args=(cluster, server, seen + after))
             hunter.start()
-            work(folder / str(turn), server.url, much(server.url), "ray")
+            paid.work_much(folder / str(turn), server.url, "k", "ray")
             hunter.join(timeout=5)
             assert not hunter.is_alive(), "it was done before a machine was lost"
             bought = Counter(thing for things in server.requests()[seen:] for thing in things)
@@ -152,12 +126,10 @@ def node(times: int) -> None:
             tell(turn, needed, bought, billed, whole=folder / "whole", other=folder / str(turn))
 
 
-def lose_a_machine(cluster: Any, server: Vendor, requests: int) -> None:
+def lose(cluster: Any, server: Vendor, requests: int) -> None:
     """After so many requests kill the second machine."""
-    while len(server.lines()) < requests:
-        time.sleep(0.01)
-    (lost,) = cluster.worker_nodes
-    cluster.remove_node(lost, allow_graceful=False)
+    wait_for(server, requests)
+    lose_a_machine(cluster)
 
 
 def driver(times: int) -> None:
@@ -165,7 +137,7 @@ def driver(times: int) -> None:
     draw = np.random.default_rng(2027)
     with tempfile.TemporaryDirectory() as name, served(Path(name), 0.004) as server, nodes(2) as cluster:
         folder, kills = Path(name), 0
-        work(folder / "whole", server.url, much(server.url), "")
+        paid.work_much(folder / "whole", server.url, "k")
         needed, seen = server.paid(), len(server.lines())
         while True:
             command = [sys.executable, "-m", "bench.ray_nodes", "work", str(folder / "killed"), server.url]
@@ -189,8 +161,8 @@ def tell(
     turn: int, needed: Counter[str], bought: Counter[str], billed: float, *, whole: Path, other: Path
 ) -> None:
     """What was paid again, what the receipts say of that, and whether the results are equal."""
-    (its,) = folders(other / "evaluations")
-    receipts = Receipts(its.receipts)
+    paid.require_same(whole, other)
+    receipts = Receipts(paid.folder_of(other).receipts)
     assert not needed - bought, "something was never asked"
     assert receipts.settled <= billed + 1e-9
     assert billed <= receipts.settled + receipts.lost + 1e-9
@@ -198,33 +170,16 @@ def tell(
     print(
         f"{turn}: {needed.total()} paid things, {again.total()} paid again, told {receipts.again} calls;"
         f" billed ${billed:.3f}, settled ${receipts.settled:.3f}, lost at most ${receipts.lost:.3f};"
-        f" equal results: {same(whole, other)}",
+        " equal results",
         flush=True,
     )
     assert again.total() == 0 or receipts.again
     receipts.close()
 
 
-def same(one: Path, other: Path) -> bool:
-    """Whether two stores have the same runs and rankings, and paid the same for each query."""
-    reads = [Store.open(folder / "store").read() for folder in (one, other)]
-    ids = reads[0].runs()["run_id"].sort().to_list()
-    assert reads[1].runs()["run_id"].sort().to_list() == ids
-    for table in (
-        lambda read: read.rankings(ids),
-        lambda read: read.rankings(ids, stage="pool"),
-        lambda read: read.usage(ids).filter(pl.col("unit") != "cpu_ms"),
-        lambda read: read.timings(ids).drop("ms"),
-        lambda read: read.signals(ids),
-    ):
-        left, right = (table(read).sort(pl.all()) for read in reads)
-        assert left.equals(right)
-    return True
-
-
 if __name__ == "__main__":
     task, *given = sys.argv[1:]
     if task == "work":
-        paid.work(Path(given[0]), given[1], os.environ["KEY"], much(given[1]), on=given[2])
+        paid.work_much(Path(given[0]), given[1], "k", given[2])
     else:
         {"overhead": overhead, "node": node, "driver": driver}[task](int(given[0]) if given else 1)

@@ -15,6 +15,7 @@ from core.errors import UnknownNameError
 from core.providers.base import Purpose
 
 Pooling = Literal["mean", "cls", "last"]
+Device = Literal["cpu", "cuda"]
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -89,6 +90,7 @@ class ModelConfig(BaseModel):
         max_tokens: Tokens of one text that the model reads; None = not known.
         path: Folder of a local model.
         pooling: How token vectors become one (local models); None = as the folder says, else the mean.
+        device: What a local model runs on; None = a graphics processor where its package finds one.
         chat: What the endpoint of a chat model understands.
     """
 
@@ -114,6 +116,7 @@ class ModelConfig(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     path: Path | None = None
     pooling: Pooling | None = None
+    device: Device | None = None
     chat: ChatOptions = ChatOptions()
 
     @field_validator("base_url")

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
+from core.providers.config import Device
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 USUAL_LENGTH = 512
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _LONGEST_LENGTH = 1_000_000  # tokenizers without a limit write an absurd one
 
 
@@ -66,13 +68,14 @@ class OnnxFolder:
         return dict(zip(names, self.session.run(names, feed), strict=True))
 
 
-def open_folder(path: Path, max_tokens: int | None = None) -> OnnxFolder:
-    """Open a model."""
+def open_folder(path: Path, max_tokens: int | None = None, device: Device | None = None) -> OnnxFolder:
+    """Open a model on a device."""
     file = _model_file(path)
     import onnxruntime  # noqa: PLC0415 - only needed with local models
 
+    engines = _engines(onnxruntime.get_available_providers(), device)
     try:
-        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(file), providers=engines)
     except Exception as error:  # the runtime's exceptions have no common base
         raise InputError(f"The model cannot be loaded: {error}", where=str(file)) from error
     most = _length(path)
@@ -88,6 +91,17 @@ def read_json(path: Path) -> Mapping[str, Any]:
     except ValueError as error:
         raise InputError(f"The file is not JSON: {error}.", where=str(path)) from error
     return found if isinstance(found, dict) else {}
+
+
+def _engines(there: Sequence[str], device: Device | None) -> list[str]:
+    """Name the engines of a device, the first that can do a step doing it."""
+    if device == "cuda" and _CUDA not in there:
+        raise InputError(
+            "ONNX models find no graphics processor here.",
+            where="device",
+            do="Install onnxruntime-gpu in place of onnxruntime, or leave device out.",
+        )
+    return [_CUDA, _CPU] if device != "cpu" and _CUDA in there else [_CPU]
 
 
 def _model_file(path: Path) -> Path:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
+from core.providers import onnx_folder
 from core.providers.base import Purpose
 from core.providers.calls import Journal
-from core.providers.config import ModelConfig
+from core.providers.config import Device, ModelConfig
 from core.providers.embed import TokenEmbedder, make_embedder, unit_rows
 from tests.providers import tiny_onnx
 
@@ -205,3 +206,32 @@ def test_two_models_in_one_folder(tmp_path: Path):
 def test_an_input_that_no_tokenizer_gives(tmp_path: Path):
     with pytest.raises(InputError, match="'position_ids'"):
         embedder(tiny_onnx.write(tmp_path, WORDS, inputs=4))
+
+
+@pytest.mark.parametrize(
+    ("there", "device", "engines"),
+    [
+        (["CPUExecutionProvider"], None, ["CPUExecutionProvider"]),
+        (["CPUExecutionProvider"], "cpu", ["CPUExecutionProvider"]),
+        (["CUDAExecutionProvider", "CPUExecutionProvider"], "cpu", ["CPUExecutionProvider"]),
+        (
+            ["CUDAExecutionProvider", "CPUExecutionProvider"],
+            None,
+            ["CUDAExecutionProvider", "CPUExecutionProvider"],
+        ),
+        (
+            ["CUDAExecutionProvider", "CPUExecutionProvider"],
+            "cuda",
+            ["CUDAExecutionProvider", "CPUExecutionProvider"],
+        ),
+    ],
+)
+def test_a_graphics_processor_is_taken_where_one_is(
+    there: list[str], device: Device | None, engines: list[str]
+):
+    assert onnx_folder._engines(there, device) == engines
+
+
+def test_a_graphics_processor_that_is_not_there():
+    with pytest.raises(InputError, match="onnxruntime-gpu"):
+        onnx_folder._engines(["CPUExecutionProvider"], "cuda")

@@ -86,7 +86,8 @@ class StandIn:
 
     asked: list[tuple[str, tuple[str, ...]]] = []  # noqa: RUF012
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: str | None) -> None:
+        assert device is None
         if name == "missing":
             raise OSError("no such model")
         self.name = name

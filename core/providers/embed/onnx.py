@@ -36,7 +36,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
     def __init__(self, config: ModelConfig, dim: int | None = None) -> None:
         if config.path is None:
             raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
-        self._folder: OnnxFolder = open_folder(config.path, config.max_tokens)
+        self._folder: OnnxFolder = open_folder(config.path, config.max_tokens, config.device)
         self._tokenizer = self._folder.tokenizer()
         self._pooling = config.pooling or _pooling(config.path)
         self._take(config)

@@ -46,4 +46,4 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 def _load(config: ModelConfig) -> Any:  # noqa: ANN401 - an optional package
     kind = optional(SENTENCE_TRANSFORMERS, "SentenceTransformer", config.name)
     place = str(config.path or config.model)
-    return loaded(lambda: kind(place), SENTENCE_TRANSFORMERS, config.name, CHECK)
+    return loaded(lambda: kind(place, device=config.device), SENTENCE_TRANSFORMERS, config.name, CHECK)

@@ -39,7 +39,7 @@ class OnnxReranker(LocalReranker):
 
     @cached_property
     def _opened(self) -> tuple[OnnxFolder, Any]:
-        folder = open_folder(self._path, self._config.max_tokens)
+        folder = open_folder(self._path, self._config.max_tokens, self._config.device)
         return folder, folder.tokenizer()
 
     def ready(self) -> None:

@@ -30,7 +30,8 @@ class SentenceTransformersReranker(LocalReranker):
     def _model(self) -> Any:  # noqa: ANN401 - an optional package
         kind = optional(SENTENCE_TRANSFORMERS, "CrossEncoder", self.name)
         place = str(self._config.path or self._config.model)
-        return loaded(lambda: kind(place), SENTENCE_TRANSFORMERS, self.name, CHECK)
+        device = self._config.device
+        return loaded(lambda: kind(place, device=device), SENTENCE_TRANSFORMERS, self.name, CHECK)
 
     def ready(self) -> None:
         """Load the model."""

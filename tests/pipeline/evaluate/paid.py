@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import openai  # noqa: F401 - loaded once for all processes
+import polars as pl
 import voyageai.client  # noqa: F401
 
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
+from core.pipeline.evaluate.folder import Folder, State, folders
 from core.prices import Price, PriceBook
 from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.records import Batch, Collection, Stack
-from core.store import Store
+from core.store import Snapshot, Store
+from core.store.upkeep.doctor import examine
 from tests.pipeline.corpora import WORDS, passages, queries, random_texts
 from tests.vendors import keys_for
 
@@ -97,6 +101,34 @@ def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: 
     return run_job(whole, sink, work=folder / "evaluations", held=held, keys=keys, **options)
 
 
-def work_much(folder: Path, url: str, key: str) -> Outcome:
+def work_much(folder: Path, url: str, key: str, on: str = "") -> Outcome:
     """Run one that takes long enough to be killed many times."""
-    return work(folder, url, key, job(url, size=60, budget_usd=1_000.0))
+    return work(folder, url, key, job(url, size=60, budget_usd=1_000.0), on=on)
+
+
+def folder_of(folder: Path) -> Folder:
+    """Where the one evaluation of a folder is."""
+    (found,) = folders(folder / "evaluations")
+    return found
+
+
+def require_same(one: Path, other: Path) -> None:
+    """Two evaluations ended with the same; only times differ."""
+    stores = [Store.open(folder / "store") for folder in (one, other)]
+    assert examine(stores[1]).sound
+    reads = [store.read() for store in stores]
+    ids = reads[0].runs()["run_id"].sort().to_list()
+    assert reads[1].runs()["run_id"].sort().to_list() == ids
+    tables: dict[str, Callable[[Snapshot], pl.DataFrame]] = {
+        "final": lambda read: read.rankings(ids),
+        "pool": lambda read: read.rankings(ids, stage="pool"),
+        "paid": lambda read: read.usage(ids).filter(pl.col("unit") != "cpu_ms"),
+        "timed": lambda read: read.timings(ids).drop("ms"),
+        "signals": lambda read: read.signals(ids),
+    }
+    for name, table in tables.items():
+        left, right = (table(read).sort(pl.all()) for read in reads)
+        assert left.equals(right), name
+    status = folder_of(other).status()
+    assert status is not None
+    assert (status.state, status.runs_done) == (State.FINISHED, len(ids))

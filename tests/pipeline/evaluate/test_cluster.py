@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import AuthenticationError
 from pathlib import Path
@@ -15,15 +18,18 @@ import pytest
 
 from core.errors import BudgetError, ClqError, InputError, ProviderError, UnknownNameError
 from core.jobs import Stopped
+from core.paths import ROOT
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk
-from core.pipeline.evaluate.cluster.link import Counter, FarBudget, FarJournal, FarTurns, Link, connected
+from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link, Served, connected
 from core.pipeline.evaluate.cluster.nodes import SETTING
 from core.providers.base import Amount, Reply
 from core.providers.calls import Limits
 from core.records import Basis
 from tests.pipeline.evaluate import helpers, paid
+from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
+from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 ONE = (Amount("e", "input_tokens", 1.0, Basis.MEASURED),)
 
@@ -95,7 +101,7 @@ def test_one_pace_for_all_workers(office: Office):
 
 
 def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office):
-    counter = Counter(office.desk, "127.0.0.1", b"proof")
+    counter = Served(office.desk, "127.0.0.1", b"proof")
     with pytest.raises(AuthenticationError):
         connected(counter.address, b"guess", "stranger")
     one, other = (connected(counter.address, b"proof", name) for name in ("one", "other"))
@@ -168,17 +174,28 @@ def test_no_cluster_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray", reason="needs requirements-ray.txt")
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield ray
-    ray.shutdown()
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendor]:
+    with (
+        vendor(tmp_path_factory.mktemp("vendor"), delay_s=0.004) as made,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("KEY", "k")  # machines look keys up themselves
+        patch.setenv("CLQ_ALLOW_KEYS", f"KEY={made.url}")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(server: Vendor) -> Iterator[Any]:
+    """Two machines of one processor, which are processes here."""
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    with nodes(2) as made:
+        yield made
 
 
 @pytest.mark.extras
-@pytest.mark.parametrize("protocol", [Protocol(repeats=1), Protocol(shuffled=True, repeats=2, rounds=2)])
-def test_same_results_as_here(tmp_path: Path, cluster: Any, protocol: Protocol):
-    asked = helpers.job(protocol=protocol)
+@pytest.mark.usefixtures("cluster")
+def test_same_results_as_here(tmp_path: Path):
+    asked = helpers.job(protocol=Protocol(shuffled=True, repeats=2, rounds=2))
     one, here = helpers.run(tmp_path / "here", asked)
     other, there = helpers.run(tmp_path / "there", asked, on="ray")
     assert sorted(there.run_ids) == sorted(here.run_ids)
@@ -187,3 +204,30 @@ def test_same_results_as_here(tmp_path: Path, cluster: Any, protocol: Protocol):
         assert there.table(name).sort(pl.all()).equals(here.table(name).sort(pl.all()))
     timed = [sunk.table("timings").drop("ms").sort(pl.all()) for sunk in (here, there)]
     assert timed[0].equals(timed[1])
+
+
+@pytest.mark.extras
+def test_a_machine_and_then_the_process_that_writes_are_lost(tmp_path: Path, cluster: Any, server: Vendor):
+    whole = paid.work_much(tmp_path / "whole", server.url, "k")
+    needed, seen = server.paid(), len(server.lines())
+    command = [sys.executable, "-m", "bench.ray_nodes", "work", str(tmp_path / "killed"), server.url]
+    process = subprocess.Popen([*command, cluster.address], cwd=ROOT)
+    wait_for(server, seen + 30)
+    process.kill()
+    process.wait()
+    hunter = threading.Thread(target=lambda: (wait_for(server, seen + 60), lose_a_machine(cluster)))
+    hunter.start()
+    paid.work_much(tmp_path / "killed", server.url, "k", on="ray")
+    hunter.join()
+    paid.require_same(tmp_path / "whole", tmp_path / "killed")
+    bought = Counter(thing for things in server.requests()[seen:] for thing in things)
+    billed = sum(line["units"] for line in server.lines()[seen:]) * paid.USD_PER_TOKEN
+    receipts = Receipts(paid.folder_of(tmp_path / "killed").receipts)
+    assert not needed - bought
+    calls = receipts.again  # of at most five things: a passage's batch has three, a pool five
+    assert (bought - needed).total() <= 5 * calls
+    assert calls <= 2 * 2 * paid.AT_ONCE, "two losses of two workers"
+    assert receipts.settled == pytest.approx(whole.status.usd, rel=0.2)
+    assert receipts.settled <= billed + 1e-9
+    assert billed <= receipts.settled + receipts.lost + 1e-9
+    receipts.close()

@@ -5,18 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.folder import Folder, State, folders
-from core.store import Snapshot, Store
-from core.store.upkeep.doctor import examine
 from tests.pipeline.evaluate import paid
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
@@ -38,9 +33,9 @@ def test_killed_evaluations(tmp_path: Path):
     assert not needed - bought
     again = bought - needed
     lost = _only_what_was_under_way(again, died, requests)
-    _same_results(tmp_path)
+    paid.require_same(tmp_path / "whole", tmp_path / "killed")
 
-    receipts = Receipts(_folder(tmp_path / "killed").receipts)
+    receipts = Receipts(paid.folder_of(tmp_path / "killed").receipts)
     usd = billed * paid.USD_PER_TOKEN
     assert receipts.settled <= usd + 1e-9
     assert usd <= receipts.settled + receipts.lost + 1e-9
@@ -48,7 +43,7 @@ def test_killed_evaluations(tmp_path: Path):
         "every call that was sent again is counted"
     )
     assert whole.status.calls_again == 0
-    ended = _folder(tmp_path / "killed").status()
+    ended = paid.folder_of(tmp_path / "killed").status()
     assert ended is not None
     assert ended.calls_again == receipts.again
     told = f"{receipts.again} calls told"
@@ -116,29 +111,3 @@ def _wait(process: BaseProcess, server: Vendor, key: str, draw: np.random.Genera
     while process.is_alive() and len(server.requests(key)) < calls:
         time.sleep(0.005)
     time.sleep(later)
-
-
-def _folder(folder: Path) -> Folder:
-    (found,) = folders(folder / "evaluations")
-    return found
-
-
-def _same_results(folder: Path) -> None:
-    """The killed evaluation ends with what the other one ended with; only times differ."""
-    whole, again = (Store.open(folder / name / "store") for name in ("whole", "killed"))
-    assert examine(again).sound
-    ids = whole.read().runs()["run_id"].sort().to_list()
-    assert again.read().runs()["run_id"].sort().to_list() == ids
-    tables: dict[str, Callable[[Snapshot], pl.DataFrame]] = {
-        "final": lambda read: read.rankings(ids),
-        "pool": lambda read: read.rankings(ids, stage="pool"),
-        "paid": lambda read: read.usage(ids).filter(pl.col("unit") != "cpu_ms"),
-        "timed": lambda read: read.timings(ids).drop("ms"),
-        "signals": lambda read: read.signals(ids),
-    }
-    for name, table in tables.items():
-        one, other = (table(store.read()).sort(pl.all()) for store in (whole, again))
-        assert one.equals(other), name
-    status = _folder(folder / "killed").status()
-    assert status is not None
-    assert (status.state, status.runs_done) == (State.FINISHED, len(ids))

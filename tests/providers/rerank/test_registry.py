@@ -71,7 +71,8 @@ def test_the_fake_one_counts_shared_words():
 class StandIn:
     """What we use of a cross-encoder, as the package's documentation has it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: str | None) -> None:
+        assert device in (None, "cuda")
         if name == "missing":
             raise OSError("no such model")
 
@@ -89,7 +90,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("stand_in")
 def test_sentence_transformers():
-    reply = make_reranker(CROSS).rerank("four", ["a", "four", "ab"])
+    reply = make_reranker(CROSS.model_copy(update={"device": "cuda"})).rerank("four", ["a", "four", "ab"])
     assert reply.value.scores.tolist() == [3, 0, 2]
     assert reply.value.order.tolist() == [0, 2, 1]
     with pytest.raises(ProviderError, match="cannot load the model: no such model"):

@@ -135,7 +135,7 @@ class FarTurns:
 Address = tuple[str, int]
 
 
-class Counter:
+class Served:
     """A desk that workers reach over a wire; one is served at a time, and nobody waits at it.
 
     A call of Ray's own would do, but costs ten times as much as a vendor's answer from nearby.

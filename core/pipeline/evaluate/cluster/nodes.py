@@ -20,7 +20,7 @@ from core.extras import needed
 from core.files import locked
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk, Told, Within
-from core.pipeline.evaluate.cluster.link import Address, Counter, Link, connected
+from core.pipeline.evaluate.cluster.link import Address, Link, Served, connected
 from core.pipeline.evaluate.cluster.tasks import Answers, Done, Order, Piece, Worker
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
@@ -63,30 +63,30 @@ class Keeper:
         self._alone = ExitStack()
         self._alone.enter_context(locked(receipts.with_name("desk.lock"), wait=_patience()))
         host = _ray().util.get_node_ip_address()
-        self._counter = Counter(Desk(receipts, journals, book, limit), host, proof)
+        self._served = Served(Desk(receipts, journals, book, limit), host, proof)
 
     def address(self) -> Address:
         """Return where workers find it."""
-        return self._counter.address
+        return self._served.address
 
     def told(self) -> Told:
         """Return what a status says of the spending, and how far a task is."""
-        with self._counter.lock:
-            return self._counter.desk.told()
+        with self._served.lock:
+            return self._served.desk.told()
 
     def stop(self) -> None:
         """Let every task end."""
-        with self._counter.lock:
-            self._counter.desk.stop()
+        with self._served.lock:
+            self._served.desk.stop()
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """Give back what workers on lost machines held."""
-        with self._counter.lock:
-            self._counter.desk.lose_nodes(nodes)
+        with self._served.lock:
+            self._served.desk.lose_nodes(nodes)
 
     def close(self) -> None:
         """Release the files."""
-        self._counter.close()
+        self._served.close()
         self._alone.close()
 
 
