@@ -1,5 +1,7 @@
 """Degenerate inputs, means without warnings, reasons, shapes."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -219,6 +221,22 @@ def test_to_depth_cuts_and_fills():
 def test_impossible_weightings_are_refused(wrong):
     with pytest.raises(InputError, match="weighting"):
         Weighting(**wrong)
+
+
+@pytest.mark.parametrize(("name", "worst"), [("Success", min), ("Harm", max)])
+def test_robust_with_names_is_the_naive_worst(name: str, worst: Callable[..., float]):
+    random = np.random.default_rng(5)
+    clean, noise, near, both = (random.integers(0, 6, (30, 4)).astype(np.int8) for _ in range(4))
+    counts = np.tile([1, 1, 1, 1, 1], (30, 1))
+    told = {"noise 4": noise, "names 1": near, "noise 4 names 1": both, "names mask": 0 * clean}
+    measure = Measure.parse(f"Robust[{name}]@3(names=1)")
+    assert dict(measure.values)["names"] == "1"
+    made = score_at(measure, clean, counts, extra=Extra(perturbed=told))
+    each = [score_at(Measure.parse(f"{name}@3"), rows, counts) for rows in (clean, noise, near, both)]
+    np.testing.assert_array_equal(made, [worst(values) for values in zip(*each, strict=True)])
+    assert (made != each[0]).any()
+    with pytest.raises(InputError, match="names=4"):
+        Measure.parse(f"Robust[{name}]@3(names=4)")
 
 
 def test_robust_is_the_worst_of_each_chosen_perturbation_by_itself():

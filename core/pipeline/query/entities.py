@@ -1,8 +1,9 @@
 """Which names a question holds: people, places, products, modules, part numbers ("entity" in general).
 
-A question's own tags say it ("entity=MG-200"). Else names are those of the collection's metadata (sources and
-titles of its passages) and what the question itself writes as a name: capitals within the sentence, and words
-with an underscore, an inner full stop, or letters before digits. That is a rule of thumb, and ours.
+A question's own tags say it ("entity=MG-200", several with ";" between them). Else names are those of the
+collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
+capitals within the sentence, and words with an underscore, an inner full stop, or letters before digits. That
+is a rule of thumb, and ours.
 """
 
 from __future__ import annotations
@@ -71,8 +72,18 @@ def names_in(text: str, known: Collection[str] = (), given: Sequence[str] = ()) 
     return tuple(dict.fromkeys(own or _names(text, known)))
 
 
+def tagged(column: pl.Series) -> pl.Series:
+    """Put a column of names, several with ";" between them, into tags of the questions."""
+    told = [[f"{TAG}{name}" for name in _several(text or "")] for text in column]
+    return pl.Series("tags", told, dtype=pl.List(pl.String))
+
+
 def _given(tags: Sequence[str] | None) -> list[str]:
-    return [tag.removeprefix(TAG) for tag in tags or () if tag.startswith(TAG) and tag != TAG]
+    return [name for tag in tags or () if tag.startswith(TAG) for name in _several(tag.removeprefix(TAG))]
+
+
+def _several(text: str) -> list[str]:
+    return [name for name in map(str.strip, text.split(";")) if name]
 
 
 def _names(text: str, known: Collection[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from core.pipeline.anchors import read_spans
 from core.pipeline.anchors.derive import holds_spans
 from core.pipeline.documents import Documents, read_documents
 from core.pipeline.documents.read import READERS
+from core.pipeline.query.entities import tagged
 from core.pipeline.sweep.model import CollectionSource, GoldenSource
 from core.records import Batch, Collection
 from core.tables import frame
@@ -170,6 +171,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "query", "question"),
 }
 """Role of a column to the names that it goes by, the likeliest first."""
+_NAMED: Mapping[str, tuple[str, ...]] = {"entity": ("entity", "entities")}
+"""What a question names, several with ";" between them; a table of questions may say it."""
 
 
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -207,7 +210,7 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
         )
     table = read_table(piece, kind)
     columns = table.rows.columns
-    roles = roles_by(columns, given, ROLES, piece.name)
+    roles = roles_by(columns, given, {**ROLES, **_NAMED}, piece.name)
     for role in ROLES:
         if role not in roles:
             raise no_column(role, columns, piece.name, f"Name the column with the {role}.")
@@ -221,4 +224,5 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
         found = f"The id {shown(again['query_id'][0])!r} occurs twice."
         raise InputError(found, where=f"{piece.name}:{again['line'][0]}")
     ids = pl.Series([collection_id] * rows.height, dtype=pl.String)
-    return frame("queries", {"collection_id": ids, "query_id": rows["query_id"], "text": rows["text"]})
+    told = {"collection_id": ids, "query_id": rows["query_id"], "text": rows["text"]}
+    return frame("queries", {**told, "tags": tagged(rows["entity"])} if "entity" in roles else told)

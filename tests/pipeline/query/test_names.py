@@ -123,7 +123,7 @@ def test_names_of_tags_and_of_passages():
     )
     assert known_names(passages) == {"Paris", "numpy.clip", "numpy"}
     texts = ["is paris in Texas", "Paris or Rome", "what of the pump 7", "nothing"]
-    tags = [[], ["entity=Rome", "lang=en"], ["entity=pump 7"], ["entity=pump 7"]]
+    tags = [[], ["entity=Rome", "lang=en"], ["entity=pump 7"], ["entity=a; pump 7"]]
     queries = pl.DataFrame({"text": texts, "tags": tags})
     found = named(queries, passages)
     assert found == {texts[0]: ("Texas",), texts[1]: ("Rome",), texts[2]: ("pump 7",)}

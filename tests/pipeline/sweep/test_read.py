@@ -213,6 +213,17 @@ def test_questions_that_cannot_be_read(tmp_path: Path, text: str, says: str):
     assert says in str(refused.value)
 
 
+def test_what_questions_name_stands_in_a_column_and_is_asked_with_other_names(docs: Path):
+    path = docs / "mine.csv"
+    path.write_text("query_id,text,entity\na,what of the pump 7 and MG-200,pump 7; MG-200\nb,cats,\n")
+    assert read_queries(path, "c")["tags"].to_list() == [["entity=pump 7", "entity=MG-200"], []]
+    text = f'[collection]\npath = "{docs / "docs"}"\n[queries]\npath = "{path}"\n[axes]\nmode = "sparse"\n'
+    job, _ = read_job(parse(text + 'names = [0, "mask"]'))
+    assert job.names == {"what of the pump 7 and MG-200": ("pump 7", "MG-200")}
+    job, _ = read_job(parse(text))
+    assert job.names == {}, "nobody looks for names unless they are changed"
+
+
 def test_a_role_that_does_not_exist(tmp_path: Path):
     path = tmp_path / "asked.csv"
     path.write_text("a,b\n1,2\n")
