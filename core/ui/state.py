@@ -53,6 +53,8 @@ SETTINGS: Mapping[str, Setting] = {
     "case": Setting("case of the queries", number=True, dependent=True, rare=True),
     "names": Setting("names in the queries", dependent=True, rare=True),
     "noisy": Setting("stack whose queries were perturbed", dependent=True),
+    "typed": Setting("perturbation of the query", dependent=True),
+    "spoken": Setting("language of the names"),
     "ref": Setting("measure that is explained"),
     "on": Setting("latency percentile", rare=True),
     "lat": Setting("latency scope", dependent=True, rare=True),
