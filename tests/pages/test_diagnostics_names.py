@@ -12,6 +12,7 @@ from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.sweep.load import load_as
 from core.store import Store
 from core.views.diagnostics import landing, names
+from core.views.text import plain
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, figures
 from tests.stores import HOSTILE
@@ -31,7 +32,7 @@ def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tm
     assert len(app.metric) == len(names.cards(rows, "en"))
     (drawn,) = figures(app)
     assert len(drawn["data"]) == 3
-    app.button_group(key="spoken").set_value(rows["language"].unique().sort()[1]).run()
+    app.button_group(key="spoken").set_value(plain(names.spoken(rows["language"].unique().sort()[1]))).run()
     assert not app.exception
     (drawn,) = figures(app)
     assert len(drawn["data"]) == 1

@@ -40,11 +40,18 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
     rows = page.both(found)
     offered = found["language"].unique().sort().to_list()
     top = st.container()
-    still_offered("spoken", offered)
-    language = st.segmented_control(
-        "Language", offered, default=offered[0], required=True, key="spoken", bind="query-params",
-        format_func=lambda name: plain(page.spoken(name)),
-    )  # fmt: skip
+    spoken = {plain(page.spoken(name)): name for name in offered}  # a link holds what the widget shows
+    still_offered("spoken", list(spoken))
+    language = spoken[
+        st.segmented_control(
+            "Language",
+            list(spoken),
+            default=next(iter(spoken)),
+            required=True,
+            key="spoken",
+            bind="query-params",
+        )
+    ]
     sentence = page.answer(rows, language)
     with top:
         show.head(sentence, caveats={"how it is measured": page.HOW})
