@@ -33,9 +33,9 @@ for nothing twice."""
 
 def work_of(context: Context) -> Path:
     """The folder of all evaluations whose results go into the store."""
-    from core.pipeline.evaluate.folder import EVALUATIONS  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate.launch import EVALUATION  # noqa: PLC0415 - with the engines, a second
 
-    return context.store().path.parent / EVALUATIONS
+    return EVALUATION.work_of(context.store().path)
 
 
 def with_budget(job: Job, usd: float | None) -> Job:

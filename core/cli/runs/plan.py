@@ -12,6 +12,7 @@ import typer
 from core.cli.context import Context
 from core.cli.options import MaybeSpec
 from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.runs.evaluating import work_of
 from core.views.run.paid import bill, line_rows
 from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
 
@@ -55,7 +56,7 @@ def run(
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
     # Here because the engines take a second to load, which no other command should wait for.
     from core.pipeline.evaluate.build import Artifacts  # noqa: PLC0415
-    from core.pipeline.evaluate.folder import ARTIFACTS, EVALUATIONS  # noqa: PLC0415
+    from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
@@ -73,7 +74,7 @@ def run(
     job, problems = read_job(
         load(spec, split=split), shelf=StoreShelf(snapshot), books=context.books(), to_run=False
     )
-    artifacts = Artifacts(context.store().path.parent / EVALUATIONS / ARTIFACTS)
+    artifacts = Artifacts(work_of(context) / ARTIFACTS)
     made = plan(
         job,
         rates=replace(_rates(snapshot), probed=probe(job) if ask else {}),

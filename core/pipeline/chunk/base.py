@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from core.params import Param, Value
+from core.params import Param
 from core.pipeline.chunk.gauge import Gauge, Tokenizer
 from core.records import JsonMap
 
@@ -29,10 +29,6 @@ class Chunker:
     text: str  # what it does, in one line
     split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
     params: tuple[Param, ...] = ()  # what it takes, with defaults and ranges; sizes count tokens
-
-    def defaults(self) -> dict[str, Value]:
-        """Its parameters with their default values."""
-        return {param.name: param.default for param in self.params}
 
 
 class Work:

@@ -38,7 +38,7 @@ def test_every_chunker_keeps_its_word(method, document, given_size, metadata, to
         return
     size, overlap = given_size
     chunker = {"method": method, "size": size, "metadata": metadata, "tokenizer": tokenizer}
-    if "overlap" in CHUNKERS[method].defaults():
+    if "overlap" in {param.name for param in CHUNKERS[method].params}:
         chunker["overlap"] = overlap
     result = made(chunker, document)
     spans = result.chunks.select("start_char", "end_char").rows()
