@@ -14,8 +14,9 @@ from core.store import Store
 from core.views.diagnostics import landing, names
 from core.views.text import plain
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, figures
+from tests.pages.reading import answer, assert_sound, figures, rows
 from tests.stores import HOSTILE
+from tests.views.diagnostics.test_named import write
 from tests.views.diagnostics.test_names import made
 
 
@@ -69,3 +70,14 @@ def demo_store(demo_store: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "own" / "store"
     shutil.copytree(demo_store, copy)
     return copy
+
+
+def test_other_names_in_the_questions_of_a_workspace(open_page: OpenPage, tmp_path: Path):
+    app = open_page(write(tmp_path / "store"), "diagnostics", k="1")
+    assert_sound(app, "Diagnostics")
+    (drawn,) = figures(app)
+    assert {trace["name"] for trace in drawn["data"]} >= {"paper, French"}
+    assert rows(app)["change"].to_list() == pytest.approx([-0.4, -1.0, -0.5])
+    app = open_page(tmp_path / "store", "diagnostics/noise", k="1")
+    assert_sound(app, "Diagnostics")
+    assert "names" not in answer(app).lower(), "other names are no noise"

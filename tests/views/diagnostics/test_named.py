@@ -31,8 +31,8 @@ def ranked(right: Sequence[str]) -> dict[str, list[str]]:
     return {query: ([f"p-{query}"] if query in right else []) + [f"x-{query}"] for query in ASKED}
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def write(path: Path) -> Path:
+    """Put stacks that were asked with other names into a store."""
     made = Lab().judge({query: {f"p-{query}": 5, f"x-{query}": 1} for query in ASKED})
     for run_id, (right, spec) in {
         "dense": (ASKED, DENSE),
@@ -45,9 +45,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         made.run(run_id, final=ranked(right), spec={"name": run_id.partition("-")[0], **spec})
     told = {f"p-{query}": f"This is what {name} did." for query, name in zip(ASKED, PEOPLE, strict=False)}
-    path = tmp_path_factory.mktemp("named") / "store"
     made.ask(TEXTS).hold(told).write(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("named") / "store")
 
 
 def test_quality_and_margin_stand_side_by_side(store: Path):
