@@ -35,7 +35,7 @@ MODULES = (
     "rescore",
     "verifying",
 )
-LONG = ("growth", "rows", "scale", "scale_texts")
+LONG = ("growth", "rows", "scale", "scale_texts", "search")
 OUT = ROOT / "build" / "bench.json"
 
 

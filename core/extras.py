@@ -8,6 +8,8 @@ from types import ModuleType
 
 from core.errors import ClqError
 
+SEARCH_REQUIREMENTS = "requirements-search.txt"
+
 
 def needed(package: str, requirements: str, what: str = "This") -> ModuleType:
     """Return a package that need not be installed.

@@ -42,6 +42,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("plan", plan.run),
     ("run", run_command.run),
     ("resume", run_command.resume),
+    ("search", run_command.search),
     ("manifest", manifest.run),
     ("doctor", doctor.run),
 )

@@ -17,9 +17,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from core.cli.context import Context
 from core.cli.output import Format, complain, emit
 from core.errors import BudgetError
+from core.files import read_json
 from core.jobs import asked_to_stop
 from core.records import Batch
 from core.views.readers import landing
+from core.views.run.search import search_words
 from core.views.text import count
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def with_budget(job: Job, usd: float | None) -> Job:
 def execute(context: Context, job: Job, form: Format, on: str) -> None:
     """Run an evaluation, or what is left of it, into the store, and print its runs."""
     from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
+    from core.pipeline.search.evaluation import searching  # noqa: PLC0415
 
     def sink(batch: Batch) -> None:
         note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
@@ -64,6 +67,7 @@ def execute(context: Context, job: Job, form: Format, on: str) -> None:
             progress=tell,
             cancelled=cancelled,
             held=held,
+            before=searching(job),
             after=readers,
             on=on,
         )
@@ -114,6 +118,9 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
         f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
         f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
     )
+    found = read_json(outcome.folder.search)
+    if found:
+        complain(search_words(found))
     emit(rows, form)
 
 

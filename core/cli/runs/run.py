@@ -9,9 +9,12 @@ import typer
 
 from core.cli.context import Context
 from core.cli.options import DryRunOption, MaybeSpec, YesOption
-from core.cli.output import Format, FormatOption, complain
+from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs import evaluating, manifest
 from core.cli.runs.plan import SplitOption
+from core.errors import InputError
+from core.files import read_json
+from core.views.run.search import search_rows, search_words
 
 OnOption = Annotated[
     str,
@@ -108,3 +111,23 @@ def resume(
 
 
 resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{evaluating.CODES}"
+
+
+def search(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name or id; see data/evaluations.", show_default=False)],
+    *,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Show what a search began, and what it dropped: after how many queries, and beaten by whom."""
+    from core.pipeline.evaluate import folder  # noqa: PLC0415 - with the engines, a second
+
+    place = folder.find(evaluating.work_of(ctx.obj), name)
+    found = read_json(place.search)
+    if found is None:
+        raise InputError(
+            "It was no search.", where=place.path.name, do='Give its axes the method "search" and run it.'
+        )
+    complain(search_words(found))
+    complain(f"optuna-dashboard sqlite:///{place.study}")
+    emit(search_rows(found), form)

@@ -79,6 +79,9 @@ class Folder:
     journal = _In("journal.sqlite")  # answers of paid calls that were measured
     receipts = _In("ledger.sqlite")  # what was spent, call by call
     measured = _In("measured.sqlite")  # times that were measured
+    answers = _In("search.sqlite")  # of a search: what stacks answered, and what was proposed
+    search = _In("search.json")  # of a search: the stacks that were begun, and why they were dropped
+    study = _In("study.sqlite")  # of a search: the study of Optuna
     log = _In("log.txt")  # what happened when, one JSON object a line
     lock = _In("lock")  # held by the process that runs it
     stop = _In("cancel")  # a file that asks the process to stop

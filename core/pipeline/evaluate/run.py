@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.files import write_json
@@ -25,7 +25,7 @@ from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.pipeline.evaluate.turn import REPLIES, Turn, ending, stoppable
 from core.providers.calls import Journal, Keys
 from core.providers.rerank import make_reranker
-from core.records import Run, Sink
+from core.records import Run, Sink, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class After:
 
     do: Callable[[Turn, Sequence[str]], object]  # given the ids of the runs
     billed: Sequence[tuple[str, str]] = ()  # item and unit of what it pays for
+
+
+Before = Callable[[Turn, Job], Sequence[Stack]]
+"""Chooses which stacks of an evaluation run, in its folder and budget, before any does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ def run_job(
     cancelled: Callable[[], bool] = lambda: False,
     held: Collection[str] = (),
     keys: Keys | None = None,
+    before: Before | None = None,
     after: After | None = None,
     on: str = "",
 ) -> Outcome:
@@ -79,6 +84,7 @@ def run_job(
         cancelled: Whether to stop; asked several times a second.
         held: Ids of runs that the sink has already; they are not run again.
         keys: Where keys of providers are looked up.
+        before: What chooses the stacks that run; None = all do.
         after: What is done with the runs.
         on: The cluster that does it: "ray" for one that is started here, or its address; empty = none. Its
             machines look keys up themselves, and see `work` under the same path.
@@ -93,7 +99,7 @@ def run_job(
     """
     folder = folder_of(work, job.name, job.evaluation_id)
     with folder.held(f"The evaluation {folder.path.name} is running already."):
-        session = _Session(job, sink, folder, frozenset(held), after=after, on=on)
+        session = _Session(job, sink, folder, frozenset(held), steps=(before, after), on=on)
         try:
             return session.run(progress, cancelled, keys)
         finally:
@@ -110,9 +116,17 @@ class _Session:
     """One process's turn at an evaluation, its folder locked."""
 
     def __init__(
-        self, job: Job, sink: Sink, folder: Folder, held: frozenset[str], *, after: After | None, on: str
+        self,
+        job: Job,
+        sink: Sink,
+        folder: Folder,
+        held: frozenset[str],
+        *,
+        steps: tuple[Before | None, After | None],
+        on: str,
     ) -> None:
-        self._job, self._sink, self._folder, self._held, self._after = job, sink, folder, held, after
+        self._job, self._sink, self._folder, self._held = job, sink, folder, held
+        self._before, self._after = steps
         self._on = on
         self._receipts = Receipts(folder.receipts)
         self._kept = Measurements(folder.measured)
@@ -130,7 +144,7 @@ class _Session:
     def run(self, progress: Progress | None, cancelled: Callable[[], bool], keys: Keys | None) -> Outcome:
         """Do what is left; see `run_job`."""
         job, folder = self._job, self._folder
-        every, todo = self._routes()
+        every, todo = self._routes() if self._before is None else (Graph((), {}), [])
         budget = Budget(job.book, job.budget_usd, self._receipts)
         budget.require_prices([*billed(job), *(self._after.billed if self._after else ())])
         tracker = self._tracker(progress, len(every.routes), len(todo))
@@ -141,6 +155,9 @@ class _Session:
         outbox = Outbox(self._sink, landed)
         models = self._models(budget, keys)
         with ending(tracker, self._log, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
+            turn = Turn(models, budget, tracker, watch, folder, self._log)
+            if self._before is not None:
+                every, todo = self._chosen(self._before, turn)
             if todo:
                 self._sink(job.setup)
                 begin = self._here if not self._on else self._cluster
@@ -156,7 +173,6 @@ class _Session:
                 with stoppable(watch):
                     runner.run()
             if self._after is not None and not watch.stopping:
-                turn = Turn(models, budget, tracker, watch, folder, self._log)
                 with stoppable(watch):
                     self._after.do(turn, [job.run_id(route) for route in every.routes])
         state = State.CANCELLED if watch.stopping else State.FINISHED
@@ -169,6 +185,18 @@ class _Session:
             held=tuple(sorted(job.run_id(route) for route in every.routes if route not in todo)),
             spent=tuple(self._receipts.spent()),
         )
+
+    def _chosen(self, before: Before, turn: Turn) -> tuple[Graph, list[Route]]:
+        """The routes of the stacks that are chosen; none where it was stopped meanwhile."""
+        stacks: Sequence[Stack] = ()
+        with stoppable(turn.watch):
+            stacks = before(turn, self._job)
+        if not stacks:
+            return Graph((), {}), []
+        self._job = replace(self._job, stacks=stacks)
+        every, todo = self._routes()
+        turn.tracker.tell(runs_done=len(every.routes) - len(todo), runs_total=len(every.routes))
+        return every, todo
 
     def _routes(self) -> tuple[Graph, list[Route]]:
         """All routes, and those whose results are not there yet."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from core.errors import ClqError, UnknownNameError
+from core.extras import SEARCH_REQUIREMENTS, installed
 from core.pipeline.evaluate.identity import MODELS
 from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.query.perturb import check_perturb
@@ -290,10 +291,23 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
     if spec.budget.prices not in books:
         found = f"There is no price book {spec.budget.prices!r}."
         yield Problem("budget.prices", found, suggestion(spec.budget.prices, books))
+    yield from _search(spec)
     for name, model in spec.models.items():
         if model.provider not in Known.providers():
             found = f"There is no provider {model.provider!r}."
             yield Problem(f"models.{name}.provider", found, suggestion(model.provider, Known.providers()))
+
+
+def _search(spec: SweepSpec) -> Iterator[Problem]:
+    """A search has the whole of the axes, and the package that proposes."""
+    if not spec.searched:
+        return
+    if any(axes.method not in {"search", "list"} for axes in spec.axes):
+        found = 'Some axes have the method "search" and others do not.'
+        yield Problem("axes.method", found, "Search all of them; [[stack]] names what it begins with.")
+    if not installed("optuna"):
+        do = f"Install it: pip install -r {SEARCH_REQUIREMENTS}"
+        yield Problem("axes.method", 'method = "search" needs the package optuna.', do, Severity.MISSING)
 
 
 def _missing(

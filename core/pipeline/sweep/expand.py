@@ -104,12 +104,13 @@ MAX_STACKS = 20_000
 
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
-    """The stacks of a specification."""
+    """The stacks of a specification; those that a search begins with stand first."""
     known = known or Known.of(spec)
     language = spec.collection.language
     usual = SENTENCES if is_documents(spec.collection) else None
-    choices = [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
-    choices += [_listed(point, known) for point in spec.stack]
+    choices = [_listed(point, known) for point in spec.stack] if spec.searched else []
+    choices += [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
+    choices += [] if spec.searched else [_listed(point, known) for point in spec.stack]
     choices = [each if each.chunker else replace(each, chunker=usual) for each in choices]
     stacks = [Stack(spec_of(each, language, known)) for each in choices]
     return list({stack.stack_id: stack for stack in stacks}.values())
@@ -130,7 +131,7 @@ def grid(axes: Axes, language: str = "english") -> list[Stack]:
 def _block(axes: Axes, baseline: Point, known: Known) -> Iterable[Choice]:
     if axes.method == "list":
         return ()
-    return _grid(axes, known) if axes.method == "grid" else _one_factor(axes, baseline, known)
+    return _one_factor(axes, baseline, known) if axes.method == "one-factor" else _grid(axes, known)
 
 
 def _grid(axes: Axes, known: Known) -> Iterator[Choice]:

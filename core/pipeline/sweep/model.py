@@ -39,7 +39,7 @@ from core.providers.config import ModelConfig
 
 Mode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
-Method = Literal["grid", "one-factor", "list"]
+Method = Literal["grid", "one-factor", "list", "search"]
 SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
 
 
@@ -132,7 +132,8 @@ class Axes(Table):
 
     Attributes:
         method: "grid" = every combination; "one-factor" = the baseline, and each other value of each axis
-            put into it alone; "list" = only the stacks under [[stack]].
+            put into it alone; "list" = only the stacks under [[stack]]; "search" = those of the grid that a
+            search begins, see `Search`.
         mode: "sparse", "dense", "hybrid".
         bm25: Parameters of the sparse leg.
         embedder: Models; one may have dimensions of its own.
@@ -281,6 +282,51 @@ class Resources(TaskShare):
     query: TaskShare | None = None
 
 
+class SearchLimits(Table):
+    """Limits that good stacks keep; None = no limit.
+
+    Attributes:
+        sla: Milliseconds, the median of a query.
+        budget: Dollars per 1,000 queries.
+        floor: The least quality.
+    """
+
+    sla: Annotated[float, Field(gt=0)] | None = None
+    budget: Annotated[float, Field(ge=0)] | None = None
+    floor: float | None = None
+
+
+class Search(Table):
+    """How axes of the method "search" are searched.
+
+    Attributes:
+        trials: How many stacks are begun at most.
+        evaluations: How many queries stacks are asked in all at most; None = no limit.
+        measure: What is good, with its cutoff.
+        sampler: Who proposes stacks: "tpe" or "nsga2" of Optuna, or "random".
+        seed: Of proposals and of the order of the queries.
+        rounds: Queries asked in all after each round; the last round asks all that there are.
+        level: Of the upper bound (a paired bootstrap) on what a stack has over a rival.
+        margin: A stack is dropped when that bound is not above this.
+        minutes: After so many no further stack is begun; None = no limit.
+        usd: After so many dollars no further stack is begun; the rest of the budget ends what was begun and
+            measures what came through. None = no limit of its own.
+        limits: What a stack must keep to be looked for.
+    """
+
+    trials: Positive = 200
+    evaluations: Positive | None = None
+    measure: Named = "RA-nWG@10"
+    sampler: Literal["tpe", "nsga2", "random"] = "tpe"
+    seed: int = 0
+    rounds: Many[Positive] = (16, 32, 64, 128)
+    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    margin: Annotated[float, Field(ge=0)] = 0.005
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    usd: Annotated[float, Field(ge=0)] | None = None
+    limits: SearchLimits = SearchLimits()
+
+
 class SweepSpec(Table):
     """A whole specification.
 
@@ -291,8 +337,9 @@ class SweepSpec(Table):
         queries: What is asked.
         golden_set: How answers are graded; None = judgements that come with the collection.
         axes: Values to combine; several blocks are expanded one after the other.
+        search: How axes of the method "search" are searched.
         baseline: Where one-factor starts; by default the first value of every axis.
-        stack: Stacks named one by one.
+        stack: Stacks named one by one; a search begins with them.
         latency: How time is measured.
         budget: What it may cost.
         models: Models that no catalogue has, by the name they have in the axes; `model` is that name unless
@@ -314,6 +361,7 @@ class SweepSpec(Table):
         | None
     ) = None
     axes: Many[Axes] = ()
+    search: Search = Search()
     baseline: Point = Point()
     stack: Many[Point] = ()
     latency: Latency = Latency()
@@ -321,6 +369,11 @@ class SweepSpec(Table):
     models: OwnModels = Field(default_factory=dict)
     reader: Reader | None = None
     resources: Resources = Resources()
+
+    @property
+    def searched(self) -> bool:
+        """Whether its stacks are searched, and not all run."""
+        return any(axes.method == "search" for axes in self.axes)
 
 
 def _require_one_place(source: CollectionSource | GoldenSource) -> None:

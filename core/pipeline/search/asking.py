@@ -1,0 +1,209 @@
+"""Asks stacks some of the queries: quality, time and dollars; what neighbours share is asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.metrics import Measure, score_at
+from core.pipeline.environment import threads
+from core.pipeline.evaluate.asking import Asker, Outcome, clipped, reranked
+from core.pipeline.evaluate.budget import FREE
+from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.measure import FIRST, in_order, name
+from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.results import LOCAL
+from core.pipeline.evaluate.steps import Graph, Route, Step, graph
+from core.pipeline.query.perturb import perturbed
+from core.pipeline.ranking.hits import Hits
+from core.providers.base import Amount
+from core.records import Basis, Stack
+
+Floats = NDArray[np.float64]
+Price = Callable[[Amount], float | None]
+Answers = tuple[Floats, Floats, Floats]
+"""Of the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown)."""
+
+
+class Grades:
+    """What judges said of the passages of each chunking.
+
+    Args:
+        job: The evaluation; its golden sets are in what it brings to the store.
+        measure: What is scored, with its cutoff.
+    """
+
+    def __init__(self, job: Job, measure: Measure) -> None:
+        if measure.k is None or measure.info.needs:
+            raise InputError(
+                f"A search cannot go by {measure}.", do="Name a measure of grades with its cutoff: RA-nWG@10."
+            )
+        self.measure, self._job = measure, job
+        frames = job.setup.frames
+        if "judgements" not in frames:
+            raise InputError("A search needs judgements, to tell which stacks are good.", where="golden_set")
+        self._judged = frames["judgements"].lazy().collect()
+        self._known: dict[str | None, tuple[list[dict[int, int]], NDArray[np.int32]]] = {}
+
+    def score(self, chunking: str | None, queries: Sequence[int], ranked: Sequence[Hits]) -> Floats:
+        """Return the value of the measure per query [n]; NaN = not applicable."""
+        grades, counts = self._of(chunking)
+        depth = int(self.measure.k or 0)
+        slots = np.full((len(queries), depth), -1, dtype=np.int8)
+        for row, (query, hits) in enumerate(zip(queries, ranked, strict=True)):
+            for rank, passage in enumerate(hits.passages[:depth]):
+                slots[row, rank] = grades[query].get(int(passage), 0)
+        own = counts[list(queries)]
+        values = np.asarray(score_at(self.measure, slots, own), dtype=np.float64)
+        return np.where(own.any(axis=1), values, np.nan)
+
+    def _of(self, chunking: str | None) -> tuple[list[dict[int, int]], NDArray[np.int32]]:
+        """Return grades by query and place of the passage, and how many there are of each."""
+        if chunking not in self._known:
+            ids = self._job.queries["query_id"].to_list()
+            query_at = {query: at for at, query in enumerate(ids)}
+            passages = self._job.corpora[chunking].passage_ids.to_list()
+            passage_at = {passage: at for at, passage in enumerate(passages)}
+            rows = self._judged.join(self._of_chunking(chunking), on="golden_set_id", how="semi")
+            grades: list[dict[int, int]] = [{} for _ in ids]
+            counts = np.zeros((len(ids), 5), dtype=np.int32)
+            for query, passage, grade in rows.select("query_id", "passage_id", "grade").iter_rows():
+                if query in query_at:
+                    counts[query_at[query], grade - 1] += 1
+                    grades[query_at[query]][passage_at.get(passage, -1)] = grade
+            self._known[chunking] = grades, counts
+        return self._known[chunking]
+
+    def _of_chunking(self, chunking: str | None) -> pl.DataFrame:
+        """Return the golden sets whose collection is that of a chunking."""
+        searched = {
+            collection.collection_id
+            for collection in self._job.setup.collections
+            if chunking is not None and collection.collection_id.endswith(chunking)
+        } or {self._job.collection_id}
+        ids = [each.golden_set_id for each in self._job.setup.golden_sets if each.collection_id in searched]
+        return pl.DataFrame({"golden_set_id": ids}, schema={"golden_set_id": pl.String})
+
+
+class Course:
+    """Asks the stacks of a space queries in one order.
+
+    Args:
+        job: The evaluation; its stacks are the space.
+        order: Places of its queries, in the order in which rounds take them.
+        grades: What answers are worth.
+        builder: Opens what is searched.
+        models: Whom steps call.
+        price: Dollars of an amount.
+        check: Raises to stop.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        order: Sequence[int],
+        grades: Grades,
+        *,
+        builder: Builder,
+        models: Models,
+        price: Price,
+        check: Callable[[], None] = lambda: None,
+        stage: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._job, self._order, self._grades = job, order, grades
+        self._builder, self._models, self._price, self._check = builder, models, price, check
+        self._stage = stage
+        self._names = identities(job)
+        self._kept: dict[tuple[Step, int], dict[int, Outcome]] = {}
+        self._typed: dict[Step, Mapping[int, str]] = {}
+        self._texts = job.queries["text"].to_list()
+        self._deepest = max(int(stack.spec["candidates"]) for stack in job.stacks)
+
+    def ask(self, stacks: Sequence[Stack], first: int, last: int) -> list[Answers]:
+        """Ask stacks the queries from first to last of the order."""
+        queries = list(self._order[first:last])
+        twins = [Stack({**stack.spec, "candidates": self._deepest}) for stack in stacks]
+        every = graph([*stacks, *(each for each in twins if each not in stacks)], self._names)
+        asker = Asker(every, self._builder, self._models, self._job.corpora)
+        with threads(1):
+            return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
+
+    def forget(self, stacks: Sequence[Stack]) -> None:
+        """Let go of what only stacks have that go on no further; called with those that may."""
+        wanted = {step for route in graph(stacks, self._names).routes for step in route.steps}
+        self._kept = {key: outcomes for key, outcomes in self._kept.items() if key[0] in wanted}
+
+    def _run(self, route: Route, every: Graph, asker: Asker, queries: Sequence[int]) -> Answers:
+        for step in route.steps:
+            self._answer(step, every, asker, queries)
+        outcomes = {step: self._kept[step, every.depths.get(step, 0)] for step in route.steps}
+        ranked = [
+            _final(route, {step: found[query].value for step, found in outcomes.items()}) for query in queries
+        ]
+        ms = np.array([sum(found[query].ms for found in outcomes.values()) for query in queries])
+        paid = [[self._paid(found[query]) for found in outcomes.values()] for query in queries]
+        here = [sum(found[query].cpu_ms or 0.0 for found in outcomes.values()) for query in queries]
+        machine = self._dollars([Amount(LOCAL, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
+        measured = self._job.protocol.repeats > 0
+        return (
+            self._grades.score(route.chunking, queries, ranked),
+            ms if measured else np.full(len(queries), np.nan),
+            np.array(paid).sum(axis=1) + machine,  # whatever else the machine did at a query is no cost of it
+        )
+
+    def _answer(self, step: Step, every: Graph, asker: Asker, queries: Sequence[int]) -> None:
+        """Ask a step what it has not been asked."""
+        kept = self._kept.setdefault((step, every.depths.get(step, 0)), {})
+        missing = [query for query in queries if query not in kept]
+        if not missing:
+            return
+        node = asker.node(step)
+        inputs = [self._kept[each, every.depths.get(each, 0)] for each in step.inputs]
+        rewrite = step.rewrite
+        texts = self._asked(step)
+        again = f"pass {name(FIRST)}" if node.model is not None and self._job.protocol.repeats else ""
+        self._stage(step.stage)
+
+        def ask(query: int) -> Outcome:
+            self._check()
+            text = texts[query]
+            if rewrite is not None and rewrite is not step:
+                text = self._kept[rewrite, every.depths.get(rewrite, 0)][query].value
+            return node.ask(text, [found[query].value for found in inputs], again)
+
+        if node.model is None:
+            ask(missing[0])  # opens files and warms caches
+        workers = 1 if node.model is None else self._job.protocol.concurrency
+        kept.update(zip(missing, in_order(ask, missing, workers), strict=True))
+
+    def _asked(self, step: Step) -> Mapping[int, str]:
+        if step not in self._typed:
+            told = step.typed
+            self._typed[step] = {
+                at: perturbed(text, told) if told else text for at, text in enumerate(self._texts)
+            }
+        return self._typed[step]
+
+    def _paid(self, outcome: Outcome) -> float:
+        return self._dollars([each for each in outcome.usage if each.unit not in FREE])
+
+    def _dollars(self, used: Sequence[Amount]) -> float:
+        prices = [self._price(each) for each in used]
+        return float("nan") if None in prices else sum(each or 0.0 for each in prices)
+
+
+def _final(route: Route, made: Mapping[Step, Any]) -> Hits:
+    """Return the final ranking of one query."""
+    ranked = clipped(made[route.pool], route.depth)
+    if route.rerank is not None:
+        ranked = reranked(ranked, made[route.rerank], route.depth)
+    if route.cut is not None:
+        ranked = clipped(ranked, made[route.cut])
+    return ranked if route.sent is None else clipped(ranked, route.sent)
