@@ -147,6 +147,7 @@ SETTINGS: Mapping[str, Setting] = {
     "gans": Setting("tokens of an answer", number=True, rare=True),
     "lats": Setting("stacks in the latency charts", dependent=True),
     "shape": Setting("shape of the latency charts"),
+    "ixat": Setting("measurement of the indexes", dependent=True),
     "ixk": Setting("neighbours asked of the indexes", number=True, dependent=True),
     "ixc": Setting("clients that ask at once", number=True, dependent=True),
     "ixusd": Setting("price of the indexes' machine", number=True),

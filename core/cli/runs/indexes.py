@@ -94,10 +94,11 @@ def bench(
             )
         )
     machine, size = describe(), searched.vectors.shape
-    name = f"indexes-{now():%Y%m%d-%H%M%S}"
+    made_at = now()
+    name = f"indexes-{made_at:%Y%m%d-%H%M%S}"
     collection = Collection(
         collection_id=name,
-        name=f"Indexes: {searched.source} {size[1]} d, {size[0]:,} passages",
+        name=f"Indexes {made_at:%Y-%m-%d %H:%M:%S}: {searched.source} {size[1]} d, {size[0]:,} passages",
         source="Measured here",
         notes=f"{machine['cpu']}, {machine['cores']} cores; {searched.metric}; clients on the same machine.",
     )

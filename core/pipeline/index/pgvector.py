@@ -23,6 +23,10 @@ _OPTIONS = (
     *shared("PG_URL", id=_ID, vector=_VECTOR),
     Param(name="method", default="hnsw", choices=("hnsw", "ivfflat", "none"), text="Index that is built."),
     Param(name="type", default="vector", choices=("vector", "halfvec"), text="Numbers of 4 or of 2 bytes."),
+    Param(
+        name="build_mb", default=512, low=1, high=1_000_000,
+        text="MiB that the server may take while it builds (maintenance_work_mem).",
+    ),
     Param(name="m", default=16, low=2, high=100, text="hnsw: neighbours per vector."),
     Param(name="ef_construction", default=64, low=4, high=1000, text="hnsw: looked at per vector added."),
     Param(
@@ -90,6 +94,8 @@ class PgVector(Outside):
             sql.SQL("{} = {}").format(sql.SQL(name), sql.Literal(whole(self._options, name)))
             for name in names
         ]
+        memory = f"{whole(self._options, 'build_mb')}MB"
+        connection.execute("SELECT set_config('maintenance_work_mem', %s, true)", (memory,))
         made = sql.SQL("CREATE INDEX ON {} USING {} ({} {}) WITH ({})")
         operators = sql.SQL(f"{kind}_{_OPERATORS[self.metric][1]}")
         connection.execute(

@@ -49,6 +49,10 @@ def draw_indexes(place: Place) -> None:
         show.head(indexes.NONE)
         return
     line = st.container(horizontal=True, vertical_alignment="bottom")
+    benches = indexes.benches(known)
+    if len(benches) > 1:
+        bench = line.selectbox("Measured", benches, key="ixat", bind="query-params", width=330)
+        known = known.filter((pl.col("basis") == indexes.IMPORTED) | (pl.col("where") == bench))
     depths = known["k"].drop_nulls().unique().sort().to_list()
     asking = known["clients"].drop_nulls().unique().sort().to_list()
     with line:
@@ -78,6 +82,7 @@ def draw_indexes(place: Place) -> None:
     show.chart(speed, "indexes_speed", alt="Recall against queries per second of every index")
     tail = "p50_ms" if some["p50_ms"].null_count() < some.height else "p99_ms"
     latency = indexes.drawn(some, tail, f"latency {tail.removesuffix('_ms')} (ms)")
+    latency.update_layout(showlegend=False)
     show.chart(latency, "indexes_latency", alt="Recall against latency of every index")
     st.caption(indexes.SCALES)
     show.table(rows, "indexes", COLUMNS, more=MORE)

@@ -31,6 +31,7 @@ _SCHEMA = pl.Schema(
 """One row per index, effort, K and number of clients; what is not known is null."""
 _MS_PER_S = 1000.0
 NEARLY_ALL = 0.95
+_MOST = f"{100 * NEARLY_ALL:.0f} %"
 
 
 _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
@@ -181,7 +182,7 @@ def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
     fig = theme.figure(x="recall of the exact neighbours", y=title, height=420)
     known = rows.drop_nulls([RECALL, against])
     groups = known.partition_by("index", "where", "basis", maintain_order=True)
-    labels = [f"{group['index'][0]} · {group['where'][0]}" for group in groups]
+    labels = [_label(group.row(0, named=True)) for group in groups]
     colours = theme.colours_for(labels)
     for place, (label, group) in enumerate(zip(labels, groups, strict=True)):
         line = group.sort(RECALL, against)
@@ -190,7 +191,7 @@ def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
             "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)] + ("-open" if imported else ""),
             "size": 10,
         }
-        shown = text.escape(text.shorten(label, 60)) + (" (imported)" if imported else "")
+        shown = text.escape(text.shorten(label, 70))
         notes = [text.escape(_note(row)) for row in line.iter_rows(named=True)]
         fig.add_trace(
             go.Scatter(
@@ -201,6 +202,15 @@ def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
         )  # fmt: skip
     fig.update_yaxes(type="log")
     return fig
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    return f"{row['index']} · {row['where']} (imported)" if row["basis"] == IMPORTED else str(row["index"])
+
+
+def benches(rows: pl.DataFrame) -> list[str]:
+    """Where indexes were measured here, the latest first: what was measured together compares."""
+    return sorted(rows.filter(basis=MEASURED)["where"].unique().to_list(), reverse=True)
 
 
 def _note(row: Mapping[str, Any]) -> str:
@@ -224,12 +234,18 @@ def answer(rows: pl.DataFrame, k: int, clients: int | None) -> str:
     Args:
         rows: Of `figures`, of one K and number of clients.
     """
-    good = rows.filter(pl.col(RECALL) >= NEARLY_ALL).drop_nulls(QPS).sort(QPS, descending=True)
+    here = rows.filter(basis=MEASURED)  # other machines and vectors do not compare
+    good = (
+        (here if here.height else rows)
+        .filter(pl.col(RECALL) >= NEARLY_ALL)
+        .drop_nulls(QPS)
+        .sort(QPS, descending=True)
+    )
     if good.is_empty():
-        return f"No index is known to find {NEARLY_ALL:.0%} of the exact {k} neighbours at a known speed."
+        return f"No index is known to find {_MOST} of the exact {k} neighbours at a known speed."
     first = good.row(0, named=True)
     asking = "" if clients is None else f" with {text.count(clients, 'client')}"
     return (
         f"{first['index']} answers {first[QPS]:,.0f} queries per second{asking} at recall@{k}"
-        f" {text.score(first[RECALL])}: the most of those that find {NEARLY_ALL:.0%}."
+        f" {text.score(first[RECALL])}: the most of those that find {_MOST}."
     )

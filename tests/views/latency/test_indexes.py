@@ -12,7 +12,7 @@ from core.records import Batch, Collection, Run, Stack
 from core.records import Origin as Came
 from core.store import Store
 from core.tables import frame
-from core.views.latency.indexes import Machine, answer, dollars, drawn, figures
+from core.views.latency.indexes import Machine, answer, benches, dollars, drawn, figures
 
 FIGURES = {
     "recall": (0.9, 0.85, 0.95, 200),
@@ -109,5 +109,6 @@ def test_lines_are_drawn_per_index_and_imported_ones_apart(known: pl.DataFrame):
     some = known.filter((pl.col("k") == 10) & (pl.col("clients") == 4))
     traces = drawn(some, "queries_per_second", "queries per second").data
     assert [(len(trace.x), trace.line.dash) for trace in traces] == [(2, "solid"), (1, "dot")]
-    assert "milvus" in answer(some, 10, 4)
-    assert "No index" in answer(some.filter(basis="measured"), 10, 4)
+    assert "No index" in answer(some, 10, 4)
+    assert "milvus" in answer(some.filter(basis="imported"), 10, 4)
+    assert benches(known) == ["Indexes: random"]
