@@ -173,6 +173,14 @@ def test_no_cluster_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         helpers.run(tmp_path, on="configured")
 
 
+def test_where_no_cluster_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stand_in = ModuleType("ray")
+    stand_in.is_initialized = lambda: False  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    with pytest.raises(ClqError, match="No cluster answers"):
+        helpers.run(tmp_path, on="127.0.0.1:1")
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendor]:
     with (

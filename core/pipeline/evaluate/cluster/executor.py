@@ -88,17 +88,27 @@ class Cluster:
         self._tracker.begin("build", "start the cluster")
         self._nodes.join()
         self._receipts.close()
+        try:
+            self._open()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def _open(self) -> None:
         root = self._folder.path.parent
         order = Order(job=replace(self._job, setup=Batch()), every=self._every, artifacts=root / ARTIFACTS)
         journals = {SHARED: root / REPLIES, OWN: self._folder.journal}
         self._nodes.open(order, self._folder.receipts, journals, self._job.book, self._job.budget_usd)
         self._look()
         self._log.write("cluster", **self._nodes.size())
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         self._nodes.leave(list(self._running))
         self._receipts.resume()
 

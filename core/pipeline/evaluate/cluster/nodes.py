@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from core.errors import ClqError, InputError
@@ -32,8 +34,8 @@ SETTING = "CLQ_RAY_ADDRESS"
 """Where a cluster's address stands, in the environment or in a secrets file."""
 _ATTEMPTS = 20
 """How often a task is begun again on another machine."""
-_LAST_S = 20.0
-"""Seconds that tasks have to end in when they are to stop."""
+_ANSWER_S, _LAST_S = 10.0, 20.0
+"""Seconds that a cluster has to answer in, and tasks to end in when they are to stop."""
 
 
 def _ray() -> ModuleType:
@@ -52,6 +54,13 @@ class Turn(NamedTuple):
     order: Sequence[Any]  # where Ray holds the `Order`; a process fetches it once
     desk: Address
     proof: bytes
+
+
+def _require_answer(address: str) -> None:
+    """Raise at once where nobody listens; Ray itself would try for minutes."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if parts.hostname and parts.port:
+        socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_S).close()
 
 
 class Keeper:
@@ -161,8 +170,9 @@ class Nodes:
         own = {"include_dashboard": False} if self._address == LOCAL else {}
         address = "local" if self._address == LOCAL else self._address
         try:
+            _require_answer(address)
             self.ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise ClqError(
                 f"No cluster answers ({type(error).__name__}).",  # its address may be the operator's secret
                 where="Ray",
