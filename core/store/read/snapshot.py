@@ -171,7 +171,13 @@ class Snapshot(Revision):
 
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
         """Figures of diagnoses of embedders, sorted by collection, embedder and run."""
-        return self._rows("diagnostics", collection_ids)
+        # A file may hold what was replaced of one collection beside what counts of another.
+        together: dict[tuple[str, ...], list[str]] = {}
+        for name in collection_ids:
+            together.setdefault(tuple(self._files("diagnostics", [name])), []).append(name)
+        parts = [self._rows("diagnostics", some) for some in together.values()]
+        whole = pl.concat(parts) if parts else self._rows("diagnostics", ())
+        return whole.sort(RULES["diagnostics"].order, nulls_last=True)
 
     def chunks(self, collection_id: str) -> pl.DataFrame:
         """Where the chunks of a collection lie in their source documents."""

@@ -44,6 +44,17 @@ def test_figures_come_back_and_later_ones_take_their_place(store: Store):
     assert store.read().collections().height == 1
 
 
+def test_one_of_several_that_were_written_together_is_replaced(tmp_path: Path):
+    store = Store.open(tmp_path / "store")
+    landing.land(store, made(5, language=["en", "fr"]))
+    landing.land(store, made(7))
+    found, _ = names.figures(store.read())
+    assert dict(found.filter(measure="d_name", condition="base").select("language", "n").iter_rows()) == {
+        "en": 14, "fr": 10
+    }  # fmt: skip
+    assert names.figures(Store.open(tmp_path / "empty").read())[0].is_empty()
+
+
 def test_nothing_is_to_be_decided_there(store: Store):
     assert workspaces(store.read()) == {}
 
