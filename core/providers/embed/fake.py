@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,9 +33,11 @@ class FakeEmbedder(LocalEmbedder):
         sums = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in sorted(set(text.lower().split())):
-                sums[row] += self._direction(word)
+                sums[row] += _direction(word, self.dim)
         return unit_rows(sums)
 
-    def _direction(self, word: str) -> Vectors:
-        digest = hashlib.shake_128(word.encode()).digest(self.dim)
-        return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - np.float32(127.5)
+
+@lru_cache(maxsize=2**15)  # a corpus has few words, each of them often
+def _direction(word: str, dim: int) -> Vectors:
+    digest = hashlib.shake_128(word.encode()).digest(dim)
+    return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - np.float32(127.5)
