@@ -45,8 +45,11 @@ def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
     from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
 
     sizes = at_scale((each.stack.spec for each in made.stacks), passages, book)
-    rows = [{**asdict(each), "params": canonical_json(each.params)} for each in sizes]
-    return pl.DataFrame(rows, schema=_SCALE, orient="row")
+    rows = [{**asdict(each), "params": canonical_json(each.params) if each.params else ""} for each in sizes]
+    made_of = pl.DataFrame(rows, schema=_SCALE, orient="row")
+    return made_of.with_columns(
+        (pl.col(f"{place}_bytes") / 1e9).round(3).alias(f"{place}_gb") for place in ("memory", "disk")
+    )
 
 
 def services(made: Plan) -> list[str]:
