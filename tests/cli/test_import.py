@@ -82,7 +82,7 @@ def test_a_cancelled_import_leaves_the_store_as_it_was(
     from core.store import parts
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(parts, "_stage", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(parts, "stage", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     try:
         code, _ = call(tmp_path, file, "--status", tmp_path / "status.json")
     finally:
