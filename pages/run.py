@@ -45,7 +45,7 @@ SCALE = {
     "build_usd": show.dollar_column("build $"),
     "usd_per_month": show.dollar_column("$ / month", "Memory and disk of one copy, at list prices."),
 }
-AT_SCALE = "≈ by kind of index: bytes per vector, and build seconds that grow with the logarithm of the size."
+AT_SCALE = "≈ by bytes per vector and seconds per vector; a graph takes longer the larger it is."
 PATH_SEEN = 20  # letters of a path that its field shows
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
