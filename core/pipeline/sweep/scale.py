@@ -112,7 +112,8 @@ def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None
     key = next((key for key in _EFFORTS if key in usual), None)
     if key is None or method.startswith("ivf"):
         return seconds
-    return seconds * (passages / LEVEL) ** GROWTH * float(chosen[key]) / float(usual[key])
+    effort = float(chosen[key]) / float(usual[key])
+    return float(seconds * effort * (passages / LEVEL) ** GROWTH)
 
 
 def _size(
