@@ -26,11 +26,13 @@ from core.paths import ROOT
 from core.pipeline.evaluate import Job, Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.records import Stack
-from tests.pipeline.evaluate import paid
+from tests.pipeline.corpora import WORDS, passages, random_texts
+from tests.pipeline.evaluate import helpers, paid
 from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 MODELS, DIMS, DEPTHS = ("e1", "e2", "e3"), (8, 16, 32), (5, 10, 15, 20)
+SEARCHED, ASKED = 20_000, 256
 INDEXES, RERANKERS = ("flat", "hnsw-f32", "int8"), ("none", "r1", "r2")
 
 
@@ -101,6 +103,37 @@ def overhead(times: int) -> None:
                 there = work(Path(name) / f"there{turn}", server.url, sweep(server.url), "ray")
                 ratios.append(there[0] / here[0])
                 print(f"{cpus} CPUs: {ratios[-1]:.3f}, load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def speedup(times: int) -> None:
+    """Two nodes of one processor each against one."""
+    stacks = [
+        Stack(
+            {
+                "mode": "sparse",
+                "sparse": "bm25",
+                "bm25": {"k1": k1, "b": b},
+                "reranker": "none",
+                "candidates": 50,
+            }
+        )
+        for k1 in (0.6, 0.9, 1.2, 1.5, 1.8, 2.1)
+        for b in (0.2, 0.4, 0.6, 0.8)
+    ]
+    texts = passages(random_texts(SEARCHED, seed=5))
+    asked = [f"{one} {other}" for one in WORDS for other in WORDS][:ASKED]
+    took: dict[int, list[float]] = {1: [], 2: []}
+    for turn in range(times):
+        for count in (1, 2):
+            with tempfile.TemporaryDirectory() as name, nodes(count):
+                for questions in (asked[:5], asked):  # the first starts the workers
+                    job = helpers.job(stacks, texts=texts, asked=questions, protocol=Protocol(repeats=20))
+                    begin = time.perf_counter()
+                    helpers.run(Path(name) / str(len(questions)), job, on="ray")
+                    seconds = time.perf_counter() - begin
+                took[count].append(seconds)
+                print(f"  {count} nodes: {seconds:.1f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"{turn}: {took[1][-1] / took[2][-1]:.2f} times as fast", flush=True)
 
 
 def node(times: int) -> None:
@@ -182,4 +215,6 @@ if __name__ == "__main__":
     if task == "work":
         paid.work_much(Path(given[0]), given[1], "k", given[2])
     else:
-        {"overhead": overhead, "node": node, "driver": driver}[task](int(given[0]) if given else 1)
+        {"overhead": overhead, "speedup": speedup, "node": node, "driver": driver}[task](
+            int(given[0]) if given else 1
+        )
