@@ -36,6 +36,7 @@ CANNOT_FILL = {
     **{
         place: "No embedder's names were diagnosed yet." for place in PAGES if place.startswith("diagnostics")
     },
+    "latency/indexes": "No index was measured or imported yet.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
