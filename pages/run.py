@@ -126,6 +126,15 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         key=f"budget_{start}",
         help="It stops before it would spend more.",
     )
+    trials = places["budget"].number_input(
+        "Stacks to begin",
+        min_value=1,
+        value=None,
+        placeholder="all",
+        key=f"trials_{start}",
+        help="With a number the space is searched: stacks that another beats are dropped after few questions"
+        " and are no runs.",
+    )
     folded = st.expander("Readers: what the passages are worth to the answer")
     places["reader"] = folded.container()
     filled = replace(
@@ -137,6 +146,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         questions=questions,
         limit=limit,
         axes=values,
+        trials=trials,
         repeats=repeats,
         budget=budget,
     )

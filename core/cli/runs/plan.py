@@ -105,6 +105,7 @@ def as_json(made: Plan) -> dict[str, Any]:
     taken = made.resources
     return {
         "name": made.name,
+        "begun": made.begun,
         "queries": made.queries,
         "asked": made.asked,
         "passages": [{"chunking": name, "passages": count} for name, count in made.passages.items()],

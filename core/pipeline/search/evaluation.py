@@ -24,19 +24,16 @@ from core.pipeline.search.propose import Told, optuna, propose
 from core.pipeline.search.race import Entry, Race, Rules
 from core.pipeline.search.run import Plan, search
 from core.pipeline.search.space import Space
-from core.pipeline.sweep.model import Search
+from core.pipeline.sweep.model import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
 from core.providers.base import Amount
-from core.records import Stack, canonical_json, short_hash
+from core.records import Stack, short_hash
 
 
 def searching(job: Job) -> Searching | None:
     """Return what searches the stacks of an evaluation; None where all of them run."""
-    axes = job.spec.get("axes") or ()
-    if not any(each.get("method") == "search" for each in axes):
-        return None
-    how = Search.model_validate_json(canonical_json(job.spec.get("search", {})))
-    return Searching(how, start=len(job.spec.get("stack") or ()))
+    how = searched_by(job.spec)
+    return None if how is None else Searching(how, start=len(job.spec.get("stack") or ()))
 
 
 class Searching:

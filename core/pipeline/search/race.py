@@ -32,8 +32,8 @@ _RIVALS = 8
 class Rules:
     """How a race goes."""
 
-    rounds: tuple[int, ...] = (16, 32, 64, 128)  # queries asked in all after each round; then all of them
-    level: float = 0.95  # of the one-sided upper bound
+    rounds: tuple[int, ...] = (32, 64, 128)  # queries asked in all after each round; then all of them
+    level: float = 0.99  # of the one-sided upper bound
     margin: float = 0.005  # what a stack must possibly be better by to stay
     higher_is_better: bool = True  # the direction of the quality
 

@@ -36,6 +36,7 @@ from core.pipeline.sweep.fields import (
 )
 from core.pipeline.sweep.reader import Reader
 from core.providers.config import ModelConfig
+from core.records import JsonMap, canonical_json
 
 Mode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
@@ -319,8 +320,8 @@ class Search(Table):
     measure: Named = "RA-nWG@10"
     sampler: Literal["tpe", "nsga2", "random"] = "tpe"
     seed: int = 0
-    rounds: Many[Positive] = (16, 32, 64, 128)
-    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    rounds: Many[Positive] = (32, 64, 128)
+    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.99
     margin: Annotated[float, Field(ge=0)] = 0.005
     minutes: Annotated[float, Field(gt=0)] | None = None
     usd: Annotated[float, Field(ge=0)] | None = None
@@ -374,6 +375,14 @@ class SweepSpec(Table):
     def searched(self) -> bool:
         """Whether its stacks are searched, and not all run."""
         return any(axes.method == "search" for axes in self.axes)
+
+
+def searched_by(spec: JsonMap) -> Search | None:
+    """Return how the stacks of a specification, as JSON, are searched; None where all of them run."""
+    axes = spec.get("axes") or ()
+    if not any(each.get("method") == "search" for each in axes):
+        return None
+    return Search.model_validate_json(canonical_json(spec.get("search", {})))
 
 
 def _require_one_place(source: CollectionSource | GoldenSource) -> None:

@@ -10,6 +10,7 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
 from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.model import searched_by
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
@@ -105,6 +106,8 @@ class Plan(Bill):
         steps: How many different steps of each kind there are.
         services: Who is asked.
         resources: Time and memory.
+        begun: How many of the stacks a search begins at most, so that all else is the most that it takes;
+            None = all of them run.
     """
 
     name: str
@@ -115,6 +118,7 @@ class Plan(Bill):
     steps: Mapping[str, int]
     services: tuple[Service, ...]
     resources: Resources
+    begun: int | None = None
 
     @property
     def exact(self) -> bool:
@@ -148,7 +152,7 @@ def plan(
     steps = graph(job.stacks, names, deepest=deepest)
     counting = Counting(job, steps, names, known, built)
     paid = counting.all()
-    production = _Production(job, paid, counting)
+    production, how = _Production(job, paid, counting), searched_by(job.spec)
     return Plan(
         name=job.name,
         stacks=tuple(map(production.stack, steps.routes)),
@@ -161,6 +165,7 @@ def plan(
         limit=job.budget_usd,
         resources=resources(job, steps, paid, known=known, rates=rates, built=built),
         problems=tuple(problems),
+        begun=None if how is None else min(how.trials, len(job.stacks)),
     )
 
 

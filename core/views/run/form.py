@@ -58,6 +58,7 @@ class Form:
     questions: str = ""  # a path; empty = those of the documents
     limit: int | None = None  # how many questions are asked; None = all
     axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine; of a perturbation the levels above 0
+    trials: int | None = None  # of a search, how many stacks are begun at most; None = all stacks run
     repeats: int = 3  # how often every question is asked
     budget: float | None = None  # hard limit in dollars; None = none
     readers: tuple[str, ...] = ()  # models that answer from the passages; none = nobody does
@@ -178,8 +179,10 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
             *([f"budget.usd = {form.budget:g}"] if form.budget is not None else []),
             "",
             "[axes]",
+            *(['method = "search"'] if form.trials else []),
             *(_listed(axis, values) for axis, values in axes.items()),
             "",
+            *(["[search]", f"trials = {form.trials}", ""] if form.trials else []),
             *(_reader(form) if form.readers else []),
         ]
     )

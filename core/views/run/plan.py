@@ -73,7 +73,9 @@ def size_of(made: Plan) -> str:
     passages = ", ".join(
         f"{number:,} passages" + (f" ({name})" if name else "") for name, number in made.passages.items()
     )
-    return f"{len(made.stacks):,} stacks, {made.queries:,} questions asked {made.asked} times, {passages}"
+    stacks = f"{len(made.stacks):,} stacks"
+    stacks = stacks if made.begun is None else f"up to {made.begun:,} of {stacks}"
+    return f"{stacks}, {made.queries:,} questions asked {made.asked} times, {passages}"
 
 
 def button(made: Plan) -> str:
@@ -81,7 +83,10 @@ def button(made: Plan) -> str:
     price = (
         "$0" if not made.lines else f"≥ {usd(made.usd_known, '')}" if made.usd is None else usd(made.usd, "")
     )
-    return f"Run {count(len(made.stacks), 'stack')} · {price} · about {duration(made.resources.total_s)}"
+    takes = f"{price} · about {duration(made.resources.total_s)}"
+    if made.begun is not None:
+        return f"Search {count(len(made.stacks), 'stack')} · at most {takes}"
+    return f"Run {count(len(made.stacks), 'stack')} · {takes}"
 
 
 def dollars(made: Plan) -> str:
@@ -93,6 +98,8 @@ def dollars(made: Plan) -> str:
         total = f"Dollars: unknown, at least ${made.usd_known:,.4f} ({how})"
     else:
         total = f"Dollars: ${made.usd:,.4f} ({how})"
+    if made.begun is not None:
+        total = f"{total}, at most"
     if made.limit is None:
         return f"{total}, no budget"
     left = "it stops before its end" if made.over_budget else "enough as far as is known"

@@ -19,8 +19,10 @@ from core.pipeline.search.propose import Told, propose
 from core.pipeline.search.space import Space
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
+from core.pipeline.sweep.plan import plan
 from core.records import Batch, GoldenSet
 from core.tables import frame
+from core.views.run.plan import button, size_of
 from core.views.run.search import search_rows, search_words
 from tests.pipeline.evaluate.helpers import STACKS, Sunk, job, run
 
@@ -60,6 +62,15 @@ def test_other_specifications_are_not_searched() -> None:
 def test_a_search_takes_all_of_the_axes_or_none() -> None:
     text = 'collection = "c/"\n[[axes]]\nmethod = "search"\n[[axes]]\nmethod = "grid"'
     assert any(each.where == "axes.method" for each in check(parse(text)))
+
+
+@pytest.mark.parametrize(("trials", "begun"), [(3, 3), (100, len(STACKS))])
+def test_the_plan_of_a_search_is_the_most_that_it_takes(trials: int, begun: int) -> None:
+    made = plan(asked(trials=trials))
+    assert (made.begun, len(made.stacks)) == (begun, len(STACKS))
+    assert f"up to {begun:,} of {len(STACKS):,} stacks" in size_of(made)
+    assert "at most" in button(made)
+    assert plan(job()).begun is None
 
 
 def test_without_the_package_the_error_names_the_command(

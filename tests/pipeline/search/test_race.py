@@ -15,7 +15,7 @@ from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.records import Stack
 
-RULES = Rules(rounds=(16, 32), margin=0.005)
+RULES = Rules(rounds=(16, 32), level=0.95, margin=0.005)
 RNG = np.random.default_rng(4)
 QUALITY = RNG.random(64)
 

@@ -106,6 +106,7 @@ def test_a_mistake_stands_beside_its_field(where: str, key: str | None):
 
 def planned(**given: Any) -> Any:
     usual = {"lines": (1,), "exact": True, "usd": 1.5, "usd_known": 1.5, "limit": None, "over_budget": False}
+    usual |= {"begun": None}
     return SimpleNamespace(**{**usual, **given})
 
 
@@ -140,3 +141,11 @@ def test_the_button_says_how_many_what_for_and_how_long(given: dict[str, Any], p
 )
 def test_durations(seconds: float, words: str):
     assert duration(seconds) == words
+
+
+def test_stacks_to_begin_make_it_a_search():
+    begun = replace(form.starts(None)["quick-local"], documents="corpus", trials=12)
+    spec = load(form.specification(begun, [], []))
+    assert spec.searched
+    assert spec.search.trials == 12
+    assert not load(form.specification(replace(begun, trials=None), [], [])).searched
