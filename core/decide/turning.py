@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, floats
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, Decision, Rule, decide
 
@@ -130,13 +130,10 @@ def _end(now: float, axis: Axis, *, better: bool) -> float:
 
 def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
     """The table with one number changed; the interval of a quality moves with it."""
-    here = pl.int_range(pl.len()) == row
-    name = axis.column
-    moved = [pl.when(here).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)]
-    if axis.key == QUALITY.key:
-        moved += [
-            pl.when(here).then(pl.col(bound) + value - pl.col(name)).otherwise(pl.col(bound)).alias(bound)
-            for bound in ("quality_low", "quality_high")
-            if bound in table.columns
-        ]
-    return table.with_columns(moved)
+    names = [axis.column, *(("quality_low", "quality_high") if axis.key == QUALITY.key else ())]
+    here, by = np.arange(table.height) == row, value - axis.read(table)[row]
+    moved = {name: floats(table, name) for name in names if name in table.columns}
+    return table.with_columns(
+        pl.Series(name, np.where(here, value if name == axis.column else numbers + by, numbers))
+        for name, numbers in moved.items()
+    )
