@@ -10,7 +10,7 @@ export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test slow extras check format e2e bench clean
+.PHONY: run demo test slow extras rest check format e2e bench clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
@@ -27,6 +27,10 @@ slow: $(VENV)/.dev
 
 extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "extras and not e2e"
+
+# All that `make test` leaves out, in one run.
+rest: $(VENV)/.extras
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or e2e or extras"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
