@@ -135,11 +135,6 @@ class Course:
         with threads(1):
             return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
 
-    def forget(self, stacks: Sequence[Stack]) -> None:
-        """Let go of what only stacks have that go on no further; called with those that may."""
-        wanted = {step for route in graph(stacks, self._names).routes for step in route.steps}
-        self._kept = {key: outcomes for key, outcomes in self._kept.items() if key[0] in wanted}
-
     def _run(self, route: Route, every: Graph, asker: Asker, queries: Sequence[int]) -> Answers:
         for step in route.steps:
             self._answer(step, every, asker, queries)
