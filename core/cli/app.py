@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from core.cli import diagnose, golden, readers
 from core.cli.answers import cost, decide, judges, measures, prices, record, score
+from core.cli.answers import next as next_
 from core.cli.context import Context
 from core.cli.output import complain
 from core.cli.results import delete, doctor, export, formats, import_, listing, store
@@ -32,6 +33,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("score", score.run),
     ("measures", measures.run),
     ("decide", decide.run),
+    ("next", next_.run),
     ("record", record.record),
     ("snapshot", record.snapshot),
     ("cost", cost.run),

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from core import extras
 from core.cli.answers.deciding import quality_of
 from core.cli.app import app
 from core.errors import InputError, UnknownNameError
@@ -131,3 +132,14 @@ def test_a_measure_that_counts_can_be_quality(cli, demo_store):
     assert found["asked"]["measure"] == "T@10"
     assert max(qualities) <= 5
     assert "between 0 and 1" in cli("--collection", "clq-paper", "--min-quality", "2", code=1).stderr
+
+
+def test_stacks_to_evaluate_next(published_store, monkeypatch):
+    monkeypatch.setattr(extras, "installed", lambda _: False)
+    words = ["--store", str(published_store), "next", "--sla-ms", "600", "--format", "json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert {row["said_by"] for row in rows} == {"effects"}
+    assert rows[0]["chance"] == max(row["chance"] for row in rows)
+    assert "pip install -r requirements-search.txt" in result.stderr

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,9 @@ from core.pipeline.evaluate.build import Artifacts, Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.turn import Turn
-from core.pipeline.search.asking import Answers, Course, Floats, Grades, Price
+from core.pipeline.search.asking import Answers, Course, Grades, Price
 from core.pipeline.search.kept import Kept, tell, write_study
-from core.pipeline.search.propose import Told, optuna, propose
+from core.pipeline.search.propose import Limits, Told, optuna, propose
 from core.pipeline.search.race import Entry, Race, Rules
 from core.pipeline.search.run import Plan, search
 from core.pipeline.search.space import Space
@@ -51,6 +50,7 @@ class Searching:
         """Search, or go on; return the stacks that were asked every query."""
         optuna()  # before anything is asked
         how, measure = self._how, Measure.parse(self._how.measure)
+        limits = how.limits
         kept = Kept(turn.folder.answers)
         try:
             space, race = Space(job.stacks), Race(job.queries.height, _rules(how, measure))
@@ -61,7 +61,7 @@ class Searching:
                 evaluations=how.evaluations,
                 seed=how.seed,
                 propose=one.propose,
-                limits=_limits(how, measure),
+                limits=Limits(ms=limits.sla, usd=limits.budget, quality=limits.floor),
             )
             search(space, race, one.ask, plan, start=range(self._start), more=one.more, told=one.tell)
             one.tell(())
@@ -159,19 +159,3 @@ def _price(book: PriceBook) -> Price:
         return found.each * amount.amount / (MS_PER_HOUR if amount.unit in PRICED_AS else 1)
 
     return price
-
-
-def _limits(how: Search, measure: Measure) -> Any:  # noqa: ANN401
-    """Return what says by how much stacks break the limits, as a share of each; None where there are none."""
-    limits = how.limits
-    up = 1 if measure.info.higher_is_better else -1
-
-    def broken(quality: Floats, ms: Floats, usd: Floats) -> Floats:
-        parts = [
-            None if limits.sla is None else ms / limits.sla - 1,
-            None if limits.budget is None else usd / max(limits.budget, 1e-9) - 1,
-            None if limits.floor is None else up * (limits.floor - quality),
-        ]
-        return np.column_stack([np.nan_to_num(each, nan=0.0) for each in parts if each is not None])
-
-    return None if limits == type(limits)() else broken

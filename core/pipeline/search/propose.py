@@ -16,6 +16,7 @@ from core.errors import UnknownNameError
 from core.extras import SEARCH_REQUIREMENTS, needed
 from core.pipeline.search.space import Space, Value
 
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Sampler = Literal["tpe", "nsga2", "random"]
 POPULATION = 32
@@ -31,6 +32,59 @@ class Told:
     row: int  # its place in the space
     values: tuple[float, ...]  # one per objective
     broken: tuple[float, ...] = ()  # by how much it breaks each limit; ≤ 0 = it keeps it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What good stacks keep; None = no limit."""
+
+    ms: float | None = None
+    usd: float | None = None  # per 1,000 queries
+    quality: float | None = None  # the worst
+
+    def broken(self, figures: tuple[Floats, Floats, Floats], *, higher_is_better: bool) -> Floats:
+        """Return by how much stacks break each limit [S, L]; ≤ 0 = it is kept, or not known."""
+        quality, ms, usd = figures
+        up = 1 if higher_is_better else -1
+        parts = [
+            None if self.ms is None else ms / self.ms - 1,
+            None if self.usd is None else usd / max(self.usd, 1e-9) - 1,
+            None if self.quality is None else up * (self.quality - quality),
+        ]
+        set_ones = [np.nan_to_num(each, nan=0.0) for each in parts if each is not None]
+        return np.column_stack(set_ones) if set_ones else np.empty((len(quality), 0))
+
+
+NO_LIMITS = Limits()
+
+
+def tell(
+    rows: Sequence[int], figures: tuple[Floats, Floats, Floats], limits: Limits, *, higher_is_better: bool
+) -> tuple[list[Told], list[bool]]:
+    """Return what proposals go by, and the direction of each objective.
+
+    Args:
+        rows: Places of the stacks in the space.
+        figures: Of each the quality, milliseconds and dollars; of time and money only what is known of all
+            and tells them apart is an objective.
+        limits: What good stacks keep.
+        higher_is_better: The direction of the quality.
+    """
+    quality, ms, usd = figures
+    axes = [(quality, higher_is_better)]
+    axes += [(np.log10(np.maximum(each, 1e-6)), False) for each in (ms, usd) if _compares(each)]
+    broken = limits.broken(figures, higher_is_better=higher_is_better)
+    known = [
+        Told(row, tuple(float(axis[at]) for axis, _ in axes), tuple(map(float, broken[at])))
+        for at, row in enumerate(rows)
+        if not any(np.isnan(axis[at]) for axis, _ in axes)
+    ]
+    return known, [up for _, up in axes]
+
+
+def _compares(values: Floats) -> bool:
+    """Whether an axis is known and tells stacks apart."""
+    return bool(values.size) and not np.isnan(values).any() and float(np.ptp(values)) > 0
 
 
 def optuna() -> ModuleType:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.pipeline.search.propose import Told
+from core.pipeline.search.propose import NO_LIMITS, Limits, Told, tell
 from core.pipeline.search.race import Entry, Race
 from core.pipeline.search.space import Space
 
@@ -40,7 +40,7 @@ class Plan:
     evaluations: int | None = None  # queries that stacks are asked in all at most; None = no limit
     seed: int = 0  # of the stacks that spread over the space at first
     propose: Propose
-    limits: Callable[[Floats, Floats, Floats], Floats] | None = None  # by how much limits are broken [S, L]
+    limits: Limits = NO_LIMITS
 
 
 def search(
@@ -121,18 +121,6 @@ def _may(race: Race, plan: Plan) -> bool:
 def _next(race: Race, plan: Plan, count: int) -> list[int]:
     """Return stacks to begin, proposed from all that is known."""
     entries = list(race.entries.values())
-    quality, ms, usd = race.figures(entries)
-    axes = [(quality, race.rules.higher_is_better)]
-    axes += [(np.log10(np.maximum(each, 1e-6)), False) for each in (ms, usd) if _compares(each)]
-    broken = plan.limits(quality, ms, usd) if plan.limits else np.empty((len(entries), 0))
-    known = [
-        Told(entry.row, tuple(float(axis[at]) for axis, _ in axes), tuple(map(float, broken[at])))
-        for at, entry in enumerate(entries)
-        if not any(np.isnan(axis[at]) for axis, _ in axes)
-    ]
-    return list(plan.propose(known, count, [up for _, up in axes]))
-
-
-def _compares(values: Floats) -> bool:
-    """Whether an axis is known and tells stacks apart."""
-    return not np.isnan(values).any() and float(np.ptp(values)) > 0
+    rows, up = [entry.row for entry in entries], race.rules.higher_is_better
+    known, maximised = tell(rows, race.figures(entries), plan.limits, higher_is_better=up)
+    return list(plan.propose(known, count, maximised))

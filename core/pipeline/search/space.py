@@ -98,7 +98,7 @@ class Space:
 
     def _parameter(self, key: str, choices: NDArray[np.int32]) -> tuple[str, tuple[Value, ...]]:
         values = tuple(self._values[key][each] for each in choices)
-        whole = {*values} >= {*self._values[key]} - {ABSENT}
+        whole = {*values} == {*self._values[key]} - {ABSENT}  # one name always has the same choices
         return (key if whole else f"{key} among {', '.join(map(str, values))}"), values
 
 

@@ -45,11 +45,16 @@ def worth_measuring_more(view: View) -> None:
         _queries(view, rows)
         _passages(view)
     st.subheader("Stacks to add near the frontier", anchor=False)
-    near = _near(view, view.constraints)
-    st.markdown(plain(words.neighbour_words(near)))
-    if not near.is_empty():
-        st.caption("≈ modelled, not measured: additive effects of the axes, fitted to the evaluated stacks.")
-        show.table(near, "neighbours", NEIGHBOURS)
+    missing, further = worth.missing_model(), _stacks_to_add(view, view.constraints)
+    st.markdown(plain(words.next_stack_words(further)))
+    if not further.is_empty():
+        st.caption(
+            "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality,"
+            " latency and cost of the evaluated stacks; it gives an order, no guess."
+        )
+        show.table(further, "neighbours", NEIGHBOURS)
+    if missing is not None:
+        st.caption(plain(missing))
 
 
 def _queries(view: View, rows: list[int]) -> None:
@@ -168,10 +173,9 @@ def _look_ahead(view: View, constraints: Constraints, rows: tuple[int, ...], mor
     return worth.plan(view.table, rows, known, (constraints, "quality"), more)
 
 
-@cache.cached(entries=64)
-def _near(view: View, constraints: Constraints) -> pl.DataFrame:
-    del constraints  # which the decision follows from
-    return worth.neighbour_rows(view.table, view.decision)
+@cache.cached("Looking for stacks to add…", entries=64)
+def _stacks_to_add(view: View, constraints: Constraints) -> pl.DataFrame:
+    return worth.next_rows(view.table, view.decision, constraints)
 
 
 PASSAGES: Mapping[str, Any] = {
@@ -216,6 +220,8 @@ TAGS: Mapping[str, Any] = {
 NEIGHBOURS: Mapping[str, Any] = {
     "of": show.text_column("stack", width=270),
     "step": show.text_column("with", width=200),
+    "said_by": show.text_column("said by", "Additive effects of the axes, a search's model, or both."),
+    "place": show.number_column("search's order", 0, "What a search would begin with first."),
     "guess": show.score_column("guessed quality", "Modelled: additive effects of the axes."),
     "spread": show.score_column("±", "Standard error of the guess."),
     "chance": show.percent_column("beats the choice", "Chance of a higher quality than today's choice."),

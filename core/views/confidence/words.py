@@ -330,13 +330,15 @@ def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -
     )
 
 
-def neighbour_words(rows: pl.DataFrame) -> str:
-    """The best of them, in words."""
-    if rows.is_empty():
-        return "No stack one step from the frontier is missing, or too few are known for a guess."
-    best = rows.row(0, named=True)
-    return (
+def next_stack_words(rows: pl.DataFrame) -> str:
+    """The best of the stacks to add, in words, by each model that names any."""
+    guessed = rows.filter(pl.col("chance").is_not_null()).sort("chance", descending=True, maintain_order=True)
+    said = [
         f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
-        f"± {best['spread']:.3f}, beats today's choice with a chance of "
-        f"{text.percent(best['chance'])}."
-    )
+        f"± {best['spread']:.3f}, beats today's choice with a chance of {text.percent(best['chance'])}."
+        for best in guessed.head(1).iter_rows(named=True)
+    ]
+    said += [f"A search would begin with {stack}." for stack in rows.filter(pl.col("place") == 1)["stack"]]
+    if said:
+        return " ".join(said)
+    return "No stack one step from the frontier is missing, or too few are known for a guess."

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from core.decide.axes import quality_axis
+from core.decide.axes import floats, quality_axis
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
 from core.decide.pareto import frontier_rows
 from core.decide.planner import Bill, Outlook, outlook, stakes
 from core.decide.rules import Constraints, Decision, Rule
+from core.extras import SEARCH_REQUIREMENTS, obstacle
+from core.pipeline.search.propose import Limits
+from core.pipeline.search.unmeasured import unmeasured
+from core.records import stack_label
 from core.stats.intervals import SEED
 from core.views.workspace.stacks import AXES
 
@@ -24,7 +29,15 @@ REPEATS = (1, 3, 9)
 LEADING = 30
 """Stacks that the planner looks at; the others hardly ever win."""
 
-
+EFFECTS, SEARCH, BOTH = "effects", "search", "both"
+"""Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
+_WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
+_PROPOSED = {
+    **dict.fromkeys(("stack", "of", "step", "said_by"), pl.String),
+    "place": pl.Int64,
+    **dict.fromkeys(("guess", "spread", "chance"), pl.Float64),
+}
+_Key = tuple[str | None, ...]
 LEAST = 5
 """Queries of a tag below which no spread is told."""
 
@@ -155,31 +168,74 @@ def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def neighbour_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Stacks that were not evaluated, one step from the frontier, the likeliest to beat the choice first.
+def missing_model() -> str | None:
+    """Return what to install for the model of a search to name stacks too; None where it is there."""
+    error = obstacle("optuna", SEARCH_REQUIREMENTS, "The search's model")
+    return None if error is None else str(error)
+
+
+def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> pl.DataFrame:
+    """Stacks that were not evaluated: one step from the frontier, and what a search would begin with.
 
     Returns:
-        step (in words), of (the frontier stack), guess and spread (of quality), chance (to score above
-        today's choice); empty where there is no choice, or too few stacks for a guess.
+        stack (its label), of (an evaluated stack), step (in words), said_by ("effects", "search" or "both"),
+        place (among what the search proposes), guess and spread (of quality), chance (to score above today's
+        choice); those of the search first, then the likeliest. Of the effects' there are none where there is
+        no choice, or too few stacks for a guess; of the search's none where Optuna is missing.
     """
-    schema = dict.fromkeys(("step", "of"), pl.String) | dict.fromkeys(
-        ("guess", "spread", "chance"), pl.Float64
-    )
+    axes = [axis for axis in AXES if not table[axis].is_null().all()]
+    rows = _searched(table, axes, limits) if missing_model() is None else {}
+    for key, near in _near(table, axes, decision).items():
+        rows[key] = {**rows[key], **near, "said_by": BOTH} if key in rows else near
+    made = [{**dict.fromkeys(_PROPOSED), **row} for row in rows.values()]
+    return pl.DataFrame(made, schema=_PROPOSED)
+
+
+def _near(table: pl.DataFrame, axes: Sequence[str], decision: Decision) -> dict[_Key, dict[str, Any]]:
     chosen = decision.chosen
     target = None if chosen is None else table["quality"][chosen]
     if target is None:
-        return pl.DataFrame(schema=schema)
-    axes = [axis for axis in AXES if not table[axis].is_null().all()]
+        return {}
     found = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
-    words = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
-    rows = [
-        {
-            "step": f"{words.get(each.axis, each.axis)} {each.before} → {each.after}",
+    rows = {}
+    for each in found:
+        spec = {**table.select(axes).row(each.of, named=True), each.axis: each.after}
+        rows[_key(axes, spec)] = {
+            "stack": stack_label(spec),
             "of": table["name"][each.of],
+            "step": _step(each.axis, each.before, each.after),
+            "said_by": EFFECTS,
             "guess": each.quality,
             "spread": each.spread,
             "chance": each.chance,
         }
-        for each in found
-    ]
-    return pl.DataFrame(rows, schema=schema)
+    return rows
+
+
+def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> dict[_Key, dict[str, Any]]:
+    quality, ms, usd = (floats(table, name) for name in ("quality", "latency_ms", "cost"))
+    found = unmeasured(
+        table.select(axes),
+        (quality, ms, usd),
+        Limits(ms=limits.sla_ms, usd=limits.budget, quality=limits.floor),
+        higher_is_better=limits.higher_is_better,
+        seed=SEED,
+    )
+    return {
+        _key(axes, each.spec): {
+            "stack": stack_label(each.spec),
+            "of": table["name"][each.of],
+            "step": ", ".join(_step(*step) for step in each.steps),
+            "said_by": SEARCH,
+            "place": place,
+        }
+        for place, each in enumerate(found, 1)
+    }
+
+
+def _key(axes: Sequence[str], spec: Mapping[str, Any]) -> _Key:
+    return tuple(None if spec.get(axis) is None else str(spec[axis]) for axis in axes)
+
+
+def _step(axis: str, before: object, after: object) -> str:
+    return f"{_WORDS.get(axis, axis)} {before} → {after}"

@@ -157,3 +157,15 @@ def test_the_first_stacks_show_every_value() -> None:
     rows = SPACE.spread(6, np.random.default_rng(1))
     assert len({*rows}) == 6
     assert {SPACE.stacks[row].spec["mode"] for row in rows} == {"sparse", "dense", "hybrid"}
+
+
+def test_a_parameter_has_the_same_choices_wherever_it_is_asked() -> None:
+    specs = [{"reranker": each, "candidates": k} for each, k in (("none", 10), ("none", 20))]
+    specs += [{**spec, "embedder": model} for spec in (*specs, {"candidates": 50}) for model in "mn"]
+    space = Space([Stack(spec) for spec in specs])
+    asked: dict[str, set[tuple[object, ...]]] = {}
+    for row in range(len(space)):
+        for name, (_, choices) in space.parameters(row).items():
+            asked.setdefault(name, set()).add(choices)
+    assert all(len(choices) == 1 for choices in asked.values())
+    assert {name for name in asked if "embedder" in name} == {"embedder", "embedder among m, n, –"}

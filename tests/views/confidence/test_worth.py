@@ -6,9 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core import extras
 from core.decide.joint import JointSample
 from core.decide.planner import bill
 from core.decide.rules import Constraints, decide
+from core.pipeline.search.unmeasured import COUNT
 from core.store import Store
 from core.views.confidence import charts, words, worth
 from core.views.confidence.hold import shares
@@ -128,16 +130,40 @@ def test_without_results_per_query_the_page_says_so():
     assert "Nothing is chosen" in words.unknown_answer(TABLE, decide(TABLE, Constraints(floor=1.0)), AT_10)
 
 
-def test_stacks_to_add_are_guessed_from_published_figures(published_store: Path):
+def test_stacks_to_add_are_guessed_from_published_figures(
+    published_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(extras, "installed", lambda _: False)
     whole = table(Store.open(published_store).read(), PAPER)
-    decision = decide(whole, Constraints(sla_ms=600.0))
-    rows = worth.neighbour_rows(whole, decision)
+    limits = Constraints(sla_ms=600.0)
+    decision = decide(whole, limits)
+    rows = worth.next_rows(whole, decision, limits)
     assert rows["chance"].to_list() == sorted(rows["chance"], reverse=True)
     assert 0 < rows["chance"][0] < 1
     assert " → " in rows["step"][0]
-    assert words.neighbour_words(rows).startswith("The best guess: ")
-    assert words.neighbour_words(rows.clear()).startswith("No stack one step")
-    assert worth.neighbour_rows(whole, decide(whole, Constraints(floor=1.0))).is_empty()
+    assert words.next_stack_words(rows).startswith("The best guess: ")
+    assert words.next_stack_words(rows.clear()).startswith("No stack one step")
+    nothing = Constraints(floor=1.0)
+    assert worth.next_rows(whole, decide(whole, nothing), nothing).is_empty()
+    assert rows["said_by"].unique().to_list() == [worth.EFFECTS]
+    assert "pip install -r requirements-search.txt" in (worth.missing_model() or "")
+
+
+@pytest.mark.extras
+def test_the_model_of_a_search_names_stacks_to_add(published_store: Path):
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    whole = table(Store.open(published_store).read(), PAPER)
+    limits = Constraints(sla_ms=600.0)
+    rows = worth.next_rows(whole, decide(whole, limits), limits)
+    assert rows.equals(worth.next_rows(whole, decide(whole, limits), limits))
+    named = rows.filter(pl.col("place").is_not_null())
+    assert named["place"].to_list() == [*range(1, named.height + 1)]
+    assert named.height == COUNT
+    assert not {*named["said_by"]} & {worth.EFFECTS}
+    assert rows.filter(said_by=worth.EFFECTS)["chance"].is_sorted(descending=True)
+    assert rows.filter(said_by=worth.BOTH)["chance"].null_count() == 0
+    assert "A search would begin with" in words.next_stack_words(rows)
+    assert worth.missing_model() is None
 
 
 def tagged(**groups):

@@ -1,0 +1,121 @@
+"""Which combinations of the values of evaluated stacks to evaluate next, by the model of a search."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from core.pipeline.search.propose import Floats, Limits, propose, tell
+from core.pipeline.search.space import Space, Value
+from core.records import Stack
+
+MOST = 20_000
+"""Combinations that are looked at, drawn at random where there are more."""
+COUNT = 8
+_OF = ("embedder", "dim")
+"""Axes whose values only go together as they were seen: no model has the dimensions of another."""
+Levels: TypeAlias = "tuple[Value | None, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A stack that nobody has evaluated.
+
+    Attributes:
+        of: Row of the evaluated stack that it differs from in the fewest axes.
+        steps: Each axis that differs, with the value there and its own.
+        spec: Its values.
+    """
+
+    of: int
+    steps: tuple[tuple[str, Value | None, Value | None], ...]
+    spec: Mapping[str, Value]
+
+
+def unmeasured(
+    levels: pl.DataFrame,
+    figures: tuple[Floats, Floats, Floats],
+    limits: Limits,
+    *,
+    higher_is_better: bool = True,
+    count: int = COUNT,
+    seed: int = 0,
+) -> list[Proposal]:
+    """Propose stacks to evaluate, the first to begin with first; the same ones for the same results and seed.
+
+    Args:
+        levels: The axes of every evaluated stack; null = it has no such axis.
+        figures: Quality, milliseconds and dollars per 1,000 queries of each; NaN = unknown.
+        limits: What good stacks keep.
+        higher_is_better: The direction of the quality.
+        count: How many at most.
+        seed: Of the proposals.
+
+    Returns:
+        Empty where nothing is known, or nothing is left to evaluate.
+
+    Raises:
+        ClqError: If Optuna is not installed.
+    """
+    evaluated: list[Levels] = list(levels.iter_rows())
+    known = np.flatnonzero(~np.isnan(figures[0]))
+    places = {each: at for at, each in enumerate(dict.fromkeys(evaluated[row] for row in known))}
+    taken = {*evaluated}
+    further = [each for each in _combinations(levels, seed) if each not in taken]
+    if not places or not further:
+        return []
+    every = [*places, *further]
+    space = Space([Stack(_spec(levels.columns, each)) for each in every])
+    quality, ms, usd = (each[known] for each in figures)
+    rows = [places[evaluated[row]] for row in known]
+    told, maximised = tell(rows, (quality, ms, usd), limits, higher_is_better=higher_is_better)
+    made = propose(space, told, count, maximised=maximised, seed=seed)
+    return [_proposal(levels.columns, evaluated, every[row]) for row in made]
+
+
+def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
+    """Return all combinations of values of stacks that have the same axes."""
+    together: dict[tuple[bool, ...], list[Levels]] = {}
+    for each in levels.iter_rows():
+        together.setdefault(tuple(value is None for value in each), []).append(each)
+    pair = [levels.columns.index(axis) for axis in _OF if axis in levels.columns]
+    rng = np.random.default_rng(seed)
+    made: list[Levels] = []
+    for stacks in together.values():
+        choices = [list(dict.fromkeys(values)) for values in zip(*stacks, strict=True)]
+        seen = {tuple(each[at] for at in pair) for each in stacks}
+        made += [each for each in _drawn(choices, rng) if tuple(each[at] for at in pair) in seen]
+    return made
+
+
+def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) -> list[Levels]:
+    """Return all combinations of choices, or as many as are looked at."""
+    sizes = [len(each) for each in choices]
+    if np.prod(sizes, dtype=np.float64) <= MOST:
+        return list(itertools.product(*choices))
+    places = zip(*(rng.integers(size, size=MOST) for size in sizes), strict=True)
+    return list(
+        dict.fromkeys(tuple(values[at] for values, at in zip(choices, row, strict=True)) for row in places)
+    )
+
+
+def _spec(axes: Sequence[str], levels: Levels) -> dict[str, Value]:
+    return {axis: value for axis, value in zip(axes, levels, strict=True) if value is not None}
+
+
+def _proposal(axes: Sequence[str], evaluated: Sequence[Levels], own: Levels) -> Proposal:
+    def apart(row: int) -> int:
+        return sum(one != other for one, other in zip(evaluated[row], own, strict=True))
+
+    of = min(range(len(evaluated)), key=apart)
+    steps = tuple(
+        (axis, before, after)
+        for axis, before, after in zip(axes, evaluated[of], own, strict=True)
+        if before != after
+    )
+    return Proposal(of, steps, _spec(axes, own))

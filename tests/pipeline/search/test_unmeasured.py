@@ -1,0 +1,83 @@
+"""Stacks that a search's model would evaluate next, from evaluated ones alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.errors import ClqError
+from core.pipeline.search import propose as proposing
+from core.pipeline.search.propose import Limits, tell
+from core.pipeline.search.unmeasured import _combinations, unmeasured
+
+SCHEMA = {"embedder": pl.String, "dim": pl.Int32, "reranker": pl.String, "candidates": pl.Int32}
+SPARSE = [(None, None, "none", 10), (None, None, "r", 20)]
+DENSE = [("m", 256, "none", 10), ("m", 512, "r", 20), ("n", 384, "none", 50)]
+LEVELS = pl.DataFrame([*SPARSE, *DENSE], schema=SCHEMA, orient="row")
+SIZE = LEVELS.height
+FIGURES = np.linspace(0.3, 0.7, SIZE), np.linspace(20.0, 90.0, SIZE), np.linspace(1.0, 2.0, SIZE)
+
+
+def test_combinations_are_of_values_that_go_together() -> None:
+    sparse = [(None, None, reranker, k) for reranker, k in itertools.product(("none", "r"), (10, 20))]
+    models = (("m", 256), ("m", 512), ("n", 384))
+    dense = [(*model, *rest) for model, *rest in itertools.product(models, ("none", "r"), (10, 20, 50))]
+    assert {*_combinations(LEVELS, 0)} == {*sparse, *dense}
+
+
+@pytest.mark.parametrize(
+    ("limits", "higher_is_better", "broken"),
+    [
+        (Limits(), True, ()),
+        (Limits(ms=50.0), True, (-0.5,)),
+        (Limits(usd=1.0, quality=0.5), True, (1.0, -0.25)),
+        (Limits(quality=0.5), False, (0.25,)),
+    ],
+)
+def test_limits_are_broken_by_a_share(limits: Limits, higher_is_better: bool, broken: tuple[float]) -> None:
+    figures = np.array([0.75]), np.array([25.0]), np.array([2.0])
+    (told,), _ = tell([3], figures, limits, higher_is_better=higher_is_better)
+    assert (told.row, told.broken) == (3, pytest.approx(broken))
+
+
+@pytest.mark.parametrize("unknown", [1, 2])
+def test_what_is_not_known_of_all_is_no_objective(unknown: int) -> None:
+    figures = [each.copy() for each in FIGURES]
+    figures[unknown][0] = np.nan
+    told, maximised = tell(range(SIZE), tuple(figures), Limits(), higher_is_better=True)
+    assert (len(told), maximised) == (SIZE, [True, False])
+
+
+def test_nothing_known_or_left_is_nothing_proposed() -> None:
+    unknown = np.full(SIZE, np.nan)
+    assert unmeasured(LEVELS, (unknown, unknown, unknown), Limits()) == []
+    one = LEVELS.head(1)
+    assert unmeasured(one, tuple(each[:1] for each in FIGURES), Limits()) == []
+
+
+def test_without_the_package_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise ClqError("It needs the package optuna.", do="pip install -r requirements-search.txt")
+
+    monkeypatch.setattr(proposing, "needed", missing)
+    with pytest.raises(ClqError, match=r"requirements-search\.txt"):
+        unmeasured(LEVELS, FIGURES, Limits())
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("limits", [Limits(), Limits(ms=50.0)])
+def test_proposals_are_new_and_the_same_for_the_same_results(limits: Limits) -> None:
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    made = unmeasured(LEVELS, FIGURES, limits, count=5, seed=2)
+    specs: list[tuple[Any, ...]] = [tuple(each.spec.get(axis) for axis in SCHEMA) for each in made]
+    assert len({*specs}) == 5
+    assert not {*specs} & {*LEVELS.iter_rows()}
+    assert made == unmeasured(LEVELS, FIGURES, limits, count=5, seed=2)
+    for each, own in zip(made, specs, strict=True):
+        near = LEVELS.row(each.of)
+        apart = [(axis, one, two) for axis, one, two in zip(SCHEMA, near, own, strict=True) if one != two]
+        assert [*each.steps] == apart
