@@ -218,6 +218,8 @@ def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None
     )  # fmt: skip
     show.table(rows, "typed", TYPED, more=TYPED_MORE)
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
+    if row["typed"]:
+        st.caption(plain(row["typed"]))
     found = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
     judged = any(each.passages.height for each in found.judged)
     for place, side, clean in zip(st.columns(2), found.sides, (True, False), strict=True):

@@ -58,13 +58,13 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         What its fields hold, the specification that they make, and the place of each field.
     """
     collections, golden_sets = asked.stored(cache.snapshot(None))
-    top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 3])
+    top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 2, 2])
     fields = [axis for axis in AXES if axis != "rewrite"]
     axes = [middle[place % 2] for place in range(len(fields))]
     typed = st.expander("Questions as people type them, and rewrites: what they cost and win back")
     ways = [typed.container(), *typed.columns([4, 4, 2, 2]), typed.container()]
     cells = [*top, *axes, *bottom, *ways]
-    keys = ("collection", "golden_set", "queries", "limit", *fields, "name", "latency", "budget")
+    keys = ("collection", "golden_set", "queries", "limit", *fields, "name", "latency", "budget", "trials")
     keys += ("rewrite", *LEVELS)
     places: Places = {key: cell.container() for key, cell in zip(keys, cells, strict=True)}
 
@@ -126,7 +126,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         key=f"budget_{start}",
         help="It stops before it would spend more.",
     )
-    trials = places["budget"].number_input(
+    trials = places["trials"].number_input(
         "Stacks to begin",
         min_value=1,
         value=None,
@@ -214,8 +214,8 @@ def whole(made: Plan) -> None:
         st.markdown(plain(sentence))
     tables(made)
     many = st.number_input(
-        "Indexes of so many passages", 1, None, None, 1_000_000, placeholder="10000000", key="many",
-        help=AT_SCALE,
+        "Indexes at how many passages", 1, None, None, 1_000_000, placeholder="for example 10,000,000",
+        key="many", help=AT_SCALE,
     )  # fmt: skip
     if many is not None:
         book = next(iter(cache.books().values()))

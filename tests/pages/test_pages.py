@@ -33,9 +33,7 @@ NEEDS_RESULTS = [
 CANNOT_FILL = {
     "measures/predicting answers": "No run here has answers with grades.",
     **{place: "Readers" for place in PAGES if place.startswith("readers")},
-    **{
-        place: "No embedder's names were diagnosed yet." for place in PAGES if place.startswith("diagnostics")
-    },
+    **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
     "latency/indexes": "No index was measured or imported yet.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }

@@ -28,7 +28,8 @@ def names(view: View) -> None:
     """Draw what was measured, what is being measured, and the form."""
     found, checks = _figures(view.snapshot)
     if found.is_empty():
-        show.head(page.NOTHING, page.WAY_OUT)
+        show.head(page.NOTHING)
+        st.markdown(page.WAY_OUT)
     else:
         _measured(found, checks)
     _in_questions(view)

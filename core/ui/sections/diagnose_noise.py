@@ -73,7 +73,8 @@ def _vectors(view: View, gathered: Gathered) -> None:
         return
     st.subheader("How far the query's vector moves", anchor=False)
     st.caption("Cosine to the clean query by level of small talk; the paper's is to a restatement of it.")
-    show.table(rows, "noise_vectors", VECTORS)
+    shown = rows.with_columns(pl.col("share") * 100)
+    show.table(shown, "noise_vectors", VECTORS, whole=rows)
 
 
 @cache.cached("Embedding perturbed queries…")
@@ -105,7 +106,7 @@ VECTORS: Mapping[str, Any] = {
     "language": show.text_column("language"),
     "perturb": show.text_column("queries"),
     "cosine": show.score_column("cosine"),
-    "share": show.percent_column("change", "In relation to level 0."),
+    "share": show.signed_column("change, %", "Against level 0.", digits=1),
     "n": show.number_column("n", 0),
     "source": show.text_column("source"),
 }

@@ -46,7 +46,8 @@ def draw_indexes(place: Place) -> None:
     """Draw what every index finds and how fast."""
     known = known_of(place.snapshot)
     if known.is_empty():
-        show.head(indexes.NONE, indexes.HOW)
+        show.head(indexes.NONE)
+        st.markdown(indexes.HOW)
         return
     line = st.container(horizontal=True, vertical_alignment="bottom")
     benches = indexes.benches(known)

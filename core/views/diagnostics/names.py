@@ -137,7 +137,7 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-NOTHING = "No embedder's names were diagnosed yet."
+NOTHING = "No embedder was measured on names yet."
 WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
     "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "

@@ -81,7 +81,7 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     if worse is None or sign * worse >= 0:
         return f"{row['perturb'].capitalize()} costs {row['stack']} nothing that {row['n']} queries can tell."
     lost = f"{text.score(abs(row['change']))} of {quality.name}"
-    cost = f"{row['perturb'].capitalize()} costs {row['stack']} {lost}"
+    cost = f"{row['perturb'].capitalize()} takes {lost} from {row['stack']}"
     return f"{cost}: {_advice(best_rewrite(table, row, quality), row, sign)}."
 
 
@@ -94,8 +94,8 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
         return f"rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"{won['rewrite']} wins only {text.percent(share)} back, so {then}"
-    return f"{won['rewrite']} wins nothing back that can be told, so {then}"
+        return f"rewriting by {won['rewrite']} wins only {text.percent(share)} back, so {then}"
+    return f"rewriting by {won['rewrite']} wins nothing back that can be told, so {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -103,15 +103,15 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     row = hardest(table, quality)
     if row is None:
         return []
-    made = [(row["perturb"], text.signed(row["change"]), _interval(row, "change"))]
+    made = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        made.append((f"won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+        made.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
         made.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table).filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
     for tau, stacks in kept.select("tau", "stacks").iter_rows():
-        made.append(("order of the stacks", f"τ {tau:.2f}", f"{stacks} stacks, against clean queries"))
+        made.append(("Order of the stacks", f"τ {tau:.2f}", f"{stacks} stacks, against clean queries"))
     return made
 
 

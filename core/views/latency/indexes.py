@@ -220,7 +220,10 @@ def _note(row: Mapping[str, Any]) -> str:
 
 
 NONE = "No index was measured or imported yet."
-HOW = "python -m core indexes bench measures some; results of VectorDBBench and ann-benchmarks can be added."
+HOW = (
+    "Measure some by `python -m core indexes bench`, or add results of VectorDBBench or ann-benchmarks "
+    "(page Add results)."
+)
 RECALL_HELP = "Share of the exact K neighbours that the index finds, over n queries."
 CLIENTS_HELP = "Each asks one vector at a time and waits; the tools that were imported may count otherwise."
 DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."

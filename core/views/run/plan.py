@@ -74,7 +74,7 @@ def size_of(made: Plan) -> str:
         f"{number:,} passages" + (f" ({name})" if name else "") for name, number in made.passages.items()
     )
     stacks = f"{len(made.stacks):,} stacks"
-    stacks = stacks if made.begun is None else f"up to {made.begun:,} of {stacks}"
+    stacks = stacks if made.begun is None else f"Up to {made.begun:,} of {stacks}"
     return f"{stacks}, {made.queries:,} questions asked {made.asked} times, {passages}"
 
 
