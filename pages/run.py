@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.files import read_json
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.evaluate.launch import EVALUATION, Known
@@ -32,8 +33,9 @@ from core.views.run.plan import (
     stack_rows,
     time_and_memory,
 )
+from core.views.run.search import search_rows, search_words
 from core.views.run.shelf import StoreShelf
-from core.views.text import plain
+from core.views.text import count, plain
 
 SCALE = {
     "index": show.text_column("index", width=150),
@@ -44,6 +46,17 @@ SCALE = {
     "build_s": show.number_column("build s", 0, "Seconds of one core."),
     "build_usd": show.dollar_column("build $"),
     "usd_per_month": show.dollar_column("$ / month", "Memory and disk of one copy, at list prices."),
+}
+SEARCHED = {
+    "label": show.text_column("stack", width=320),
+    "state": show.text_column("state"),
+    "queries": show.number_column("questions", 0, "That it was asked."),
+    "round": show.number_column("round", 0, "The last that it took part in."),
+    "beaten_by": show.text_column("beaten by", "As fast and cheap, and better on the same questions.", 320),
+    "bound": show.signed_column("at most better by", "Upper bound of what it has over that one."),
+    "quality": show.score_column("quality", "Of those asked few, as they compare with those asked all."),
+    "latency_ms": show.number_column("ms", 1, "Median of its questions."),
+    "usd_per_1k": show.dollar_column("$ / 1k"),
 }
 AT_SCALE = "≈ by bytes per vector and seconds per vector; a graph takes longer the larger it is."
 PATH_SEEN = 20  # letters of a path that its field shows
@@ -243,6 +256,17 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
         st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
 
 
+def searched(one: Known) -> None:
+    """What a search began, and what it dropped: after how many questions, beaten by whom."""
+    found = None if one.folder is None else read_json(one.folder.search)
+    if found:
+        with st.expander(
+            f"The search: {count(found['dropped'], 'stack')} dropped, {found['through']:,} through"
+        ):
+            st.caption(plain(search_words(found)))
+            show.table(search_rows(found), f"search_{one.name}", SEARCHED)
+
+
 EVALUATIONS = work.Kind(
     noun="evaluation",
     launcher=EVALUATION,
@@ -250,6 +274,7 @@ EVALUATIONS = work.Kind(
     table=lambda known: told.table([status for _, status in known]),
     progress=told.progress,
     finish=finish,
+    inside=searched,
 )
 
 

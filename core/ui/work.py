@@ -51,6 +51,7 @@ class Kind:
         table: All of them, by name.
         progress: How far one is, in words.
         finish: Draws the way to what one made, in its bar.
+        inside: Draws below one what more is known of it.
     """
 
     noun: str
@@ -59,6 +60,7 @@ class Kind:
     table: Callable[[list[tuple[str, Status]]], pl.DataFrame]
     progress: Callable[[Status], str] = told.progress
     finish: Callable[[Known, DeltaGenerator], None] = lambda *_: None
+    inside: Callable[[Known], None] = lambda _: None
 
     def known(self) -> list[Known]:
         """Return all that was begun, newest first."""
@@ -181,6 +183,7 @@ def underway(kind: Kind, *, may_start: bool) -> None:
             st.markdown(f"**{plain(one.status.name)}**")
             st.progress(one.status.share, plain(kind.progress(one.status)))
             _actions(kind, one, st.container(horizontal=True), may_start=may_start)
+            kind.inside(one)
     for one in known:
         if one.name in st.session_state.get(watched, ()) and one not in running:
             _how_it_ended(kind, one, may_start=may_start)
@@ -205,6 +208,7 @@ def _how_it_ended(kind: Kind, one: Known, *, may_start: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"**{plain(one.status.name)}** · {plain(kind.ended(one.status))}", width="stretch")
         _actions(kind, one, st.container(horizontal=True, width="content"), may_start=may_start)
+    kind.inside(one)
 
 
 def _actions(kind: Kind, one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.pipeline.evaluate import launch
+from core.files import write_json
+from core.pipeline.evaluate import State, launch
+from core.pipeline.evaluate.folder import Folder, Status
 from core.pipeline.sweep.load import load
 from core.pipeline.sweep.reader import Reader
 from tests.pages.conftest import OpenPage
@@ -186,3 +188,33 @@ def test_where_it_runs_is_asked_where_the_operator_has_a_cluster(
     assert_sound(app)
     assert begun == [(), ("--on", "configured")]
     assert "operators-own" not in everything(app)
+
+
+@pytest.mark.parametrize("state", ["running", "finished"])
+def test_what_a_search_dropped_stands_beside_it(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str
+):
+    dropped = {"label": "<b>slow</b>", "state": "dropped", "queries": 32, "round": 1, "quality": 0.5}
+    dropped |= {"beaten_by": "good", "bound": -0.1}
+    through = {"label": "good", "state": "through", "queries": 64, "round": 2, "quality": 0.7}
+    counted = {
+        "queries": 64,
+        "stacks": 9,
+        "begun": 2,
+        "dropped": 1,
+        "through": 1,
+        "asked": 96,
+        "asked_of": 576,
+    }
+    folder = Folder(tmp_path)
+    write_json(folder.search, {**counted, "entries": [dropped, through]})
+    status = Status(state=State(state), name="searched", runs_total=9)
+    monkeypatch.setattr(launch.Launcher, "known", lambda *_: [launch.Known("searched-1", status, folder)])
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert_sound(app)
+    (fold,) = [each for each in app.expander if each.label.startswith("The search")]
+    assert "1 stack dropped, 1 through" in fold.label
+    (table,) = [each.value for each in fold.dataframe]
+    assert table["label"].tolist() == ["good", "<b>slow</b>"]
+    assert table["beaten_by"].dropna().to_dict() == {1: "good"}
+    assert table["round"].tolist() == [2, 1]

@@ -82,6 +82,7 @@ def tell(path: Path, space: Space, race: Race, measure: str) -> None:
             "label": space.stacks[entry.row].label,
             "spec": dict(space.stacks[entry.row].spec),
             "queries": entry.n,
+            "round": race.rounds.index(entry.n) + 1,
             **{
                 name: None if np.isnan(value) else float(value)
                 for name, value in zip(("quality", "latency_ms", "usd_per_1k"), values, strict=True)

@@ -11,6 +11,7 @@ _COLUMNS = {
     "label": pl.String,
     "state": pl.String,
     "queries": pl.Int64,
+    "round": pl.Int64,
     "quality": pl.Float64,
     "latency_ms": pl.Float64,
     "usd_per_1k": pl.Float64,
