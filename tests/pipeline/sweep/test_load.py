@@ -138,7 +138,7 @@ REFUSED = {
         HEAD + "[latencies]\n",
         "s.toml:2, latencies: There is no key 'latencies' here. "
         'Did you mean "latency"? Known: axes, baseline, budget, collection, golden_set, latency, models, '
-        "name, preset, queries, reader, resources (+1 more).",
+        "name, preset, queries, reader, resources (+2 more).",
     ),
     "unknown value": (
         HEAD + '[axes]\n# a comment\nmode = ["dense", "hybrd"]\n',
