@@ -42,8 +42,8 @@ HOW = (
     "leaves about 0. Changes in percent count questions of D_name ≥ 0.02; 95 % bootstraps."
 )
 NO_RUNS = (
-    'What other names do to retrieval: run a sweep with `names = [0, 1, 2, "mask"]` on a collection whose '
-    "questions name people, places, products or parts."
+    "No question of this workspace was asked with another name. Run a sweep with "
+    '`names = [0, 1, 2, "mask"]` on questions that name people, places, products or parts.'
 )
 
 

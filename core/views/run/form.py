@@ -44,6 +44,7 @@ _KEY = re.compile(
     r"(?:[^ ,]*, )?(?:axes\.)?"
     rf"(?P<key>{'|'.join((*AXES, *LEVELS))}|collection|queries|golden_set|latency|budget|name|reader)\b(?! =)"
 )
+_SEARCH = re.compile(r"(?:[^ ,]*, )?(?:axes\.method|search\.\w+)\b(?! =)")  # only a search has a method here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +238,8 @@ def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Pr
     others: list[Problem] = []
     for problem in problems:
         models = {axis for axis, values in form.axes.items() if {*problem.where.split(", ")} & {*values}}
-        key = next(iter(models), None) or ((named := _KEY.match(problem.where)) and named["key"])
+        searched = "trials" if _SEARCH.match(problem.where) else None
+        key = searched or next(iter(models), None) or ((named := _KEY.match(problem.where)) and named["key"])
         if key:
             fields.setdefault(key, []).append(problem)
         else:

@@ -95,6 +95,8 @@ def test_a_form_that_was_left_as_it_is_says_what_its_preset_says(name: str):
         ("dim of all 5 stacks", "dim"),
         ("budget.usd", "budget"),
         ("wordllama", "embedder"),
+        ("axes.method", "trials"),
+        ("text:9, search.trials", "trials"),
         ("models.mine.provider", None),
     ],
 )
