@@ -36,6 +36,7 @@ WAY_OUT = (
 ASKED_CLEAN = "as they are"
 _PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
 _HALF = 0.5
+_TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
 
 Row = Mapping[str, Any]
 
@@ -55,8 +56,7 @@ def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
 
     Other names are left to section Names: a mask is nothing that people type.
     """
-    noisy = ~pl.col("perturb").str.contains("names ", literal=True)
-    rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null(), noisy)
+    rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null(), _TYPED)
     if rows.is_empty():
         return None
     first = rows.filter(family=rows["family"][0])
@@ -121,7 +121,11 @@ def _interval(row: Row, name: str) -> str:
 
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
-    """Quality by perturbation, a panel per stack and a line per rewrite; equal lines are one."""
+    """Quality by perturbation, a panel per stack and a line per rewrite; equal lines are one.
+
+    As in the answer, other names are left to section Names.
+    """
+    table = table.filter(_TYPED).filter((pl.col("perturb") != CLEAN).any().over("family"))
     families = table["family"].unique(maintain_order=True).to_list()[:_PANELS]
     if not families:
         return None

@@ -86,6 +86,9 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
     assert [trace.name for trace in figure.data] == ["rewrite: none"]
     assert list(figure.data[0].x) == ["as they are", "noise 4"]
     assert chart(rows(), QUALITY) is None
+    other = ("b", "none", "", 0.6, None, None), ("b", "none", "names mask", 0.1, LOST, None)
+    assert chart(rows(*other), QUALITY) is None, "other names are another section's"
+    assert [trace.y for trace in chart(rows(CLEAN, NOISY, *other), QUALITY).data] == [(0.6, 0.4)]
 
 
 @pytest.mark.parametrize(
