@@ -48,11 +48,11 @@ SCALE = {
     "usd_per_month": show.dollar_column("$ / month", "Memory and disk of one copy, at list prices."),
 }
 SEARCHED = {
-    "label": show.text_column("stack", width=320),
+    "label": show.text_column("stack", width=260),
     "state": show.text_column("state"),
     "queries": show.number_column("questions", 0, "That it was asked."),
     "round": show.number_column("round", 0, "The last that it took part in."),
-    "beaten_by": show.text_column("beaten by", "As fast and cheap, and better on the same questions.", 320),
+    "beaten_by": show.text_column("beaten by", "As fast and cheap, and better on the same questions.", 200),
     "bound": show.signed_column("at most better by", "Upper bound of what it has over that one."),
     "quality": show.score_column("quality", "Of those asked few, as they compare with those asked all."),
     "latency_ms": show.number_column("ms", 1, "Median of its questions."),

@@ -120,7 +120,7 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
     )
     found = read_json(outcome.folder.search)
     if found:
-        complain(search_words(found))
+        complain(f"search: {search_words(found)}")
     emit(rows, form)
 
 

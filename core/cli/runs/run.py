@@ -128,6 +128,6 @@ def search(
         raise InputError(
             "It was no search.", where=place.path.name, do='Give its axes the method "search" and run it.'
         )
-    complain(search_words(found))
+    complain(f"search: {search_words(found)}")
     complain(f"optuna-dashboard sqlite:///{place.study}")
     emit(search_rows(found), form)

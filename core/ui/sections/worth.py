@@ -44,7 +44,7 @@ def worth_measuring_more(view: View) -> None:
     else:
         _queries(view, rows)
         _passages(view)
-    st.subheader("Stacks to add near the frontier", anchor=False)
+    st.subheader("Stacks to add", anchor=False)
     missing, further = worth.missing_model(), _stacks_to_add(view, view.constraints)
     st.markdown(plain(words.next_stack_words(further)))
     if not further.is_empty():

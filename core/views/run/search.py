@@ -37,6 +37,6 @@ def search_words(found: JsonMap) -> str:
     share = found["asked"] / found["asked_of"]
     begun, dropped, through = (f"{found[name]:,}" for name in ("begun", "dropped", "through"))
     return (
-        f"search: {begun} of {count(found['stacks'], 'stack')} begun, {dropped} dropped, {through} asked all"
+        f"{begun} of {count(found['stacks'], 'stack')} begun, {dropped} dropped, {through} asked all"
         f" {count(found['queries'], 'question')}; {share:.1%} of the work of asking every stack everything"
     )

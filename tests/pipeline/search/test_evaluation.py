@@ -68,7 +68,7 @@ def test_a_search_takes_all_of_the_axes_or_none() -> None:
 def test_the_plan_of_a_search_is_the_most_that_it_takes(trials: int, begun: int) -> None:
     made = plan(asked(trials=trials))
     assert (made.begun, len(made.stacks)) == (begun, len(STACKS))
-    assert f"up to {begun:,} of {len(STACKS):,} stacks" in size_of(made)
+    assert f"Up to {begun:,} of {len(STACKS):,} stacks" in size_of(made)
     assert "at most" in button(made)
     assert plan(job()).begun is None
 

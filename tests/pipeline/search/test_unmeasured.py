@@ -29,6 +29,15 @@ def test_combinations_are_of_values_that_go_together() -> None:
     assert {*_combinations(LEVELS, 0)} == {*sparse, *dense}
 
 
+def test_of_too_many_combinations_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = {*_combinations(LEVELS, 0)}
+    monkeypatch.setattr("core.pipeline.search.unmeasured.MOST", 5)
+    drawn = _combinations(LEVELS, 0)
+    assert len(drawn) == len({*drawn})
+    assert {*drawn} < whole
+    assert drawn == _combinations(LEVELS, 0)
+
+
 @pytest.mark.parametrize(
     ("limits", "higher_is_better", "broken"),
     [
