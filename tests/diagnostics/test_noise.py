@@ -21,7 +21,10 @@ NOISE = {"noise": 4}
 
 
 def runs(**specs: Mapping[str, object]) -> pl.DataFrame:
-    return pl.DataFrame({"run_id": list(specs), "spec": [json.dumps(spec) for spec in specs.values()]})
+    texts = [json.dumps(spec) for spec in specs.values()]
+    manifests = [json.dumps({"corpus": {"hash": "of others" if name.istitle() else "a"}}) for name in specs]
+    columns = {"run_id": list(specs), "spec": texts, "manifest": manifests}
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
 SPECS = {
@@ -48,6 +51,8 @@ def table(specs: Mapping[str, Mapping[str, object]], values: Mapping[str, Sequen
          [("c", "none", ""), ("n", "none", "noise 4")]),
         ({"c": BM25, "again": BM25, "n": {**BM25, "perturb": NOISE}},
          [("again", "none", ""), ("n", "none", "noise 4")]),
+        ({"c": BM25, "Later": BM25, "n": {**BM25, "perturb": NOISE}},  # over other texts
+         [("c", "none", ""), ("n", "none", "noise 4")]),
         (SPECS,
          [("c", "none", ""), ("n", "none", "noise 4"), ("r", "rules", ""), ("rn", "rules", "noise 4")]),
         ({"n": {**BM25, "perturb": {**NOISE, "language": "french"}}}, [("n", "none", "noise 4")]),

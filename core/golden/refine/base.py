@@ -100,8 +100,8 @@ class Refinement(Protocol):
     def skipped(self) -> None:
         """Count a batch that the judge could not put in order; the next turn has another."""
 
-    def order(self) -> list[int]:
-        """The items, best first."""
+    def order(self, first: int | None = None) -> list[int]:
+        """The items, best first; all, or so many."""
 
     def rows(self) -> list[Row]:
         """What is known of every item, best first."""
@@ -152,8 +152,8 @@ class Turns(ABC):
         """Make what only this way of refining keeps; what all share is there."""
 
     @abstractmethod
-    def order(self) -> list[int]:
-        """The items, best first."""
+    def order(self, first: int | None = None) -> list[int]:
+        """The items, best first; all, or so many."""
 
     @abstractmethod
     def _learn(self, order: Sequence[int]) -> None:
@@ -227,7 +227,7 @@ class Turns(ABC):
         self.turns += 1
         if (self.turns - self.skips) % self.every:
             return
-        top = self.order()[:TOP]
+        top = self.order(TOP)
         changed = sum(one != other for one, other in zip(top, self._top, strict=True))
         self._streak = 0 if changed else self._streak + 1
         self._top = top

@@ -36,11 +36,15 @@ class Graph:
         for item in _bits(below):
             self.above[item] |= above
 
-    def sorted(self, preferred: Sequence[int]) -> list[int]:
-        """Sort topologically (Kahn 1962): of the items with nothing left above, the preferred one first."""
-        left, order, above = list(preferred), [], self.above
+    def sorted(self, preferred: Sequence[int], first: int | None = None) -> list[int]:
+        """Sort topologically (Kahn 1962): of the items with nothing left above, the preferred one first.
+
+        Only the `first` places are sorted where that is a number.
+        """
+        left, above = list(preferred), self.above
+        order: list[int] = []
         waiting = (1 << len(left)) - 1
-        while left:
+        while left and len(order) != first:
             place = next(place for place, item in enumerate(left) if not above[item] & waiting)
             item = left.pop(place)
             waiting ^= 1 << item
@@ -108,10 +112,11 @@ class Locks(Turns):
         deviations = sum(1 / math.sqrt(max(self._info[item], EPSILON)) for item in pair)
         return low - high > self.settings.z * deviations
 
-    def order(self) -> list[int]:
+    def order(self, first: int | None = None) -> list[int]:
         """Best first: as the locks say, else by score, rank, id."""
         items = range(len(self._score))
-        return self._graph.sorted(sorted(items, key=lambda item: (-self._score[item], self._place[item])))
+        preferred = sorted(items, key=lambda item: (-self._score[item], self._place[item]))
+        return self._graph.sorted(preferred, first)
 
     def _scores(self) -> Sequence[float]:
         return self._score

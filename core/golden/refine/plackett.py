@@ -101,10 +101,10 @@ class Map(Turns):
         with _SOLVING, _blas().limit(limits=1):
             return np.asarray(np.linalg.inv(table))
 
-    def order(self) -> list[int]:
+    def order(self, first: int | None = None) -> list[int]:
         """Best first by score, then rank, id."""
         scores = self._solve().tolist()
-        return sorted(range(len(scores)), key=lambda item: (-scores[item], self._place[item]))
+        return sorted(range(len(scores)), key=lambda item: (-scores[item], self._place[item]))[:first]
 
     def _scores(self) -> Sequence[float]:
         return [float(score) for score in self._solve()]

@@ -44,7 +44,7 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
     rows = siblings(runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids))))
-    chosen = {kin(spec).family for spec in chosen_runs(snapshot, scope)["spec"]} if rows.height else set()
+    chosen = {each.family for each in kin(chosen_runs(snapshot, scope)).values()} if rows.height else set()
     rows = rows.filter(pl.col("family").is_in(list(chosen)))
     if rows.is_empty() or scope.golden_set_id is None or quality.measure is None:
         return Gathered(rows.clear(), (), {})

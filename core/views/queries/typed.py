@@ -76,13 +76,13 @@ def _siblings(
     snapshot: Snapshot, collection_id: str, run_id: str
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Return by run how it perturbs the queries of this run's stack; of several the newest."""
-    runs = snapshot.runs(collection_id).filter("has_rankings").select("run_id", "spec")
-    own = next((kin(spec) for name, spec in runs.iter_rows() if name == run_id), None)
+    runs = snapshot.runs(collection_id).filter("has_rankings")
+    own = kin(runs.filter(run_id=run_id)).get(run_id)
     if own is None or own.perturb != CLEAN:
         return {}
     newest = {}
-    for name, spec in perturbed_runs(runs).iter_rows():
-        key = kin(spec)
+    noisy = perturbed_runs(runs)
+    for (name, key), spec in zip(kin(noisy).items(), noisy["spec"], strict=True):
         if key._replace(perturb=CLEAN) == own:
             newest[key.perturb] = (name, json.loads(spec)["perturb"])
     return {name: (way, told) for way, (name, told) in newest.items()}

@@ -67,11 +67,12 @@ def _siblings(
     snapshot: Snapshot, run_ids: tuple[str, ...], names: Iterable[str]
 ) -> dict[str, dict[str, str]]:
     """Return by perturbation the newest run of each run's stack that was asked queries perturbed so."""
-    runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec")
+    runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec", "manifest")
     of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
     near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
-    newest = {(place, kin(spec)): run_id for run_id, place, spec in perturbed_runs(near).iter_rows()}
-    own = {run_id: (place, kin(spec)) for run_id, place, spec in of.iter_rows()}
+    place_of = dict(near.select("run_id", "collection_id").iter_rows())
+    newest = {(place_of[run_id], key): run_id for run_id, key in kin(perturbed_runs(near)).items()}
+    own = {run_id: (place_of[run_id], key) for run_id, key in kin(of).items()}
     clean = {run_id: key for run_id, key in own.items() if key[1].perturb == CLEAN}
     return {
         name: {

@@ -95,10 +95,9 @@ def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
     runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
-    of = {run_id: kin(spec) for run_id, spec in runs.select("run_id", "spec").iter_rows()}
-    in_scope = {kin(spec).family for spec in chosen_runs(snapshot, scope)["spec"]}
+    in_scope = {each.family for each in kin(chosen_runs(snapshot, scope)).values()}
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for run_id, each in of.items():
+    for run_id, each in kin(runs).items():
         if each.family in in_scope:
             found.setdefault((each.family, each.perturb), {})[each.rewrite] = run_id
     both = sorted(
