@@ -57,11 +57,13 @@ def unmeasured(
         seed: Of the proposals.
 
     Returns:
-        Empty where nothing is known, or nothing is left to evaluate.
+        Empty where nothing is known, no axis is, or nothing is left to evaluate.
 
     Raises:
         ClqError: If Optuna is not installed.
     """
+    if not levels.width:  # nobody said how the stacks were made
+        return []
     evaluated: list[Levels] = list(levels.iter_rows())
     known = np.flatnonzero(~np.isnan(figures[0]))
     places = {each: at for at, each in enumerate(dict.fromkeys(evaluated[row] for row in known))}

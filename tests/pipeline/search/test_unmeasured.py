@@ -64,6 +64,7 @@ def test_what_is_not_known_of_all_is_no_objective(unknown: int) -> None:
 def test_nothing_known_or_left_is_nothing_proposed() -> None:
     unknown = np.full(SIZE, np.nan)
     assert unmeasured(LEVELS, (unknown, unknown, unknown), Limits()) == []
+    assert unmeasured(LEVELS.select(), FIGURES, Limits()) == []
     one = LEVELS.head(1)
     assert unmeasured(one, tuple(each[:1] for each in FIGURES), Limits()) == []
 
