@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 TEXTS = ["cats purr at night", "dogs bark loudly", "cows moo in the field", "pigs grunt", "bees hum at noon"]
 ASKED = ["cats at night", "dogs", "what do bees do"]
 LOCAL = """
-name = "farm"
-collection = "farm"
+name = "barn"
+collection = "barn"
 [axes]
 mode = ["sparse", "dense"]
 embedder = "fake"
@@ -35,7 +35,7 @@ repeats = 2
 """
 PAID = """
 name = "paid"
-collection = "farm"
+collection = "barn"
 [axes]
 mode = ["sparse", "dense"]
 embedder = "mine"
@@ -62,7 +62,7 @@ tokenizer = "voyage3_base"
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    folder = tmp_path / "farm"
+    folder = tmp_path / "barn"
     (folder / "qrels").mkdir(parents=True)
     corpus = [{"_id": f"d{at}", "title": "", "text": text} for at, text in enumerate(TEXTS)]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
@@ -93,7 +93,7 @@ def states(cli: Cli) -> list[State]:
 
 
 def test_a_run_stores_its_results_and_a_second_one_is_a_no_op(cli: Cli):
-    spec = cli.file("farm.toml", LOCAL)
+    spec = cli.file("barn.toml", LOCAL)
     rows = cli.rows("run", spec)
     assert [row["status"] for row in rows] == ["new"] * 4
     assert {row["label"] for row in cli.rows("list", "runs")} == {row["label"] for row in rows}
@@ -103,7 +103,7 @@ def test_a_run_stores_its_results_and_a_second_one_is_a_no_op(cli: Cli):
     assert all(row["value"] is not None for row in scores)
     assert states(cli) == [State.FINISHED]
     revision = cli.store.revision()
-    for words in (["run", spec], ["resume", "farm"]):
+    for words in (["run", spec], ["resume", "barn"]):
         again = cli.rows(*words)
         assert [row["status"] for row in again] == ["there before"] * 4
         assert {row["run_id"] for row in again} == {row["run_id"] for row in rows}
@@ -152,13 +152,13 @@ def test_a_missing_key_is_refused_before_anything_runs(cli: Cli, paid: str, monk
 
 
 def test_a_run_is_repeated_from_its_manifest_alone(cli: Cli, tmp_path: Path):
-    spec = cli.file("farm.toml", LOCAL)
+    spec = cli.file("barn.toml", LOCAL)
     rows = cli.rows("run", spec)
     Path(spec).unlink()
     (again,) = cli.rows("run", "--manifest", str(rows[0]["run_id"]))
     assert again["label"] == rows[0]["label"]
     assert again["run_id"] != rows[0]["run_id"]
-    whole = cli.rows("run", "--manifest", "farm-" + folders(tmp_path / "evaluations")[-1].evaluation_id)
+    whole = cli.rows("run", "--manifest", "barn-" + folders(tmp_path / "evaluations")[-1].evaluation_id)
     assert {row["label"] for row in whole} == {row["label"] for row in rows}
     one, other = (str(row["run_id"]) for row in (rows[0], again))
     keys = {str(row["key"]).split(".")[0] for row in cli.rows("manifest", "diff", one, other)}
@@ -168,7 +168,7 @@ def test_a_run_is_repeated_from_its_manifest_alone(cli: Cli, tmp_path: Path):
     assert {"corpus", "queries", "golden_set", "prices list"} <= told["hashes"].keys()
     file = cli.file("manifest.json", json.dumps(told))
     assert cli.rows("run", "--manifest", file)[0]["label"] == rows[0]["label"]
-    (tmp_path / "farm" / "queries.jsonl").write_text('{"_id": "q0", "text": "other"}\n')
+    (tmp_path / "barn" / "queries.jsonl").write_text('{"_id": "q0", "text": "other"}\n')
     changed = cli("run", "--manifest", one, code=1)
     assert "What it was made from has changed: golden_set, queries." in changed.stderr
     assert "has changed: queries" in cli("resume", whole_name(tmp_path), code=1).stderr
@@ -179,10 +179,10 @@ def whole_name(folder: Path) -> str:
 
 
 def test_again_measures_anew(cli: Cli):
-    spec = cli.file("farm.toml", LOCAL)
+    spec = cli.file("barn.toml", LOCAL)
     first, second = (cli.rows("run", spec, *words) for words in ([], ["--again"]))
     assert {row["run_id"] for row in first}.isdisjoint(row["run_id"] for row in second)
-    assert "2 evaluations are called 'farm'" in cli("resume", "farm", code=1).stderr
+    assert "2 evaluations are called 'barn'" in cli("resume", "barn", code=1).stderr
 
 
 REFUSED = {
@@ -215,7 +215,7 @@ def test_signals_stop_it_with_130_and_it_goes_on_later(cli: Cli, number: signal.
     rounds = LOCAL.replace("repeats = 2", "repeats = 1\nrounds = 2\npause_minutes = 10")
     command = [sys.executable, "-W", "error", "-m", "core", "--store", str(cli.store.path), "run"]
     process = subprocess.Popen(
-        [*command, cli.file("farm.toml", rounds)], cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
+        [*command, cli.file("barn.toml", rounds)], cwd=ROOT, env=os.environ, stderr=subprocess.PIPE, text=True
     )
     place = None
     while place is None or "wait for round 2" not in (place.status() or place).__repr__():

@@ -173,15 +173,15 @@ class Elasticsearch(Outside):
 
     @property
     def _id(self) -> str:
-        return str(self._options["id"]) if self.existing else _ID
+        return self._column("id", _ID)
 
     @property
     def _vector(self) -> str:
-        return str(self._options["vector"]) if self.existing else _VECTOR
+        return self._column("vector", _VECTOR)
 
     @property
     def _text(self) -> str:
-        return str(self._options["text"]) if self.existing else _TEXT
+        return self._column("text", _TEXT)
 
     @property
     def _needed(self) -> Sequence[str]:

@@ -119,11 +119,11 @@ class LanceDb(Outside):
 
     @property
     def _id(self) -> str:
-        return str(self._options["id"]) if self.existing else _ID
+        return self._column("id", _ID)
 
     @property
     def _vector(self) -> str:
-        return str(self._options["vector"]) if self.existing else _VECTOR
+        return self._column("vector", _VECTOR)
 
     @cached_property
     def _base(self) -> Any:  # noqa: ANN401 - of a package without types

@@ -132,6 +132,10 @@ class Outside(ABC):
         """The name of the table."""
         return str(self._options["table"] or self._place.table)
 
+    def _column(self, option: str, own: str) -> str:
+        """The name of a column: as the option says of a table that is there, else this product's own."""
+        return str(self._options[option]) if self.existing else own
+
     @property
     def remote(self) -> bool:
         """Whether another process answers."""

@@ -128,7 +128,7 @@ class Qdrant(Outside):
 
     @property
     def _vector(self) -> str:
-        return str(self._options["vector"]) if self.existing else ""
+        return self._column("vector", "")
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - an optional package

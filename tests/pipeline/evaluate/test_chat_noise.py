@@ -25,8 +25,8 @@ LEVELS = (0, 2, 4)
 ASKED = ["cats at night", "dogs that bark", "what do bees do", "cows in a field", "how pigs grunt"]
 TEXTS = ["cats purr at night", "dogs bark loudly", "bees hum at noon", "cows moo in the field", "pigs grunt"]
 SPEC = """
-name = "farm"
-collection = "farm"
+name = "barn"
+collection = "barn"
 [axes]
 mode = "sparse"
 candidates = 2
@@ -60,16 +60,16 @@ def vendors() -> Iterator[Vendors]:
 
 @pytest.mark.slow
 def test_rewrites_of_noisy_questions_are_paid_once_and_decided_on(tmp_path: Path, vendors: Vendors):
-    farm = tmp_path / "farm"
-    (farm / "qrels").mkdir(parents=True)
+    barn = tmp_path / "barn"
+    (barn / "qrels").mkdir(parents=True)
     talk = tomllib.loads((ROOT / "core/pipeline/query/small_talk/en.toml").read_text("utf-8"))
     texts = [*TEXTS, *talk["greeting"], *talk["filler"], *talk["digression"]]
     corpus = [{"_id": f"d{at}", "title": "", "text": text} for at, text in enumerate(texts)]
     asked = [{"_id": f"q{at}", "text": text} for at, text in enumerate(ASKED)]
-    (farm / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
-    (farm / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (barn / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    (barn / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
     grades = "".join(f"q{at}\td{at}\t1\n" for at in range(len(ASKED)))
-    (farm / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
+    (barn / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
     (tmp_path / "spec.toml").write_text(SPEC.format(url=vendors.openai))
     allowed = {**os.environ, "KEY": "key", ALLOW: f"KEY={vendors.url}", "PYTHONPATH": str(ROOT)}
     store = tmp_path / "store"
@@ -94,7 +94,7 @@ def test_rewrites_of_noisy_questions_are_paid_once_and_decided_on(tmp_path: Path
     process.kill()
     _, complaints = process.communicate()
     assert process.returncode == -9, complaints
-    process = begin("resume", "farm")
+    process = begin("resume", "barn")
     _, complaints = process.communicate()
     assert process.returncode == 0, complaints
 

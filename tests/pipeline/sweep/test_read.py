@@ -34,7 +34,7 @@ SPARSE = '[axes]\nmode = "sparse"\ncandidates = 2\n'
 @pytest.fixture
 def beir(tmp_path: Path) -> Path:
     """Three passages, four questions, two splits of judgements."""
-    folder = tmp_path / "farm"
+    folder = tmp_path / "barn"
     (folder / "qrels").mkdir(parents=True)
     texts = ["cats purr", "dogs bark", "cows moo"]
     rows = [{"_id": f"d{at}", "title": "", "text": text} for at, text in enumerate(texts)]
@@ -69,9 +69,9 @@ def ids(rows: object, column: str) -> list[str]:
 
 
 def test_a_beir_collection_brings_its_questions_and_one_split(beir: Path):
-    job, problems = read(f'collection = "farm"\ngolden_set = {{ split = "test" }}\n{SPARSE}', beir.parent)
-    assert (job.collection_id, len(job.corpora[None]), job.queries.height) == ("farm", 3, 4)
-    assert [each.golden_set_id for each in job.setup.golden_sets] == ["farm-test"]
+    job, problems = read(f'collection = "barn"\ngolden_set = {{ split = "test" }}\n{SPARSE}', beir.parent)
+    assert (job.collection_id, len(job.corpora[None]), job.queries.height) == ("barn", 3, 4)
+    assert [each.golden_set_id for each in job.setup.golden_sets] == ["barn-test"]
     assert job.setup.golden_sets[0].mapping == "binary: 0→1, 1→5"
     assert sorted(job.setup.frames) == ["judgements", "passages", "queries"]
     assert problems == []
@@ -81,12 +81,12 @@ def test_a_beir_collection_brings_its_questions_and_one_split(beir: Path):
 
 def test_several_splits_are_a_question(beir: Path):
     with pytest.raises(InputError, match="several splits: dev, test"):
-        read(f'collection = "farm"\n{SPARSE}', beir.parent)
+        read(f'collection = "barn"\n{SPARSE}', beir.parent)
 
 
 def test_a_golden_set_of_its_own_takes_the_place_of_the_collections(beir: Path):
     (beir.parent / "mine.tsv").write_text("q0 0 d0 5\nq1 0 d1 3\n")
-    text = 'collection = { path = "farm", id = "f" }\ngolden_set = { path = "mine.tsv", id = "own" }\n'
+    text = 'collection = { path = "barn", id = "f" }\ngolden_set = { path = "mine.tsv", id = "own" }\n'
     job, _ = read(text + SPARSE, beir.parent)
     (golden,) = job.setup.golden_sets
     assert (golden.golden_set_id, golden.collection_id, golden.mapping) == ("own", "f", "1-5")
@@ -95,7 +95,7 @@ def test_a_golden_set_of_its_own_takes_the_place_of_the_collections(beir: Path):
 
 def test_a_draw_of_questions_is_seeded_and_among_judged_ones(beir: Path):
     text = (
-        'collection = "farm"\ngolden_set = { split = "test" }\nqueries = { limit = 2, seed = 3 }\n' + SPARSE
+        'collection = "barn"\ngolden_set = { split = "test" }\nqueries = { limit = 2, seed = 3 }\n' + SPARSE
     )
     job, again = (read(text, beir.parent)[0] for _ in range(2))
     assert job.queries.equals(again.queries)
@@ -104,7 +104,7 @@ def test_a_draw_of_questions_is_seeded_and_among_judged_ones(beir: Path):
     assert len(ids(job.setup.frames["queries"], "query_id")) == 4
     # What was not asked must not count as not found.
     (golden,) = job.setup.golden_sets
-    assert golden.golden_set_id.startswith("farm-test-2q-")
+    assert golden.golden_set_id.startswith("barn-test-2q-")
     assert ids(job.setup.frames["judgements"], "query_id") == ids(job.queries, "query_id")
     assert set(ids(job.setup.frames["judgements"], "golden_set_id")) == {golden.golden_set_id}
 
@@ -163,7 +163,7 @@ def test_evidence_that_a_chunker_tears_apart_is_told(docs: Path):
 
 
 def test_grades_of_whole_documents_hold_for_every_chunker(beir: Path):
-    text = f'collection = "farm"\ngolden_set = {{ split = "test" }}\n{SPARSE}{CHUNKERS}'
+    text = f'collection = "barn"\ngolden_set = {{ split = "test" }}\n{SPARSE}{CHUNKERS}'
     job, _ = read(text, beir.parent)
     judged = job.setup.frames["judgements"]
     assert isinstance(judged, pl.DataFrame)
