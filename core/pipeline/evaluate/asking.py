@@ -107,7 +107,7 @@ class Asker:
         return Node(step, ask, None if embedder.local else embedder.name)
 
     def _search(self, step: Step) -> Node:
-        index, depth = self._builder.index(step.built), self._depths[step]
+        index, depth = self._builder.search(step), self._depths[step]
         if isinstance(index, Outside):
             return Node(step, _of_database(index, depth))
         return Node(step, _timed(lambda _, inputs: index.search(inputs[0], depth)))

@@ -30,7 +30,7 @@ from core.pipeline.index import (
     use_index,
 )
 from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
-from core.pipeline.ranking.hits import DenseSearcher, SparseSearcher
+from core.pipeline.ranking.hits import SparseSearcher
 from core.providers.base import Amount, Reply, total
 from core.providers.embed import Embedder, TokenEmbedder, Vectors, unit_rows
 from core.records import Basis, JsonMap
@@ -144,7 +144,7 @@ class Builder:
         made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return made
 
-    def index(self, step: Step, within: Within = _untold) -> DenseSearcher:
+    def index(self, step: Step, within: Within = _untold) -> DenseIndex | Outside:
         """The index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         existing = is_existing(name, params)
@@ -160,6 +160,11 @@ class Builder:
                 return make_index(name, vectors, metric, params, place=place)
 
         return self._saved(step, make, partial(load_index, ids=ids), within)
+
+    def search(self, step: Step) -> DenseIndex | Outside:
+        """The index of a step of kind "search", as it is to be searched."""
+        index, options = self.index(step.built), step.params.get("options")
+        return index.with_options(options) if options else index
 
     def bm25(self, step: Step, within: Within = _untold) -> SparseSearcher:
         """The sparse index of a step of kind "bm25"."""

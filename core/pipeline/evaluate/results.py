@@ -154,7 +154,7 @@ class Writer:
                 told["bm25"] = self._builder.about(step.built)
             elif step.kind == "search":
                 recall = self._signals.mean_recall(route)
-                about = self._builder.about(step.built)
+                about = {**self._builder.about(step.built), **step.params.get("options", {})}
                 told[step.built.params["name"]] = about if recall is None else {**about, "ann_recall": recall}
         return told
 

@@ -77,7 +77,7 @@ class Signals:
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
-        if search is None or not is_ann(search.built.params["name"], search.built.params["params"]):
+        if search is None or not is_ann(search.built.params["name"], search.index_options):
             return
         depth = _leg_depth(route)
         if (search, depth) not in self._found:

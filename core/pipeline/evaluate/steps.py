@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.pipeline.index import is_existing
+from core.pipeline.index import is_existing, parted
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.ways import HYDE, MULTI_QUERY, QUERIES, way_of
 from core.pipeline.ranking.dedup import BY_VECTORS
@@ -67,6 +67,11 @@ class Step:
     def built(self) -> Step:
         """What a search searches."""
         return next(each for each in self.needs if not each.asks)
+
+    @property
+    def index_options(self) -> JsonMap:
+        """Options of the index that a search searches: it was built with some, and is searched with all."""
+        return {**self.built.params["params"], **self.params.get("options", {})}
 
     @property
     def rewrite(self) -> Step | None:
@@ -201,12 +206,9 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def index_step(spec: JsonMap, names: Identities) -> Step:
-    """The vector index of a dense or hybrid stack."""
-    params = {
-        "name": spec["index"],
-        "metric": spec.get("metric", "cosine"),
-        "params": dict(spec.get("index_params", {})),
-    }
+    """The vector index of a dense or hybrid stack; those that differ in how they are searched share it."""
+    built, _ = parted(spec["index"], spec.get("index_params"))
+    params = {"name": spec["index"], "metric": spec.get("metric", "cosine"), "params": built}
     if is_existing(spec["index"], params["params"]):
         # What is there is searched as it is: nothing is embedded for it.
         there = {"corpus": names.corpora[names.chunking(spec)], "dim": spec["dim"]}
@@ -299,7 +301,9 @@ def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tupl
         sparse = [Step("sparse", typed, (*asked, bm25_step(spec, names)))]
     if spec["mode"] != "sparse":
         embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"], **typed}, asked)
-        dense = [embed, Step("search", {}, (embed, index_step(spec, names)))]
+        _, how = parted(spec["index"], spec.get("index_params"))
+        told = {"options": how} if how else {}
+        dense = [embed, Step("search", told, (embed, index_step(spec, names)))]
     if spec["mode"] != "hybrid":
         return (sparse or dense)[-1], sparse + dense
     fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))

@@ -2,7 +2,8 @@
 
 Those of `INDEXES` live in memory, by faiss; those of `ENGINES` in a database. `make_index` builds one,
 `use_index` searches a table that is there, `load_index` opens a saved one; `check_metric` and `index_options`
-find beforehand what cannot work, and `ann_recall` says what an approximate kind misses.
+find beforehand what cannot work, `parted` which options make another index, and `ann_recall` says what an
+approximate kind misses.
 """
 
 from core.pipeline.index.dense import DenseIndex, ann_recall
@@ -17,6 +18,7 @@ from core.pipeline.index.engines import (
     load_index,
     make_index,
     obstacles,
+    parted,
     use_index,
 )
 from core.pipeline.index.kinds import INDEXES, METRICS, Kind, check_metric
@@ -41,5 +43,6 @@ __all__ = [
     "load_index",
     "make_index",
     "obstacles",
+    "parted",
     "use_index",
 ]

@@ -79,6 +79,18 @@ def is_existing(name: str, options: JsonMap | None = None) -> bool:
     return name in ENGINES and bool((options or {}).get("table"))
 
 
+def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]:
+    """Tell options by which an index is built, or found, from those that only change how it is searched.
+
+    Returns:
+        The first and the second; indexes that share the first are one.
+    """
+    given = dict(options or {})
+    later = () if is_existing(name, given) else kind_of(name).searching
+    searched = {key: given.pop(key) for key in later if key in given}
+    return given, searched
+
+
 def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
     """Why an index cannot be used here: a package, or the variable that holds its address, is missing."""
     kind = kind_of(name)

@@ -123,6 +123,11 @@ class Kind(Method):
     exact: bool = False  # whether it compares every vector as it was given
     graph: bool = False  # whether a search walks a graph, so that efSearch applies
 
+    @property
+    def searching(self) -> tuple[str, ...]:
+        """Options that change a search and not what is built."""
+        return ("efSearch",) if self.graph else ()
+
 
 def _flat(dim: int, metric: int, _: Options) -> faiss.Index:
     import faiss  # noqa: PLC0415 - not needed to plan

@@ -64,6 +64,7 @@ class Outside(ABC):
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
         self._place, self._options = place, options
         self._facts = Facts(0, 0, None)
+        self._first: Outside | None = None
 
     @classmethod
     def build(cls, place: Place, vectors: Vectors, metric: str, options: Options) -> Self:
@@ -91,7 +92,8 @@ class Outside(ABC):
 
     def with_options(self, options: JsonMap) -> Self:
         """The same table, searched in another way."""
-        other = copy(self)  # over the same connections
+        other = copy(self)  # over the same connections, which end with the first
+        other._first = self
         other._options = engine_options(self.engine, {**told(self._options), **options})
         return other
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from core.pipeline.evaluate import Corpus
-from core.pipeline.index import ENGINES, make_index
+from core.pipeline.index import ENGINES, make_index, parted
 from core.pipeline.index.bm25 import make_bm25
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
@@ -111,14 +111,16 @@ class Pools:
         )
 
     def _dense(self, spec: JsonMap, depth: int) -> list[Hits]:
-        metric, kind, params = spec.get("metric", "cosine"), spec["index"], spec.get("index_params", {})
+        metric, kind = spec.get("metric", "cosine"), spec["index"]
+        params, how = parted(kind, spec.get("index_params"))
         if kind in ENGINES:  # which a plan does not ask
-            kind, params = "flat", {}
+            kind, params, how = "flat", {}, {}
         vectors = f"{self._chunking(spec)} {spec['embedder']} {spec['dim']}"
         name = f"index {vectors} {kind} {metric} {canonical_json(params)}"
         index = self._once(name, lambda: make_index(kind, self._vectors(spec, vectors), metric, params))
         asked = self._asked_vectors(spec)
-        return self._once(f"{name} {_text(spec)} {depth}", lambda: index.search_batch(asked, depth))
+        key = f"{name} {canonical_json(how)} {_text(spec)} {depth}"
+        return self._once(key, lambda: index.with_options(how).search_batch(asked, depth))
 
     def _vectors(self, spec: JsonMap, name: str) -> Vectors:
         config = self._known.embedder(spec["embedder"])

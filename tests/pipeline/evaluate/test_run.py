@@ -12,6 +12,7 @@ from core.pipeline import environment
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.evaluate.folder import Status
+from core.pipeline.index import DenseIndex, Outside, make_index
 from core.records import Origin, Stack
 from core.tables import TABLES
 from tests.pipeline.corpora import passages
@@ -117,6 +118,36 @@ def test_what_an_approximate_index_finds_is_recorded_for_every_query(made: tuple
         assert rows["value"].is_between(0, 1).all()
         told = each.manifest["indexes"][each.stack.spec["index"]]
         assert told["ann_recall"] == pytest.approx(rows["value"].mean())
+
+
+def test_stacks_that_differ_in_ef_share_one_index_and_find_what_they_would_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built: list[tuple[str, Any]] = []
+
+    def count(name: str, *args: Any, **options: Any) -> DenseIndex | Outside:
+        built.append((name, args[2]))
+        return make_index(name, *args, **options)
+
+    monkeypatch.setattr("core.pipeline.evaluate.build.make_index", count)
+    spec = {"mode": "dense", "embedder": "fake", "dim": 32, "index": "hnsw-f32", "reranker": "none"}
+    stacks = [
+        Stack({**spec, "candidates": 2, "index_params": {"M": 2, "efConstruction": 4, **ef}})
+        for ef in ({"efSearch": 1}, {"efSearch": 300}, {})
+    ]
+    outcome, sunk = run(tmp_path / "together", job(stacks, protocol=protocol(repeats=1)))
+    assert sorted(built) == [("flat", {}), ("hnsw-f32", {"M": 2, "efConstruction": 4})]
+    recalls = []
+    for stack, together in zip(stacks, outcome.runs, strict=True):
+        alone, other = run(tmp_path / stack.stack_id, job([stack], protocol=protocol(repeats=1)))
+        assert [each.run_id for each in alone.runs] == [together.run_id]
+        for table in ("rankings", "signals"):
+            mine = sunk.table(table).filter(run_id=together.run_id)
+            assert mine.equals(other.table(table))
+        told = together.manifest["indexes"]["hnsw-f32"]
+        assert told["efSearch"] == stack.spec["index_params"].get("efSearch", 128)
+        recalls.append(told["ann_recall"])
+    assert recalls[0] < recalls[1]
 
 
 def test_the_manifest_tells_how_to_repeat_it(made: tuple[Outcome, Sunk]):

@@ -63,6 +63,28 @@ def test_equal_content_is_one_step_and_other_content_another():
     assert routes(DENSE, names=other).steps[1] != base[1]
 
 
+def test_indexes_that_are_only_searched_in_another_way_are_built_once():
+    graphs = [{**DENSE, "index": "hnsw-f32", "index_params": {"M": 8, "efSearch": ef}} for ef in (8, 64)]
+    lists = [
+        {**DENSE, "index": "pgvector", "index_params": {"url_env": "U", "probes": probes, "exact": exact}}
+        for probes, exact in ((1, "no"), (9, "no"), (9, "yes"))
+    ]
+    there = [{**each, "index_params": {**each["index_params"], "table": "t"}} for each in lists]
+    for specs, searches, builds in (
+        (graphs, 2, 1),
+        ([*graphs, {**graphs[0], "index_params": {"M": 9, "efSearch": 8}}], 3, 2),
+        (lists, 3, 1),
+        (there, 3, 3),
+    ):
+        made = routes(*specs)
+        assert kinds(made.steps)["search"] == searches
+        assert kinds(made.builds)["index"] == builds
+    searched = [step for step in routes(*graphs).steps if step.kind == "search"]
+    assert [step.index_options for step in searched] == [each["index_params"] for each in graphs]
+    plain = {**DENSE, "index": "hnsw-f32"}
+    assert routes(plain).steps[-1].built == routes({**plain, "index_params": {"efSearch": 9}}).steps[-1].built
+
+
 def test_a_rewrite_changes_what_every_later_step_is_asked():
     (plain,), (rewritten,) = (routes(each).routes for each in (HYBRID, {**HYBRID, "rewrite": "rules"}))
     assert [step.kind for step in rewritten.steps] == ["rewrite", "sparse", "embed", "search", "fuse"]
