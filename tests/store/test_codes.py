@@ -198,6 +198,8 @@ def test_the_join_equals_a_join_in_loops(tmp_path_factory, world, split, depth, 
         graded.forget()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graded, "_CELLS", cells)
+            patch.setattr(graded, "_PIECE", cells)
+            patch.setattr(graded, "_MEMORY", Memory(cells))
             found = store.read().graded(run_ids, "gold", stage=stage, depth=depth)
         assert found.grades.tolist() == naive(judged, ranked, run_ids, stage, depth)
         strange = [
@@ -215,6 +217,29 @@ def test_what_was_joined_is_kept_and_read_only(filled: Store) -> None:
     for array in (first.grades, first.pool_counts, first.unjudged_queries):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 3])
+def test_what_is_too_large_to_be_kept_is_joined_again_only_in_part(
+    store: Store, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    judged = {"q1": {"p1": 5, "p2": 1}}
+    ranked = {(name, "final", "q1"): {1: "p2", 2: "p1", 3: "p3"} for name in ("r1", "r2", "r3")}
+    write(store, judged, ranked, 2)
+    runs, joined, fill = ["r1", "r2", "r3"], [], graded._fill
+
+    def count(grades: np.ndarray, *args: object) -> None:
+        joined.append(len(grades))
+        fill(grades, *args)
+
+    monkeypatch.setattr(graded, "_fill", count)
+    monkeypatch.setattr(graded, "_MEMORY", Memory(3 * room))
+    monkeypatch.setattr(graded, "_PIECE", 3)
+    for asked in (3, 3 - room, 3 - room):
+        joined.clear()
+        found = store.read().graded(runs, "gold")
+        assert found.grades.tolist() == naive(judged, ranked, runs, "final", None)
+        assert sum(joined) == asked
 
 
 @pytest.mark.parametrize(
@@ -276,3 +301,20 @@ def test_a_memory_keeps_what_was_used_last() -> None:
     memory.clear()
     ask(memory, "a")
     assert made[-1] == "a"
+
+
+def test_pieces_of_one_whole_do_not_take_each_others_place() -> None:
+    made: list[str] = []
+    memory = Memory(10)
+
+    def ask(key: str, of: str | None) -> None:
+        memory.once(key, lambda: made.append(key), lambda _: 4, of=of)
+
+    for _ in range(2):
+        for piece in ("w1", "w2", "w3"):
+            ask(piece, "w")
+    assert made == ["w1", "w2", "w3", "w3"]
+    made.clear()
+    for key in ("v1", "v2", "v3", "v1", "a", "v1", "v2"):
+        ask(key, "v" if key != "a" else None)
+    assert made == ["v1", "v2", "v3", "a", "v2"]

@@ -7,8 +7,9 @@ of every run is picked from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,12 @@ _CELLS = 1 << 24
 
 _LOOKED_UP = 1 << 22
 """Ids of passages that are looked up at a time."""
+
+_PIECE = 1 << 25
+"""Bytes of a piece of what is too large to be kept whole."""
+
+_COUNTS = 20
+"""Bytes of a query's counts beside its grades, at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +66,10 @@ _PLACES = Memory(64 * 2**20)
 
 
 def join(groups: Sequence[Judges], *, run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:
-    """Join rankings with the judgements of the golden set that judges each run."""
+    """Join rankings with the judgements of the golden set that judges each run.
+
+    What is too large to be kept is joined in pieces of some runs, as many of which are kept as there is room.
+    """
     key = (tuple(groups), tuple(run_ids), stage, depth)
     return _MEMORY.once(key, lambda: _join(groups, tuple(run_ids), stage, depth), size)
 
@@ -87,17 +97,39 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
             unjudged += each.unjudged(frozenset(golden.query_ids), len(run_ids))
     ranked = (each for lists in found for each in lists.values())
     wide = max((each.deepest() for each in ranked), default=0) if depth is None else depth
-    grades = np.full((*axes.shape, wide), EMPTY, dtype=np.int8)
-    for group, golden, lists in zip(groups, goldens, found, strict=True):
-        filled = {file: each for file, each in lists.items() if len(each.number)}
-        for some in _batches(filled) if grades.size else ():
-            places = _places(some, golden, group.judgements)
-            _fill(grades, list(some.values()), places, golden, axes.queries(golden.query_ids))
+    shape = (*axes.shape, wide)
+
+    def joined(first: int, last: int) -> npt.NDArray[np.int8]:
+        """The grades of some runs."""
+        grades = np.full((last - first, *shape[1:]), EMPTY, dtype=np.int8)
+        for group, golden, lists in zip(groups, goldens, found, strict=True):
+            filled = {file: each.among_runs(first, last) for file, each in lists.items()}
+            filled = {file: each for file, each in filled.items() if len(each.number)}
+            for some in _batches(filled) if grades.size else ():
+                places = _places(some, golden, group.judgements)
+                _fill(grades, list(some.values()), places, golden, axes.queries(golden.query_ids))
+        return grades
+
+    grades = _in_pieces(shape, joined, (tuple(groups), run_ids, stage, wide))
     counts = axes.spread(groups, goldens, [golden.counts for golden in goldens])
     for made in (grades, unjudged, counts):
         made.flags.writeable = False
     gains = next((golden.gains for golden in goldens if golden.query_ids), goldens[0].gains)
     return Graded(run_ids, axes.query_ids, grades, counts, unjudged, gains)
+
+
+def _in_pieces(
+    shape: tuple[int, int, int], joined: Callable[[int, int], npt.NDArray[np.int8]], key: Hashable
+) -> npt.NDArray[np.int8]:
+    """Grades [runs, queries, depth] at once where they can be kept so, else piece by piece."""
+    if shape[0] * shape[1] * (shape[2] + _COUNTS) <= _MEMORY.most:
+        return joined(0, shape[0])
+    grades, some = np.empty(shape, dtype=np.int8), max(1, _PIECE // max(1, shape[1] * shape[2]))
+    for first in range(0, shape[0], some):
+        last = min(first + some, shape[0])
+        piece = _MEMORY.once((key, first), partial(joined, first, last), lambda made: made.nbytes, of=key)
+        grades[first:last] = piece
+    return grades
 
 
 def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:

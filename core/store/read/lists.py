@@ -169,6 +169,11 @@ class Lists:
         """Those of queries that have a position."""
         return self.chosen(np.flatnonzero(self.query >= 0))
 
+    def among_runs(self, first: int, last: int) -> Lists:
+        """Those of runs in these positions, counted from the first of them."""
+        few = self.chosen(np.flatnonzero((first <= self.run) & (self.run < last)))
+        return Lists(few.part, few.number, few.run - first, few.query)
+
     def unjudged(self, known: Set[str], runs: int) -> npt.NDArray[np.int32]:
         """How many queries each run ranks that are not among those known."""
         strange = np.array([query not in known for query in self.part.queries], dtype=np.bool_)

@@ -18,17 +18,21 @@ class Memory:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._held = 0
-        self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[object, int, Hashable]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def once(self, key: Hashable, make: Callable[[], Made], size: Callable[[Made], int]) -> Made:
+    def once(
+        self, key: Hashable, make: Callable[[], Made], size: Callable[[Made], int], *, of: Hashable = None
+    ) -> Made:
         """What was made under this key, made now if it is not kept.
 
         Args:
             key: Says all that the result depends on.
             make: Makes it; two threads that ask at the same time may both make it.
+            of: The whole that it is a piece of; pieces of one whole do not take each other's place, or asking
+                for more of them in turn than there is room for would find none.
         """
         with self._guard:
             if key in self._kept:
@@ -37,12 +41,21 @@ class Memory:
         made = make()
         taken = size(made)
         with self._guard:
-            if key not in self._kept and taken <= self._most:
-                self._kept[key] = (made, taken)
-                self._held += taken
-                while self._held > self._most:
-                    self._held -= self._kept.popitem(last=False)[1][1]
+            if key not in self._kept and taken <= self.most:
+                self._make_room(taken, of)
+                if self._held + taken <= self.most:
+                    self._kept[key] = (made, taken, of)
+                    self._held += taken
         return made
+
+    def _make_room(self, taken: int, of: Hashable) -> None:
+        """Let go of what was used longest ago, pieces of one whole aside."""
+        for key, (_, size, whole) in list(self._kept.items()):
+            if self._held + taken <= self.most:
+                return
+            if of is None or whole != of:
+                del self._kept[key]
+                self._held -= size
 
     def clear(self) -> None:
         """Forget everything."""

@@ -167,11 +167,8 @@ def _about(measure: Measure) -> str:
 
 def _size(found: Evidence) -> int:
     """Bytes that it holds, with what it is made from and the counts of candidates."""
-    return (
-        2 * found.grades.nbytes
-        + 2 * found.pool_grades.nbytes
-        + 20 * len(found.run_ids) * len(found.query_ids)
-    )
+    pools = 0 if found.pool_grades is found.grades else 2 * found.pool_grades.nbytes
+    return found.grades.nbytes + pools + 20 * len(found.run_ids) * len(found.query_ids)
 
 
 def of_graded(final: Graded, pool: Graded) -> Evidence:
