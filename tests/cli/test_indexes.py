@@ -19,7 +19,7 @@ queries = "{folder}/queries.csv"
 mode = "dense"
 embedder = "fake"
 dim = 16
-index = ["flat", {{ kind = "hnsw-f32", M = 4 }}]
+index = ["flat", {{ kind = "hnsw-f32", M = 4 }}, {{ kind = "hnsw-f32", M = 4, efSearch = 20 }}]
 candidates = 5
 """
 
@@ -48,11 +48,21 @@ def test_the_indexes_of_a_specification_are_measured_on_its_passages(tmp_path: P
     passages = [f"p{number},words {number} and {number * 7 % 50}" for number in range(60)]
     (tmp_path / "passages.csv").write_text("passage_id,text\n" + "\n".join(passages))
     (tmp_path / "queries.csv").write_text("query_id,text\nq1,words 3\nq2,words 40")
-    (tmp_path / "spec.toml").write_text(SPEC.format(folder=tmp_path))
+    models = '"text-embedding-3-small", "fake"'
+    text = SPEC.format(folder=tmp_path).replace('"fake"\ndim = 16', f"[{models}]\ndim = 256")
+    (tmp_path / "spec.toml").write_text(text)
     told = call(tmp_path / "s", "bench", str(tmp_path / "spec.toml"), *SMALL[4:], "--format", "json")
     rows = json.loads(told.stdout)
-    assert {row["index"] for row in rows} == {"flat", "hnsw-f32 (M 4)"}
+    assert [row["index"] for row in rows] == [*["flat"] * 2, *["hnsw-f32 (M 4)"] * 2]
     assert {(row["passages"], row["n"]) for row in rows} == {(60, 2)}
+
+
+def test_without_an_embedder_that_runs_here_nothing_is_read(tmp_path: Path):
+    spec = SPEC.format(folder=tmp_path / "absent").replace('"fake"\ndim = 16', '"voyage-3.5"\ndim = 512')
+    (tmp_path / "spec.toml").write_text(spec)
+    said = call(tmp_path / "s", "bench", str(tmp_path / "spec.toml"), code=1).stderr
+    assert "voyage-3.5" in said
+    assert "--dim 512" in said
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ import typer
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError
-from core.records import Batch, Collection, JsonMap, now
+from core.records import Batch, Collection, JsonMap, canonical_json, now
 from core.views.latency.indexes import Machine, dollars, figures, measured
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
+    from core.pipeline.sweep.known import Known
     from core.providers.embed import Vectors
 
 app = typer.Typer(
@@ -51,7 +52,9 @@ def bench(
     ctx: typer.Context,
     spec: Annotated[
         Path | None,
-        typer.Argument(help="A specification: its first local embedder and its indexes.", show_default=False),
+        typer.Argument(
+            help="A specification: its first embedder that runs here, and its indexes.", show_default=False
+        ),
     ] = None,
     *,
     kinds: Annotated[
@@ -154,21 +157,19 @@ def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None
 def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
     """Embed what a specification searches and asks, with its first embedder that runs here."""
     from core.pipeline.sweep import load  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.expand import expand  # noqa: PLC0415
+    from core.pipeline.sweep.known import Known  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
-    from core.providers.config import place_of  # noqa: PLC0415
     from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
     from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
-    snapshot = context.store().read()
-    job, _ = read_job(load(path), shelf=StoreShelf(snapshot), books=context.books(), judged=False)
-    spec = next((stack.spec for stack in job.stacks if stack.spec["mode"] != "sparse"), None)
-    if spec is None:
-        raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")
+    sweep = load(path)
+    known = Known.of(sweep)
+    spec = _first_local([stack.spec for stack in expand(sweep, known)], known, path)
+    shelf = StoreShelf(context.store().read())
+    job, _ = read_job(sweep, shelf=shelf, known=known, books=context.books(), judged=False, to_run=False)
     config = embedder_config(job.models.get(spec["embedder"], spec["embedder"]))
-    if place_of(config) is not None:
-        found = f"{spec['embedder']} is paid for, and this command has no budget."
-        raise InputError(found, where=str(path), do="Name an embedder that runs here first.")
     corpus = next(iter(job.corpora.values()))
     with make_embedder(config, spec["dim"]) as embedder:
         complain(f"embed {len(corpus):,} passages: {spec['embedder']} {spec['dim']} d")
@@ -179,13 +180,36 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     return _Searched(spec["embedder"], vectors, queries, kinds or own, spec.get("metric", "cosine"), ids)
 
 
+def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
+    """The first stack with vectors of a model that runs here; found before anything is read or embedded."""
+    dense = [spec for spec in specs if spec["mode"] != "sparse"]
+    if not dense:
+        raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")
+    for spec in dense:
+        if known.is_local("embedder", spec["embedder"]):
+            return spec
+    asked = ", ".join(dict.fromkeys(spec["embedder"] for spec in dense))
+    raise InputError(
+        f"This command has no budget, and none of the embedders runs here ({asked}).",
+        where=str(path),
+        do=f"Add one that does, or leave SPEC out: random vectors of that size are --dim {dense[0]['dim']}.",
+    )
+
+
 def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
     """The indexes of the stacks that search with the same vectors, each once."""
+    from core.pipeline.index import index_options  # noqa: PLC0415 - as above
+    from core.pipeline.index.bench import effort_of  # noqa: PLC0415
+
     same = [
         stack.spec
         for stack in job.stacks
         if all(stack.spec.get(key) == first.get(key) for key in ("embedder", "dim", "metric", "chunker"))
         and stack.spec["mode"] != "sparse"
     ]
-    found = {str((spec["index"], spec.get("index_params"))): spec for spec in same}
-    return [(spec["index"], dict(spec.get("index_params", {}))) for spec in found.values()]
+    found: dict[str, tuple[str, JsonMap]] = {}
+    for spec in same:
+        name, params = spec["index"], dict(spec.get("index_params", {}))
+        params.pop(effort_of(name, index_options(name, params)), None)  # the grid says it
+        found.setdefault(canonical_json([name, params]), (name, params))
+    return list(found.values())
