@@ -211,5 +211,5 @@ def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
     for spec in same:
         name, params = spec["index"], dict(spec.get("index_params", {}))
         params.pop(effort_of(name, index_options(name, params)), None)  # the grid says it
-        found.setdefault(canonical_json([name, params]), (name, params))
+        found.setdefault(f"{name} {canonical_json(params)}", (name, params))
     return list(found.values())
