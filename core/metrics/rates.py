@@ -14,6 +14,8 @@ from core.metrics.inputs import Floats, Inputs, Judged, Tally
 from core.params import Param
 
 SECTION = "arXiv:2511.09545 §2.4"
+HOLES = 0.05
+"""Share of unjudged passages in the Top-K of any stack from which all go by the upper bound of Harm."""
 
 
 def _share(count: Callable[[Inputs], Tally]) -> Callable[[Inputs, Values, Scores], None]:

@@ -28,8 +28,11 @@ from core.records import Basis, Stack
 
 Floats = NDArray[np.float64]
 Price = Callable[[Amount], float | None]
-Answers = tuple[Floats, Floats, Floats]
-"""Of the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown)."""
+Answers = tuple[Floats, ...]
+"""Of the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown).
+
+Where harm has a limit, Harm and its upper bound follow.
+"""
 
 
 class Grades:
@@ -38,22 +41,25 @@ class Grades:
     Args:
         job: The evaluation; its golden sets are in what it brings to the store.
         measure: What is scored, with its cutoff.
+        harm: Whether harm is too.
     """
 
-    def __init__(self, job: Job, measure: Measure) -> None:
+    def __init__(self, job: Job, measure: Measure, *, harm: bool = False) -> None:
         if measure.k is None or measure.info.needs:
             raise InputError(
                 f"A search cannot go by {measure}.", do="Name a measure of grades with its cutoff: RA-nWG@10."
             )
         self.measure, self._job = measure, job
+        harms = [Measure(name, measure.k) for name in ("Harm", "HarmUpper")] if harm else []
+        self._measures = [measure, *harms]
         frames = job.setup.frames
         if "judgements" not in frames:
             raise InputError("A search needs judgements, to tell which stacks are good.", where="golden_set")
         self._judged = frames["judgements"].lazy().collect()
         self._known: dict[str | None, tuple[list[dict[int, int]], NDArray[np.int32]]] = {}
 
-    def score(self, chunking: str | None, queries: Sequence[int], ranked: Sequence[Hits]) -> Floats:
-        """Return the value of the measure per query [n]; NaN = not applicable."""
+    def score(self, chunking: str | None, queries: Sequence[int], ranked: Sequence[Hits]) -> list[Floats]:
+        """Return the value of each measure per query [n]; NaN = not applicable."""
         grades, counts = self._of(chunking)
         depth = int(self.measure.k or 0)
         slots = np.full((len(queries), depth), -1, dtype=np.int8)
@@ -61,8 +67,8 @@ class Grades:
             for rank, passage in enumerate(hits.passages[:depth]):
                 slots[row, rank] = grades[query].get(int(passage), 0)
         own = counts[list(queries)]
-        values = np.asarray(score_at(self.measure, slots, own), dtype=np.float64)
-        return np.where(own.any(axis=1), values, np.nan)
+        judged = own.any(axis=1)
+        return [np.where(judged, score_at(each, slots, own), np.nan) for each in self._measures]
 
     def _of(self, chunking: str | None) -> tuple[list[dict[int, int]], NDArray[np.int32]]:
         """Return grades by query and place of the passage, and how many there are of each."""
@@ -147,10 +153,12 @@ class Course:
         here = [sum(found[query].cpu_ms or 0.0 for found in outcomes.values()) for query in queries]
         machine = self._dollars([Amount(LOCAL, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
         measured = self._job.protocol.repeats > 0
+        quality, *harm = self._grades.score(route.chunking, queries, ranked)
         return (
-            self._grades.score(route.chunking, queries, ranked),
+            quality,
             ms if measured else np.full(len(queries), np.nan),
             np.array(paid).sum(axis=1) + machine,  # whatever else the machine did at a query is no cost of it
+            *harm,
         )
 
     def _answer(self, step: Step, every: Graph, asker: Asker, queries: Sequence[int]) -> None:

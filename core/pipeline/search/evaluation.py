@@ -54,18 +54,18 @@ class Searching:
         kept = Kept(turn.folder.answers)
         try:
             space, race = Space(job.stacks), Race(job.queries.height, _rules(how, measure))
-            one = _Search(how, turn, kept, _course(turn, job, how, measure), space, race)
+            one = _Search(job.name, how, turn, kept, _course(turn, job, how, measure), space, race)
             turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
             plan = Plan(
                 trials=how.trials,
                 evaluations=how.evaluations,
                 seed=how.seed,
                 propose=one.propose,
-                limits=Limits(ms=limits.sla, usd=limits.budget, quality=limits.floor),
+                limits=Limits(ms=limits.sla, usd=limits.budget, quality=limits.floor, harm=limits.harm),
             )
             search(space, race, one.ask, plan, start=range(self._start), more=one.more, told=one.tell)
             one.tell(())
-            write_study(turn.folder.study, job.name, space, race)
+            one.study()
             return [space.stacks[entry.row] for entry in race.whole]
         finally:
             kept.close()
@@ -75,6 +75,7 @@ class Searching:
 class _Search:
     """What a search of an evaluation is given to go on with."""
 
+    name: str
     how: Search
     turn: Turn
     kept: Kept
@@ -107,6 +108,10 @@ class _Search:
             label = self.space.stacks[entry.row].label
             turn.log.write("drop", stack=label, queries=entry.n, beaten_by=rival, bound=entry.bound)
 
+    def study(self) -> None:
+        """Bring the study up to date, which others may look at meanwhile."""
+        write_study(self.turn.folder.study, self.name, self.space, self.race)
+
     def more(self) -> bool:
         """Whether time and money are left to begin further stacks."""
         minutes, usd = self.how.minutes, self.how.usd
@@ -119,6 +124,7 @@ class _Search:
         rows = self.kept.proposed(key)
         if rows is None:
             self.turn.watch.check()
+            self.study()
             rows = propose(self.space, known, count, maximised=maximised, sampler=how.sampler, seed=how.seed)
             self.kept.propose(key, rows)
         return rows
@@ -130,7 +136,7 @@ def _course(turn: Turn, job: Job, how: Search, measure: Measure) -> Course:
     return Course(
         job,
         np.random.default_rng(how.seed).permutation(job.queries.height).tolist(),
-        Grades(job, measure),
+        Grades(job, measure, harm=how.limits.harm is not None),
         builder=Builder(artifacts, turn.models, corpora, turn.budget.begin_stage),
         models=turn.models,
         price=_price(job.book),
@@ -145,6 +151,7 @@ def _rules(how: Search, measure: Measure) -> Rules:
         level=how.level,
         margin=how.margin,
         higher_is_better=measure.info.higher_is_better,
+        harm=how.limits.harm,
     )
 
 

@@ -45,8 +45,7 @@ class Kept:
         if row is None:
             return None
         self.seconds, self.usd = self.seconds + row[1], self.usd + row[2]
-        quality, ms, usd = np.load(io.BytesIO(row[0]))
-        return quality, ms, usd
+        return tuple(np.load(io.BytesIO(row[0])))
 
     def keep(self, stack: str, part: tuple[int, int], answers: Answers, cost: tuple[float, float]) -> None:
         """Keep what a stack answered, with the seconds and dollars that it took."""
@@ -75,7 +74,9 @@ class Kept:
 def tell(path: Path, space: Space, race: Race, measure: str) -> None:
     """Write down every stack that was begun, what is known of it and why it was dropped."""
     entries = list(race.entries.values())
-    figures = zip(*race.figures(entries), strict=True)
+    harm = race.harm(entries)
+    limited = np.full(len(entries), np.nan) if harm is None else harm
+    figures = zip(*race.figures(entries), limited, strict=True)
     rows = [
         {
             "stack_id": space.stacks[entry.row].stack_id,
@@ -85,7 +86,7 @@ def tell(path: Path, space: Space, race: Race, measure: str) -> None:
             "round": race.rounds.index(entry.n) + 1,
             **{
                 name: None if np.isnan(value) else float(value)
-                for name, value in zip(("quality", "latency_ms", "usd_per_1k"), values, strict=True)
+                for name, value in zip(("quality", "latency_ms", "usd_per_1k", "harm"), values, strict=True)
             },
             "state": "dropped" if entry.out else "through" if entry.n == race.queries else "racing",
             "beaten_by": None if entry.by is None else space.stacks[entry.by].label,
@@ -112,21 +113,26 @@ def tell(path: Path, space: Space, race: Race, measure: str) -> None:
 def write_study(path: Path, name: str, space: Space, race: Race) -> None:
     """Bring the study up to date: a trial per stack that is through (complete) or dropped (pruned).
 
-    optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``.
+    optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``. What became known of time or
+    money, or turned out to be unknown of some stack, begins the study anew.
     """
     settled = [each for each in race.entries.values() if each.out or each.n == race.queries]
     figures = race.figures(list(race.entries.values()))
     axes = [at for at, axis in enumerate(figures) if not np.isnan(axis).any()]
     places = {row: at for at, row in enumerate(race.entries)}
+    names = [("quality", "latency ms", "$ per 1,000 queries")[at] for at in axes]
     with quiet() as package:
-        states = package.trial.TrialState
+        states, storage = package.trial.TrialState, f"sqlite:///{path}"
+        held = path.exists() and name in package.get_all_study_names(storage)
+        if held and package.load_study(study_name=name, storage=storage).metric_names != names:
+            package.delete_study(study_name=name, storage=storage)
         study = package.create_study(
-            storage=f"sqlite:///{path}",
+            storage=storage,
             study_name=name,
             directions=["maximize" if not at and race.rules.higher_is_better else "minimize" for at in axes],
             load_if_exists=True,
         )
-        study.set_metric_names([("quality", "latency ms", "$ per 1,000 queries")[at] for at in axes])
+        study.set_metric_names(names)
         known = {trial.user_attrs.get("stack_id") for trial in study.get_trials(deepcopy=False)}
         for entry in settled:
             stack = space.stacks[entry.row]

@@ -41,8 +41,11 @@ class Limits:
     ms: float | None = None
     usd: float | None = None  # per 1,000 queries
     quality: float | None = None  # the worst
+    harm: float | None = None
 
-    def broken(self, figures: tuple[Floats, Floats, Floats], *, higher_is_better: bool) -> Floats:
+    def broken(
+        self, figures: tuple[Floats, Floats, Floats], harm: Floats | None, *, higher_is_better: bool
+    ) -> Floats:
         """Return by how much stacks break each limit [S, L]; ≤ 0 = it is kept, or not known."""
         quality, ms, usd = figures
         up = 1 if higher_is_better else -1
@@ -50,6 +53,7 @@ class Limits:
             None if self.ms is None else ms / self.ms - 1,
             None if self.usd is None else usd / max(self.usd, 1e-9) - 1,
             None if self.quality is None else up * (self.quality - quality),
+            None if self.harm is None or harm is None else harm - self.harm,
         ]
         set_ones = [np.nan_to_num(each, nan=0.0) for each in parts if each is not None]
         return np.column_stack(set_ones) if set_ones else np.empty((len(quality), 0))
@@ -59,7 +63,12 @@ NO_LIMITS = Limits()
 
 
 def tell(
-    rows: Sequence[int], figures: tuple[Floats, Floats, Floats], limits: Limits, *, higher_is_better: bool
+    rows: Sequence[int],
+    figures: tuple[Floats, Floats, Floats],
+    limits: Limits,
+    *,
+    harm: Floats | None = None,
+    higher_is_better: bool,
 ) -> tuple[list[Told], list[bool]]:
     """Return what proposals go by, and the direction of each objective.
 
@@ -68,12 +77,13 @@ def tell(
         figures: Of each the quality, milliseconds and dollars; of time and money only what is known of all
             and tells them apart is an objective.
         limits: What good stacks keep.
+        harm: Of each, where that is known.
         higher_is_better: The direction of the quality.
     """
     quality, ms, usd = figures
     axes = [(quality, higher_is_better)]
     axes += [(np.log10(np.maximum(each, 1e-6)), False) for each in (ms, usd) if _compares(each)]
-    broken = limits.broken(figures, higher_is_better=higher_is_better)
+    broken = limits.broken(figures, harm, higher_is_better=higher_is_better)
     known = [
         Told(row, tuple(float(axis[at]) for axis, _ in axes), tuple(map(float, broken[at])))
         for at, row in enumerate(rows)

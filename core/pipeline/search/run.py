@@ -24,8 +24,8 @@ _BEGIN_SHARE = 0.6
 class Ask(Protocol):
     """Asks stacks some queries of the order."""
 
-    def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, Floats, Floats]]:
-        """Return of each stack quality, milliseconds and dollars of the queries from first to last."""
+    def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, ...]]:
+        """Return of each stack quality, milliseconds, dollars and harm of the queries from first to last."""
 
 
 Propose = Callable[[Sequence[Told], int, Sequence[bool]], Sequence[int]]
@@ -122,5 +122,6 @@ def _next(race: Race, plan: Plan, count: int) -> list[int]:
     """Return stacks to begin, proposed from all that is known."""
     entries = list(race.entries.values())
     rows, up = [entry.row for entry in entries], race.rules.higher_is_better
-    known, maximised = tell(rows, race.figures(entries), plan.limits, higher_is_better=up)
+    harm = race.harm(entries)
+    known, maximised = tell(rows, race.figures(entries), plan.limits, harm=harm, higher_is_better=up)
     return list(plan.propose(known, count, maximised))

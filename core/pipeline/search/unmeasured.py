@@ -42,6 +42,7 @@ def unmeasured(
     figures: tuple[Floats, Floats, Floats],
     limits: Limits,
     *,
+    harm: Floats | None = None,
     higher_is_better: bool = True,
     count: int = COUNT,
     seed: int = 0,
@@ -52,6 +53,7 @@ def unmeasured(
         levels: The axes of every evaluated stack; null = it has no such axis.
         figures: Quality, milliseconds and dollars per 1,000 queries of each; NaN = unknown.
         limits: What good stacks keep.
+        harm: Of each, where that is known.
         higher_is_better: The direction of the quality.
         count: How many at most.
         seed: Of the proposals.
@@ -75,7 +77,13 @@ def unmeasured(
     space = Space([Stack(_spec(levels.columns, each)) for each in every])
     quality, ms, usd = (each[known] for each in figures)
     rows = [places[evaluated[row]] for row in known]
-    told, maximised = tell(rows, (quality, ms, usd), limits, higher_is_better=higher_is_better)
+    told, maximised = tell(
+        rows,
+        (quality, ms, usd),
+        limits,
+        harm=None if harm is None else harm[known],
+        higher_is_better=higher_is_better,
+    )
     made = propose(space, told, count, maximised=maximised, seed=seed)
     return [_proposal(levels.columns, evaluated, every[row]) for row in made]
 

@@ -45,11 +45,14 @@ class SearchLimits(Table):
         sla: Milliseconds, the median of a query.
         budget: Dollars per 1,000 queries.
         floor: The least quality.
+        harm: The highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of the passages that
+            any stack ranks so high are unjudged.
     """
 
     sla: Annotated[float, Field(gt=0)] | None = None
     budget: Annotated[float, Field(ge=0)] | None = None
     floor: float | None = None
+    harm: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class Search(Table):

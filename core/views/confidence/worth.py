@@ -217,7 +217,8 @@ def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> 
     found = unmeasured(
         table.select(axes),
         (quality, ms, usd),
-        Limits(ms=limits.sla_ms, usd=limits.budget, quality=limits.floor),
+        Limits(ms=limits.sla_ms, usd=limits.budget, quality=limits.floor, harm=limits.max_harm),
+        harm=None if limits.max_harm is None else floats(table, "harm"),
         higher_is_better=limits.higher_is_better,
         seed=SEED,
     )

@@ -15,6 +15,7 @@ _COLUMNS = {
     "quality": pl.Float64,
     "latency_ms": pl.Float64,
     "usd_per_1k": pl.Float64,
+    "harm": pl.Float64,
     "beaten_by": pl.String,
     "bound": pl.Float64,
     "stack_id": pl.String,
@@ -29,6 +30,8 @@ def search_rows(found: JsonMap) -> pl.DataFrame:
     """
     rows = [tuple(entry.get(name) for name in _COLUMNS) for entry in found["entries"]]
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+    if table["harm"].is_null().all():  # it had no limit
+        table = table.drop("harm")
     return table.sort(pl.col("state") != "through", "quality", descending=[False, True], nulls_last=True)
 
 

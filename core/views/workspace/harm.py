@@ -6,11 +6,10 @@ import polars as pl
 
 from core.decide.rules import Constraints
 from core.metrics import Measure
+from core.metrics.rates import HOLES
 from core.tables import remembered
 from core.views import text
 
-HOLES = 0.05
-"""Share of unjudged passages in the Top-K of any stack from which all go by the upper bound of Harm."""
 _TINY = 1e-9
 
 

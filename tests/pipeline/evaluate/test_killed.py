@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import time
 from collections import Counter
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.pipeline.evaluate.budget import Receipts
-from tests.pipeline.evaluate import paid
-from tests.pipeline.evaluate.vendor import Vendor, vendor
+from tests.pipeline.evaluate import kills, paid
+from tests.pipeline.evaluate.vendor import vendor
 
 _KILLS = 20
 
@@ -23,7 +20,7 @@ def test_killed_evaluations(tmp_path: Path):
     draw = np.random.default_rng(2026)
     with vendor(tmp_path, delay_s=0.004) as server:
         whole = paid.work_much(tmp_path / "whole", server.url, "whole")
-        attempts = _kill_until_done(tmp_path / "killed", server, draw)
+        attempts = kills.kill_until_done(paid.work_much, tmp_path / "killed", server, draw, _KILLS)
         needed, requests = server.paid("whole"), [server.requests(key) for key in attempts]
         billed = server.billed() - server.billed("whole")
 
@@ -84,30 +81,3 @@ def _things(thing: str) -> int:
 def _of_corpus(thing: str) -> bool:
     """Whether it is a passage that was embedded; passages have numbers, and are reranked with a query."""
     return "number" in thing and "/" not in thing
-
-
-def _kill_until_done(folder: Path, server: Vendor, draw: np.random.Generator) -> dict[str, bool]:
-    """Start, kill, start again until it finishes; the key of each process and whether it was killed."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([paid.__name__])
-    attempts: dict[str, bool] = {}
-    while True:
-        key = f"attempt-{len(attempts)}"
-        process = context.Process(target=paid.work_much, args=(folder, server.url, key))
-        process.start()
-        if sum(attempts.values()) < _KILLS:
-            _wait(process, server, key, draw)
-            process.kill()
-        process.join()
-        attempts[key] = process.exitcode == -9
-        assert process.exitcode in (-9, 0)
-        if process.exitcode == 0:
-            return attempts
-
-
-def _wait(process: BaseProcess, server: Vendor, key: str, draw: np.random.Generator) -> None:
-    """Until a random moment of its life: after some requests, and a little later."""
-    calls, later = int(draw.integers(0, 5)), float(draw.uniform(0, 0.02))
-    while process.is_alive() and len(server.requests(key)) < calls:
-        time.sleep(0.005)
-    time.sleep(later)

@@ -122,6 +122,12 @@ class TestWithOptuna:
         assert (beaten["queries"] < 24).all()
         assert f"{found['dropped']} dropped" in search_words(found)
 
+    def test_harm_with_a_limit_is_known_of_all(self, tmp_path: Path) -> None:
+        _, _, found = done(tmp_path, limits={"harm": 0.5})
+        harm = search_rows(found)["harm"]
+        assert harm.null_count() == 0
+        assert harm.is_between(0, 1).all()
+
     def test_the_study_has_a_trial_per_stack(self, tmp_path: Path) -> None:
         optuna = pytest.importorskip("optuna")
         outcome, _, found = done(tmp_path)

@@ -66,6 +66,26 @@ def test_equal_answers_to_few_queries_are_no_evidence(n: int, dropped: int) -> N
     assert len(made.drop()) == dropped
 
 
+@pytest.mark.parametrize(
+    ("harms", "holes", "dropped"),
+    [
+        ((0.1, 0.1), 0.0, [1]),
+        ((0.3, 0.1), 0.0, []),  # the better one breaks the cap
+        ((0.3, 0.4), 0.0, [1]),  # both break it
+        ((0.1, 0.1), 0.15, []),  # what nobody judged may harm
+        ((0.1, 0.1), 0.04, [1]),  # a trifle
+    ],
+)
+def test_a_stack_is_not_dropped_for_one_that_breaks_the_harm_cap(
+    harms: tuple[float, float], holes: float, dropped: list[int]
+) -> None:
+    made = Race(64, Rules(rounds=(16, 32), level=0.95, harm=0.2))
+    for row, (better, harm, unjudged) in enumerate(zip((0.3, 0.0), harms, (holes, 0.0), strict=True)):
+        answers = (QUALITY[:32] + better, np.ones(32), np.ones(32))
+        made.add(row, *answers, np.full(32, harm), np.full(32, harm + unjudged))
+    assert [each.row for each in made.drop()] == dropped
+
+
 def test_queries_without_a_value_count_for_nobody() -> None:
     made = race((0.3, 1, 1), (0.0, 1, 1))
     for entry in made.entries.values():
