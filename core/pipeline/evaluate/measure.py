@@ -13,12 +13,13 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, TypeVar
+from typing import Protocol as Shape
 
 import numpy as np
 
 from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome
-from core.pipeline.evaluate.folder import Block, Measurements, Status
+from core.pipeline.evaluate.folder import Block, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Step
 from core.pipeline.query.entities import Names
@@ -70,6 +71,16 @@ class Results:
             held.pop(step, None)
 
 
+class Kept(Shape):
+    """Times that were measured, by step and pass."""
+
+    def get(self, step: str, of: str) -> Block | None:
+        """What was measured of a step in a pass; None if nothing was."""
+
+    def put(self, step: str, of: str, block: Block) -> None:
+        """Keep a block."""
+
+
 class Measurer:
     """Asks steps."""
 
@@ -80,7 +91,7 @@ class Measurer:
         asker: Asker,
         *,
         label: Callable[[Step], str],
-        kept: Measurements | None,
+        kept: Kept | None,
         tracker: Tracker[Status],
         check: Callable[[], None],
         stage: Callable[[str], None],

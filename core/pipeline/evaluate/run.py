@@ -263,9 +263,9 @@ class _Session:
             measurer=measurer,
             writer=writer,
             tracker=tracker,
-            watch=watch,
+            check=watch.check,
             collector=collector,
-            log=self._log,
+            log=self._log.write,
         )
 
     def _cluster(

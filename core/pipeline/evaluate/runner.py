@@ -5,9 +5,9 @@ Who builds, asks and measures is an `Executor`: `Here`, one stack after the othe
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import TracebackType
 from typing import Protocol as Shape
@@ -90,13 +90,14 @@ class Here:
     measurer: Measurer
     writer: Writer
     tracker: Tracker[Status]
-    watch: Watch
+    check: Callable[[], None]  # raises if somebody asked to stop
     collector: Collector
-    log: Log
+    log: Callable[..., None]
+    repeats: Sequence[int] = ()  # those that are measured now; empty = all
+    built: set[Step] = field(default_factory=set)  # what need not be built
 
     def __post_init__(self) -> None:
         self._graph = Graph(tuple(self.todo), self.every.depths)
-        self._built: set[Step] = set()
         self._measured: set[tuple[Step, int]] = set()
         self._quiet = ExitStack()
 
@@ -117,7 +118,7 @@ class Here:
     def round(self, number: int, *, last: bool) -> Generator[Made]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
         for wave in self._waves():
-            self.measurer.measure(self._new(wave, number), number)
+            self.measurer.measure(self._new(wave, number), number, self.repeats)
             if last:
                 yield from self._finish(wave)
 
@@ -129,7 +130,7 @@ class Here:
                 self._build(step)
             for step in route.steps:
                 if step not in self.measurer.results.values:
-                    self.log.write("answer", step=words(step))
+                    self.log("answer", step=words(step))
                     self.measurer.answer(step)
             wave.append(route)
             if not self.protocol.shuffled or self.builder.open_bytes > OPEN_BYTES:
@@ -157,16 +158,16 @@ class Here:
         self.builder.release({s for step in wanted if step not in answered for s in step.needs})
 
     def _build(self, step: Step) -> None:
-        if step in self._built:
+        if step in self.built:
             return
-        self._built.add(step)
-        self.log.write("build", step=words(step))
+        self.built.add(step)
+        self.log("build", step=words(step))
         self.tracker.begin("build", f"build: {words(step)}")
         self.builder.build(step, self._within)
         self.tracker.end()
 
     def _within(self, done: int, whole: int, unit: str) -> None:
-        self.watch.check()
+        self.check()
         self.collector.pause()
         self.tracker.within(done, whole, unit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -104,6 +105,7 @@ def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office
     counter = Served(office.desk, "127.0.0.1", b"proof")
     with pytest.raises(AuthenticationError):
         connected(counter.address, b"guess", "stranger")
+    silent = socket.create_connection(counter.address)  # nobody waits for one who says nothing
     one, other = (connected(counter.address, b"proof", name) for name in ("one", "other"))
     held = FarBudget(other).reserve(ONE)
     FarBudget(other).settle(held, ONE)
@@ -117,6 +119,7 @@ def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office
         FarBudget(other).reserve(ONE)
     assert FarJournal(other, "own").get("k") is None  # and others ask what it asked
     other.end()
+    silent.close()
     counter.close()
 
 

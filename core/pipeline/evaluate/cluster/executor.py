@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import product
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,10 +17,11 @@ import numpy as np
 from core.jobs import Tracker, Watch
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster import nodes
-from core.pipeline.evaluate.cluster.tasks import OWN, SHARED, Done, Order, Piece
+from core.pipeline.evaluate.cluster.parts import Part, parts
+from core.pipeline.evaluate.cluster.tasks import OWN, SHARED, Order, Piece
 from core.pipeline.evaluate.folder import ARTIFACTS, Block, Folder, Log, Measurements, Status
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Pass, name, words
+from core.pipeline.evaluate.measure import name, words
 from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import units
 from core.pipeline.evaluate.steps import Graph, Route, Step
@@ -32,13 +34,11 @@ _AT_ONCE = 256
 
 
 @dataclass(slots=True)
-class _Group:
-    """Steps that the same stacks need, which one task asks."""
+class _Task:
+    """A task that runs."""
 
-    steps: list[Step] = field(default_factory=list)
-    stacks: int = 0  # how many need it
-    needs: list[int] = field(default_factory=list)  # groups whose answers it takes; more stacks need those
-    answers: Any = None  # where Ray holds the answers
+    words: str
+    counts: list[dict[str, int]]  # units of work by kind that each of its results stands for
 
 
 class Cluster:
@@ -73,11 +73,11 @@ class Cluster:
         self._tracker, self._watch, self._log = tracker, watch, log
         self._nodes = nodes.Nodes(address)
         self._left = Graph(tuple(self._todo), every.depths)
-        self._groups, self._group_of = _grouped(self._todo)
+        self._parts: list[Part] = []
         self._labels = {step.key: f"{step.key}@{every.depths.get(step, 0)}" for step in every.steps}
         self._shuffle = np.random.default_rng(job.protocol.seed)
         self._built: dict[Step, Any] = {}
-        self._running: dict[Any, tuple[dict[str, int], str]] = {}  # units and words of a task, by its result
+        self._running: dict[Any, _Task] = {}  # by where its results come
         self._looked = 0.0
 
     def expects(self) -> dict[str, int]:
@@ -102,6 +102,7 @@ class Cluster:
         self._nodes.open(order, self._folder.receipts, journals, self._job.book, self._job.budget_usd)
         self._look()
         self._log.write("cluster", **self._nodes.size())
+        self._parts = parts(self._todo, self._nodes.slots(self._job.resources["query"]))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -119,85 +120,79 @@ class Cluster:
         for step in self._left.builds:
             self._begin_build(step)
         for turn in turns:
-            final, routes, asked = last and turn is turns[-1], self._todo, set[int]()
+            final, order, asked = last and turn is turns[-1], self._parts, set[int]()
             if self._job.protocol.shuffled:
-                routes = [routes[place] for place in self._shuffle.permutation(len(routes))]
-            for route in routes:
-                self._begin_asking(route, number, turn, asked, final=final)
+                order = [order[place] for place in self._shuffle.permutation(len(order))]
+            for part in order:
+                self._begin_asking(part, number, turn, asked, final=final)
             if final:
-                for group in self._groups:
-                    group.answers = None  # Ray lets go of what no task waits for
+                self._parts = []  # Ray lets go of what no task waits for
         yield from self._finished()
 
     def _finished(self) -> Iterator[Made]:
-        """Take in what tasks bring, as they end."""
+        """Take in what tasks bring, as they bring it."""
         while self._running:
-            ready = self._nodes.ready(list(self._running)[:_AT_ONCE], _EVERY_S)
-            self._look()
-            self._watch.check()
-            for ref in ready:
-                done: Done = self._nodes.get(ref)
-                counts, said = self._running.pop(ref)
-                for kind, count in counts.items():
-                    self._log.write(kind, step=said)
+            for ref, done in self._nodes.brought(list(self._running)[:_AT_ONCE], _EVERY_S):
+                if done is None:
+                    del self._running[ref]
+                    continue
+                task = self._running[ref]
+                for kind, count in task.counts.pop(0).items():
+                    self._log.write(kind, step=task.words)
                     self._tracker.did(kind, count)
-                for key, of, block in done.blocks:
-                    self._kept.put(self._labels[key], name(of), block)
+                for (key, of), block in done.blocks.items():
+                    self._kept.put(self._labels[key], of, block)
                 if done.made is not None:
                     yield done.made
+            self._look()
+            self._watch.check()
 
     def _begin_build(self, step: Step) -> None:
         if step not in self._built:
             share = self._job.resources["embed" if step.kind in ("vectors", "slice") else "index"]
             before = [self._built[each] for each in step.needs]
-            self._built[step] = self._nodes.begin(nodes.build, share, 1, step.key, *before)
-            self._running[self._built[step]] = ({"build": 1}, words(step))
+            self._built[step] = self._nodes.begin(nodes.build, share, step.key, *before)
+            self._running[self._built[step]] = _Task(words(step), [{"build": 1}])
 
     def _begin_asking(
-        self, route: Route, number: int, turn: tuple[int, ...], asked: set[int], *, final: bool
+        self, part: Part, number: int, turn: tuple[int, ...], asked: set[int], *, final: bool
     ) -> None:
-        """Have the groups of a stack asked that no stack before it needed, and its results made."""
-        places = list(dict.fromkeys(self._group_of[step] for step in route.steps))
-        places.sort(key=lambda place: -self._groups[place].stacks)
-        own = places[-1] if final and self._groups[places[-1]].stacks == 1 else None
-        for place in places:
-            if place not in asked:
-                asked.add(place)
-                inputs = places[:-1] if place == own else self._groups[place].needs
-                self._begin(self._groups[place], number, turn, inputs, route if place == own else None)
-        if final and own is None:
-            self._begin(_Group(), number, (), places, route)
-
-    def _begin(
-        self, group: _Group, number: int, turn: tuple[int, ...], inputs: Sequence[int], route: Route | None
-    ) -> None:
-        first = group.answers is None
+        """Have what a part needs asked, unless others needed it before in this turn, and then itself."""
+        for each in part.needs:
+            if id(each) not in asked:
+                asked.add(id(each))
+                self._begin_asking(each, number, turn, asked, final=False)
+        first = part.answers is None
         piece = Piece(
-            keys=tuple(step.key for step in group.steps),
+            keys=tuple(step.key for step in part.steps),
+            stacks=tuple(self._job.run_id(route) for route in part.routes),
             number=number,
             repeats=turn,
-            known={(step.key, of): block for step in group.steps if first for of, block in self._known(step)},
-            route=None if route is None else self._job.run_id(route),
-            rounds=self._kept.rounds() if route is not None else {},
+            known=dict(self._known(part.steps)) if first else {},
+            rounds=self._kept.rounds() if final else {},
         )
-        held = [self._groups[each].answers for each in inputs]
-        held += [] if first else [group.answers]
-        held += [self._built[each] for step in group.steps for each in step.needs if not each.asks]
+        held = [each.answers for each in part.needs]
+        held += [] if first else [part.answers]
+        held += [self._built[each] for step in part.steps for each in step.needs if not each.asks]
         share = self._job.resources["query"]
-        group.answers, done = self._nodes.begin(nodes.ask, share, 2, piece, *held)
-        count = len(group.steps)
-        counts = {"answer": count if first else 0, "measure": count * len(turn)}
-        said = words(group.steps[-1]) if group.steps else ""
-        self._running[done] = ({kind: units for kind, units in counts.items() if units}, said)
+        if final:
+            done = self._nodes.begin(nodes.finish, share, piece, *held)
+        else:
+            part.answers, done = self._nodes.begin(nodes.ask, share, piece, *held)
+        counts = part.counts if final else [len(part.steps)]
+        units = [{"answer": count if first else 0, "measure": count * len(turn)} for count in counts]
+        said = words((part.routes[-1].steps if part.routes else part.steps)[-1])
+        self._running[done] = _Task(said, [{kind: n for kind, n in each.items() if n} for each in units])
 
-    def _known(self, step: Step) -> Iterator[tuple[Pass, Block]]:
-        """What was measured of a step before."""
+    def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
+        """What was measured of steps before."""
         protocol = self._job.protocol
-        for number in range(1, protocol.rounds + 1):
-            for repeat in range(1, protocol.repeats + 1):
-                block = self._kept.get(self._labels[step.key], name((number, repeat)))
-                if block is not None:
-                    yield (number, repeat), block
+        for key, number, repeat in product(
+            [step.key for step in steps], range(1, protocol.rounds + 1), range(1, protocol.repeats + 1)
+        ):
+            block = self._kept.get(self._labels[key], name((number, repeat)))
+            if block is not None:
+                yield (key, name((number, repeat))), block
 
     def _look(self) -> None:
         """Say how far the work is, a few times a second."""
@@ -211,27 +206,3 @@ class Cluster:
             self._tracker.within(*within[1:], stage=within[0])
         else:
             self._tracker.tell()
-
-
-def _grouped(routes: Sequence[Route]) -> tuple[list[_Group], dict[Step, int]]:
-    """Steps by the stacks that need them, and the place of each step's group."""
-    users: dict[Step, list[int]] = {}
-    for number, route in enumerate(routes):
-        for step in route.steps:
-            users.setdefault(step, []).append(number)
-    groups: dict[tuple[int, ...], list[Step]] = {}
-    for step, by in users.items():
-        groups.setdefault(tuple(by), []).append(step)
-    of = {step: place for place, steps in enumerate(groups.values()) for step in steps}
-    made = []
-    for place, (stacks, steps) in enumerate(groups.items()):
-        needs = {of[each] for step in steps for each in _taken(step)} - {place}
-        made.append(_Group(steps, len(stacks), sorted(needs)))
-    return made, of
-
-
-def _taken(step: Step) -> Iterator[Step]:
-    """What a step takes of the steps before it: their results, and the text that is asked."""
-    yield from step.inputs
-    if step.rewrite is not None and step.rewrite is not step:
-        yield step.rewrite

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,6 +22,8 @@ from core.providers.calls.caller import per_minute
 
 _ASK_AGAIN_S = 0.02
 _LOOK_S = 0.25
+_PROVE_S = 10
+"""Seconds in which somebody who comes to the desk has to prove to be a worker."""
 
 
 class Link:
@@ -148,7 +151,7 @@ class Served:
 
     def __init__(self, desk: Desk, host: str, key: bytes) -> None:
         self.desk, self.lock = desk, threading.Lock()
-        self._listener = Listener((host, 0), backlog=128, authkey=key)
+        self._listener, self._key = Listener((host, 0), backlog=128), key
         threading.Thread(target=self._admit, name="desk", daemon=True).start()
 
     @property
@@ -167,7 +170,7 @@ class Served:
         while True:
             try:
                 wire = self._listener.accept()
-            except (EOFError, AuthenticationError, ConnectionError):
+            except ConnectionError:
                 continue
             except OSError:
                 return  # it was closed
@@ -175,7 +178,8 @@ class Served:
 
     def _serve(self, wire: Connection) -> None:
         worker = ""
-        with wire, suppress(EOFError, OSError):
+        with wire, suppress(EOFError, OSError, AuthenticationError):
+            self._require_proof(wire)
             while True:
                 wanted, method, worker, *given = wire.recv()
                 with self.lock:
@@ -186,6 +190,14 @@ class Served:
                     wire.send(answer)
         with self.lock:
             self.desk.lose(worker)
+
+    def _require_proof(self, wire: Connection) -> None:
+        """Raise if somebody cannot prove to be a worker, or says nothing; nothing is unpacked before."""
+        with socket.socket(fileno=os.dup(wire.fileno())) as handle:
+            handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PROVE_S, 0))
+            deliver_challenge(wire, self._key)
+            answer_challenge(wire, self._key)
+            handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 0))
 
     def _answer(self, method: str, worker: str, asked: Sequence[Any]) -> tuple[Any, BaseException | None]:
         try:

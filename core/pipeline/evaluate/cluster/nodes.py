@@ -138,13 +138,23 @@ def build(turn: Turn, key: str, *_built: Done) -> Done:
     """Build what a step is; a task."""
     with _at_work(turn) as worker:
         worker.build(key)
-    return Done(())
+    return Done({})
 
 
 def ask(turn: Turn, piece: Piece, *inputs: Answers | Done) -> tuple[Answers, Done]:
     """Ask the queries of a piece, given the answers of those before it and what was built; a task."""
     with _at_work(turn) as worker:
         return worker.ask(piece, [each for each in inputs if isinstance(each, dict)])
+
+
+def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
+    """As `ask`, and bring the results of one stack after the other; as many if it is begun again."""
+    with _at_work(turn) as worker:
+        yield from worker.finish(piece, [each for each in inputs if isinstance(each, dict)])
+
+
+_RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming"}
+"""What Ray hands out for a task: where its one result will be, or its two, or one after the other."""
 
 
 class Nodes:
@@ -160,6 +170,7 @@ class Nodes:
             raise InputError("No cluster is configured.", where=SETTING, do=f"Set {SETTING} to its address.")
         self.ray = _ray()
         self._alive: frozenset[str] = frozenset()
+        self._tasks: dict[tuple[Callable[..., Any], Share], Any] = {}
 
     def join(self) -> None:
         """Start or join the cluster, unless this process is in one."""
@@ -167,6 +178,7 @@ class Nodes:
         if self._was_in:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")
         own = {"include_dashboard": False} if self._address == LOCAL else {}
         address = "local" if self._address == LOCAL else self._address
         try:
@@ -192,26 +204,41 @@ class Nodes:
             address = self.ray.get(self._keeper.address.remote())
             self._turn = Turn(uuid4().hex, [self.ray.put(order)], address, proof)
 
-    def begin(self, work: Any, share: Share, returns: int, *given: Any) -> Any:
-        """Have a task done somewhere: `build` or `ask`; returns where its results will be."""
-        memory = {} if share.memory_gb is None else {"memory": share.memory_gb * 2**30}
-        task = self.ray.remote(
-            num_cpus=share.cpus,
-            num_gpus=share.gpus,
-            max_retries=_ATTEMPTS,
-            num_returns=returns,
-            **memory,
-        )(work)
-        return task.remote(self._turn, *given)
+    def begin(self, work: Callable[..., Any], share: Share, *given: Any) -> Any:
+        """Have a task done somewhere: `build`, `ask` or `finish`; returns where its results will be."""
+        if (work, share) not in self._tasks:
+            memory = {} if share.memory_gb is None else {"memory": share.memory_gb * 2**30}
+            self._tasks[work, share] = self.ray.remote(
+                num_cpus=share.cpus,
+                num_gpus=share.gpus,
+                max_retries=_ATTEMPTS,
+                num_returns=_RETURNS[work],
+                **memory,
+            )(work)
+        return self._tasks[work, share].remote(self._turn, *given)
 
-    def ready(self, pending: Sequence[Any], wait_s: float) -> list[Any]:
-        """Wait a while for results; which of them are there."""
+    def brought(self, pending: Sequence[Any], wait_s: float) -> Iterator[tuple[Any, Done | None]]:
+        """Wait a while for results of tasks; those that are there, and None for a task that has ended."""
+        for ref in self._there(pending, wait_s):
+            if isinstance(ref, self.ray.ObjectRef):
+                yield ref, self._get(ref)
+                yield ref, None
+            else:
+                yield from self._streamed(ref)
+
+    def _streamed(self, results: Any) -> Iterator[tuple[Any, Done | None]]:
+        while self._there([results], 0):
+            ref = next(results, None)
+            yield results, None if ref is None else self._get(ref)
+            if ref is None:
+                return
+
+    def _there(self, pending: Sequence[Any], wait_s: float) -> list[Any]:
         with self.causes():
             ready, _ = self.ray.wait(list(pending), num_returns=len(pending), timeout=wait_s)
         return list(ready)
 
-    def get(self, ref: Any) -> Any:
-        """Return a result that is there."""
+    def _get(self, ref: Any) -> Any:
         with self.causes():
             return self.ray.get(ref)
 
@@ -230,6 +257,12 @@ class Nodes:
     def size(self) -> dict[str, Any]:
         """Return how many machines and processors there are."""
         return {"nodes": len(self._alive), "cpus": self.ray.cluster_resources().get("CPU", 0)}
+
+    def slots(self, share: Share) -> int:
+        """Return how many tasks of a share run at the same time."""
+        there = self.ray.cluster_resources()
+        fits = [there.get(kind, 0) / of for kind, of in (("CPU", share.cpus), ("GPU", share.gpus)) if of]
+        return max(1, int(min(fits, default=1)))
 
     def leave(self, pending: Sequence[Any]) -> None:
         """Stop what is under way, close the desk, and end a cluster that was started here."""

@@ -1,10 +1,10 @@
-"""What a worker does: builds one artefact, or asks the queries of a few steps that the same stacks share."""
+"""What a worker does: builds one artefact, or asks the queries of steps and makes the results of stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns,
 from core.pipeline.evaluate.folder import Block, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Measurer, Pass, words
+from core.pipeline.evaluate.measure import Measurer, words
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Made, Writer
+from core.pipeline.evaluate.runner import Here
 from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.ranking.hits import Hits
@@ -47,18 +48,18 @@ class Piece:
 
     Attributes:
         keys: Identities of the steps that are asked, what is needed before what needs it.
+        stacks: Ids of the runs of the stacks that are asked; empty = steps of stacks that others ask.
         number: The round.
         repeats: Which of its repeats are measured.
         known: What was measured before, by step and pass.
-        route: Key of the stack whose results are made when that is done; None = no stack's.
         rounds: When the rounds began and ended.
     """
 
     keys: tuple[str, ...]
+    stacks: tuple[str, ...]
     number: int
     repeats: tuple[int, ...]
-    known: Mapping[tuple[str, Pass], Block]
-    route: str | None = None
+    known: Mapping[tuple[str, str], Block]
     rounds: Rounds = field(default_factory=dict)
 
 
@@ -70,8 +71,27 @@ Answers = dict[str, tuple[Any, ...]]
 class Done:
     """What a task tells the process that writes."""
 
-    blocks: Sequence[tuple[str, Pass, Block]]  # what was measured, by step and pass
+    blocks: Mapping[tuple[str, str], Block]  # what was measured, by step and pass
     made: Made | None = None  # the run of the stack and its rows
+
+
+class _Held:
+    """Times that were measured before this task, and those that are measured now."""
+
+    def __init__(self) -> None:
+        self.before: Mapping[tuple[str, str], Block] = {}
+        self._new: dict[tuple[str, str], Block] = {}
+
+    def get(self, step: str, of: str) -> Block | None:
+        return self.before.get((step, of))
+
+    def put(self, step: str, of: str, block: Block) -> None:
+        self._new[step, of] = block
+
+    def new(self) -> Done:
+        """What was measured since this was asked last."""
+        new, self._new = self._new, {}
+        return Done(new)
 
 
 class Worker:
@@ -90,12 +110,13 @@ class Worker:
         self._builder = Builder(artifacts, self._models, corpora, budget.begin_stage)
         self._collector = Collector().__enter__()  # for as long as the process lives
         self._tracker = Tracker(Status(name=job.name), told=self._tell)
+        self._held = _Held()
         self._measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
             Asker(every, self._builder, self._models, job.corpora),
             label=lambda step: step.key,
-            kept=None,
+            kept=self._held,
             tracker=self._tracker,
             check=link.check,
             stage=budget.begin_stage,
@@ -123,59 +144,62 @@ class Worker:
         self._builder.release(())
 
     def ask(self, piece: Piece, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
-        """Ask the queries of a piece, and make the results of a stack if it is its last."""
-        self._rounds = piece.rounds
-        steps = [self._steps[key] for key in piece.keys]
-        with self._among(inputs), threads(1):
-            new = self._asked(steps, piece)
-            answers = {step.key: self._answers(step) for step in steps}
-            route = None if piece.route is None else self._routes[piece.route]
-            made = None if route is None else self._writer.made(route)
-            self._close(route, steps)
-        return answers, Done(new, made)
+        """Ask the queries of a piece."""
+        with self._at(piece, inputs) as here:
+            for _ in here.round(piece.number, last=False):
+                pass
+            return {key: self._answers(self._steps[key]) for key in piece.keys}, self._held.new()
 
-    def _asked(self, steps: Sequence[Step], piece: Piece) -> list[tuple[str, Pass, Block]]:
-        """Get and measure what is not there yet; what was measured now."""
-        results = self._measurer.results
-        before = {step: dict(results.blocks.get(step, {})) for step in steps}
-        for step in steps:
-            if step not in results.values:
-                self._measurer.answer(step)
-                before[step] = {of: block for (key, of), block in piece.known.items() if key == step.key}
-                results.blocks.setdefault(step, {}).update(before[step])
-        if piece.repeats:
-            self._measurer.measure(steps, piece.number, piece.repeats)
-        return [
-            (step.key, of, block)
-            for step in steps
-            for of, block in results.blocks.get(step, {}).items()
-            if of not in before[step]
-        ]
+    def finish(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Done]:
+        """Ask the queries of a piece, and yield the results of its stacks as they finish."""
+        with self._at(piece, inputs) as here:
+            for made in here.round(piece.number, last=True):
+                yield replace(self._held.new(), made=made)
 
     @contextmanager
-    def _among(self, inputs: Sequence[Answers]) -> Iterator[None]:
-        """Have what was answered before at hand, for as long as the block runs."""
+    def _at(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Here]:
+        """What does the work of a piece, with what was answered before at hand meanwhile."""
+        self._rounds = piece.rounds
+        self._held.before = piece.known
         results = self._measurer.results
         for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
             step, (values, usage, details, blocks) = self._steps[key], told
             results.values[step], results.usage[step] = unpacked(values), usage
             results.details[step], results.blocks[step] = details, dict(blocks)
+        routes = [self._routes[each] for each in piece.stacks]
+        if not routes:  # what does the work knows stacks alone
+            steps = tuple(self._steps[key] for key in piece.keys)
+            routes = [replace(next(iter(self._routes.values())), steps=steps)]
         try:
-            yield
+            with threads(1):
+                yield self._here(routes, piece.repeats)
         finally:
             for step in list(results.values):
                 results.forget(step)
+            if self._builder.open_bytes > OPEN_BYTES:
+                self._builder.release(())
+
+    def _here(self, routes: list[Route], repeats: Sequence[int]) -> Here:
+        every = self._order.every
+        return Here(
+            protocol=self._order.job.protocol,
+            every=every,
+            todo=routes,
+            builder=self._builder,
+            measurer=self._measurer,
+            writer=self._writer,
+            tracker=self._tracker,
+            check=self._link.check,
+            collector=self._collector,
+            log=lambda *_, **__: None,
+            repeats=repeats,
+            built=set(every.builds),
+        )
 
     def _answers(self, step: Step) -> tuple[Any, ...]:
         results = self._measurer.results
         told = (results.usage[step], results.details[step], results.blocks.get(step, {}))
         return (packed(results.values[step]), *told)
-
-    def _close(self, route: Route | None, steps: Sequence[Step]) -> None:
-        """Let go of indexes where they need much memory."""
-        if self._builder.open_bytes > OPEN_BYTES:
-            last = (*steps, *(route.steps if route else ()))
-            self._builder.release({each for step in last for each in step.needs})
 
     def _within(self, done: int, whole: int, unit: str) -> None:
         self._link.check()
