@@ -32,7 +32,8 @@ from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 MODELS, DIMS, DEPTHS = ("e1", "e2", "e3"), (8, 16, 32), (5, 10, 15, 20)
-SEARCHED, ASKED = 20_000, 256
+SEARCHED, ASKED, REPEATS = 20_000, 256, 20
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 INDEXES, RERANKERS = ("flat", "hnsw-f32", "int8"), ("none", "r1", "r2")
 
 
@@ -94,19 +95,23 @@ def work(folder: Path, url: str, job: Job, on: str) -> tuple[float, float]:
 
 
 def overhead(times: int) -> None:
-    """One node against this process."""
-    ratios = []
+    """One node against this process; starting Ray is told beside it."""
     for cpus in (1, 2):
+        ratios, begin = [], time.perf_counter()
         with tempfile.TemporaryDirectory() as name, served(Path(name)) as server, nodes(1, cpus):
+            print(f"{cpus} CPUs: Ray is up after {time.perf_counter() - begin:.1f} s", flush=True)
+            work(Path(name) / "warm", server.url, sweep(server.url), "ray")
             for turn in range(times):
                 here = work(Path(name) / f"here{turn}", server.url, sweep(server.url), "")
                 there = work(Path(name) / f"there{turn}", server.url, sweep(server.url), "ray")
+                assert there[1] == here[1], "other dollars"
                 ratios.append(there[0] / here[0])
                 print(f"{cpus} CPUs: {ratios[-1]:.3f}, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"{cpus} CPUs: median {np.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
 
 
-def speedup(times: int) -> None:
-    """Two nodes of one processor each against one."""
+def ranked(part: int, parts: int, questions: int) -> Job:
+    """Each so-many-th of 24 BM25 stacks over many passages: work for a processor, none of it shared."""
     stacks = [
         Stack(
             {
@@ -120,20 +125,49 @@ def speedup(times: int) -> None:
         for k1 in (0.6, 0.9, 1.2, 1.5, 1.8, 2.1)
         for b in (0.2, 0.4, 0.6, 0.8)
     ]
+    asked = [f"{one} {other}" for one in WORDS for other in WORDS][:questions]
     texts = passages(random_texts(SEARCHED, seed=5))
-    asked = [f"{one} {other}" for one in WORDS for other in WORDS][:ASKED]
-    took: dict[int, list[float]] = {1: [], 2: []}
-    for turn in range(times):
-        for count in (1, 2):
-            with tempfile.TemporaryDirectory() as name, nodes(count):
-                for questions in (asked[:5], asked):  # the first starts the workers
-                    job = helpers.job(stacks, texts=texts, asked=questions, protocol=Protocol(repeats=20))
-                    begin = time.perf_counter()
-                    helpers.run(Path(name) / str(len(questions)), job, on="ray")
-                    seconds = time.perf_counter() - begin
-                took[count].append(seconds)
-                print(f"  {count} nodes: {seconds:.1f} s, load {os.getloadavg()[0]:.1f}", flush=True)
-        print(f"{turn}: {took[1][-1] / took[2][-1]:.2f} times as fast", flush=True)
+    return helpers.job(stacks[part::parts], texts=texts, asked=asked, protocol=Protocol(repeats=REPEATS))
+
+
+def speedup(_: int) -> None:
+    """Two nodes of one processor each against one, and two plain processes against one; threads are one."""
+    os.environ |= ONE_THREAD
+    plain, nodes_s = {count: bare(count) for count in (1, 2)}, {}
+    for count in (1, 2):
+        with tempfile.TemporaryDirectory() as name, nodes(count):
+            for questions in (5, ASKED):  # the first starts the workers
+                begin = time.perf_counter()
+                helpers.run(Path(name) / str(questions), ranked(0, 1, questions), on="ray")
+                nodes_s[count] = time.perf_counter() - begin
+            print(f"  {count} nodes: {nodes_s[count]:.1f} s, load {os.getloadavg()[0]:.1f}", flush=True)
+    gain, most = (took[1] / took[2] for took in (nodes_s, plain))
+    print(
+        f"{gain:.2f} times as fast; plain processes {most:.2f} times; {gain / most:.0%} of that", flush=True
+    )
+
+
+def bare(count: int) -> float:
+    """Seconds in which so many processes do the work between them, each without a cluster."""
+    with tempfile.TemporaryDirectory() as name:
+        command = [sys.executable, "-m", "bench.ray_nodes", "part", name]
+        begin = time.perf_counter()
+        processes = [
+            subprocess.Popen([*command, str(part), str(count)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            for part in range(count)
+        ]
+        took = [float(process.communicate()[0]) for process in processes]
+        whole = time.perf_counter() - begin
+    print(f"  {count} plain processes: {max(took):.1f} s; {whole:.1f} s with their start", flush=True)
+    return max(took)
+
+
+def do_part(name: str, part: str, parts: str) -> None:
+    """Do one process's share of the work; prints its seconds."""
+    job = ranked(int(part), int(parts), ASKED)
+    begin = time.perf_counter()
+    helpers.run(Path(name) / part, job)
+    print(time.perf_counter() - begin)
 
 
 def node(times: int) -> None:
@@ -214,6 +248,8 @@ if __name__ == "__main__":
     task, *given = sys.argv[1:]
     if task == "work":
         paid.work_much(Path(given[0]), given[1], "k", given[2])
+    elif task == "part":
+        do_part(*given)
     else:
         {"overhead": overhead, "speedup": speedup, "node": node, "driver": driver}[task](
             int(given[0]) if given else 1

@@ -178,7 +178,7 @@ class Nodes:
         if self._was_in:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_worker_niceness", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else what is timed runs behind all others
         own = {"include_dashboard": False} if self._address == LOCAL else {}
         address = "local" if self._address == LOCAL else self._address
         try:
