@@ -15,7 +15,8 @@ from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.pool import Pool
 from core.golden.spec import AUTO, NONE, GoldenSpec
 from core.golden.stages import Judging, Search, judgements, label_mix, missing, pool_of, pruned
-from core.pipeline.evaluate.build import Artifacts, Builder
+from core.pipeline.evaluate.artifacts import Artifacts
+from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.identity import billed
 from core.pipeline.evaluate.launch import Launcher

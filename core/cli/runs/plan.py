@@ -55,7 +55,7 @@ def run(
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.pipeline.evaluate.build import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415

@@ -56,7 +56,7 @@ def run(
     """
     # Here because the engines take a second to load, which no other command should wait for.
     from core.cli.runs import plan as planning  # noqa: PLC0415
-    from core.pipeline.evaluate.build import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415

@@ -9,9 +9,10 @@ from pathlib import Path
 from core.files import write_json
 from core.jobs import State, Tracker, Watch
 from core.pipeline.environment import Collector
+from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
-from core.pipeline.evaluate.build import Artifacts, Builder
+from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.cluster.executor import Cluster
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities

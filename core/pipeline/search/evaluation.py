@@ -13,7 +13,8 @@ from time import monotonic
 import numpy as np
 
 from core.metrics import Measure
-from core.pipeline.evaluate.build import Artifacts, Builder
+from core.pipeline.evaluate.artifacts import Artifacts
+from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.turn import Turn

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.files import write_json
-from core.pipeline.evaluate.build import Artifacts
+from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.steps import Step

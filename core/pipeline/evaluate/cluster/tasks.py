@@ -13,8 +13,9 @@ import numpy as np
 
 from core.jobs import Tracker
 from core.pipeline.environment import Collector, threads
+from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.build import OPEN_BYTES, Artifacts, Builder
+from core.pipeline.evaluate.build import OPEN_BYTES, Builder
 from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link
 from core.pipeline.evaluate.folder import Block, Status
 from core.pipeline.evaluate.identity import described
