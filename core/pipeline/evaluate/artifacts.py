@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import pyarrow as pa
+
+from core.errors import ClqError
 from core.files import locked, read_json, sync, write_json
 from core.pipeline.evaluate.steps import Step
 from core.records import JsonMap
 
 _ABOUT = "about.json"
+AWAY = "CLQ_ARTIFACTS"
+"""Where the address of object storage stands, in the environment or in a secrets file."""
 
 
 class Artifacts:
@@ -18,10 +26,12 @@ class Artifacts:
 
     Args:
         root: Made on first use.
+        away: Where machines that do not see that folder find them ("s3://bucket/folder"): what is made is put
+            there, what is there is fetched.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, away: str = "") -> None:
+        self._root, self._away = root, away
 
     def find(self, step: Step) -> Path | None:
         """The folder of a step that has been built."""
@@ -48,12 +58,47 @@ class Artifacts:
             if done.is_dir():
                 return done
             draft = self._root / f".{step.key}.partial"
-            if not (continues and draft.is_dir()):
-                shutil.rmtree(draft, ignore_errors=True)
-                draft.mkdir(parents=True)
-            about = fill(draft)
-            write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
+            if not self._fetched(step, draft):
+                if not (continues and draft.is_dir()):
+                    shutil.rmtree(draft, ignore_errors=True)
+                    draft.mkdir(parents=True)
+                about = fill(draft)
+                self._send(step, draft)
+                write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
+                self._send(step, draft, _ABOUT)  # last: it says that the others are there
             for each in (*draft.rglob("*"), draft):
                 sync(each)
             draft.rename(done)
         return done
+
+    def _fetched(self, step: Step, draft: Path) -> bool:
+        """Whether it was made elsewhere and is here now."""
+        if not self._away:
+            return False
+        with self._storage() as (fs, storage, folder):
+            if storage.get_file_info(f"{folder}/{step.key}/{_ABOUT}").type is fs.FileType.NotFound:
+                return False
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            fs.copy_files(f"{folder}/{step.key}", str(draft), storage, fs.LocalFileSystem())
+        return True
+
+    def _send(self, step: Step, draft: Path, name: str = "") -> None:
+        if self._away:
+            with self._storage() as (fs, storage, folder):
+                storage.create_dir(f"{folder}/{step.key}")
+                there = f"{folder}/{step.key}/{name}" if name else f"{folder}/{step.key}"
+                fs.copy_files(str(draft / name), there, fs.LocalFileSystem(), storage)
+
+    @contextmanager
+    def _storage(self) -> Iterator[tuple[ModuleType, Any, str]]:
+        from pyarrow import fs  # noqa: PLC0415 - few need it
+
+        try:
+            yield fs, *fs.FileSystem.from_uri(self._away)
+        except (OSError, pa.ArrowException) as error:
+            raise ClqError(
+                f"Object storage cannot be used ({type(error).__name__}).",  # its address may hold a key
+                where=AWAY,
+                do="Check its address and this machine's credentials (AWS_ACCESS_KEY_ID and so on).",
+            ) from error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core.errors import InputError, UnknownNameError
+from core.errors import ClqError, InputError, UnknownNameError
 from core.files import write_json
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
@@ -57,6 +58,45 @@ def test_long_work_goes_on_where_it_stopped(tmp_path: Path):
     assert {path.name for path in artifacts.make(STEP, fill, continues=True).iterdir()} == {
         "0", "1", "2", "about.json",
     }  # fmt: skip
+
+
+def on_two_machines(tmp_path: Path, away: str):
+    """What one machine made the other fetches, whole; what it did not finish sending the other makes."""
+    one, other = (Artifacts(tmp_path / name / "artifacts", away) for name in ("one", "other"))
+
+    def fill(draft: Path) -> dict[str, int]:
+        (draft / "inner").mkdir()
+        (draft / "inner" / "x").write_bytes(bytes(3_000_000))
+        return {"n": 1}
+
+    def refuse(_: Path) -> dict[str, int]:
+        raise AssertionError
+
+    one.make(STEP, fill)
+    made = other.make(STEP, refuse)
+    assert (made / "inner" / "x").stat().st_size == 3_000_000
+    assert other.about(STEP) == one.about(STEP) == {"kind": "index", "params": {"name": "flat"}, "n": 1}
+    assert one.make(STEP, refuse).is_dir()
+    half = Step("index", {"name": "half"})
+    one._send(half, made / "inner")  # type: ignore[attr-defined]
+    with pytest.raises(AssertionError):
+        other.make(half, refuse)
+
+
+def test_artifacts_that_lie_away(tmp_path: Path):
+    on_two_machines(tmp_path, (tmp_path / "away").as_uri())
+
+
+@pytest.mark.extras
+def test_artifacts_in_object_storage(tmp_path: Path, storage: str):
+    scheme, _, host = os.environ["AWS_ENDPOINT"].partition("://")
+    on_two_machines(tmp_path, f"{storage}?endpoint_override={host}&scheme={scheme}")
+
+
+def test_object_storage_that_does_not_answer(tmp_path: Path):
+    with pytest.raises(ClqError, match="Object storage") as caught:
+        Artifacts(tmp_path, "nothing://key:hidden@there").make(STEP, lambda _: {})
+    assert "hidden" not in str(caught.value)
 
 
 def test_threads_that_need_one_artifact_make_it_once(tmp_path: Path):

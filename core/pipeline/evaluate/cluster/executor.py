@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from core.jobs import Tracker, Watch
+from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster import nodes
 from core.pipeline.evaluate.cluster.parts import Part, parts
@@ -26,6 +27,7 @@ from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import units
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.evaluate.turn import REPLIES
+from core.providers.calls import Keys
 from core.records import Batch
 
 _EVERY_S = 0.25
@@ -97,7 +99,12 @@ class Cluster:
 
     def _open(self) -> None:
         root = self._folder.path.parent
-        order = Order(job=replace(self._job, setup=Batch()), every=self._every, artifacts=root / ARTIFACTS)
+        order = Order(
+            job=replace(self._job, setup=Batch()),
+            every=self._every,
+            artifacts=root / ARTIFACTS,
+            away=Keys().setting(AWAY),
+        )
         journals = {SHARED: root / REPLIES, OWN: self._folder.journal}
         self._nodes.open(order, self._folder.receipts, journals, self._job.book, self._job.budget_usd)
         self._look()

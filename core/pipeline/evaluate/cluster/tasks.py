@@ -40,7 +40,8 @@ class Order:
 
     job: Job  # without what only the store needs
     every: Graph  # the steps of all stacks
-    artifacts: Path  # seen by every machine under the same path
+    artifacts: Path  # where each machine has them; one folder of all, unless they lie away as well
+    away: str  # see `Artifacts`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class Worker:
         own = FarJournal(link, OWN) if job.protocol.repeats else None
         self._models = Models(job.models, shared=self._shared, own=own, meter=budget)
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        artifacts = Artifacts(order.artifacts)
+        artifacts = Artifacts(order.artifacts, order.away)
         self._builder = Builder(artifacts, self._models, corpora, budget.begin_stage)
         self._collector = Collector().__enter__()  # for as long as the process lives
         self._tracker = Tracker(Status(name=job.name), told=self._tell)
