@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.door import Door
-from core.ui.navigation import open_page
+from core.ui.pages import open_page
 from core.ui.shell import ICON, ready, shell
 
 

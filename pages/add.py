@@ -5,8 +5,8 @@ from core.ui import cache, door, show
 from core.ui.add import files, large, target
 from core.ui.pages import PAGES, pick_section
 from core.ui.view import end
-from core.views.add import formats as known
 from core.views.add import imports, words
+from core.views.add import imports as known
 from core.views.add.imports import Plan
 from core.views.text import count, plain
 

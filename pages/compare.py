@@ -18,8 +18,8 @@ from core.ui.sections.compare import (
 )
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare import page as compare
-from core.views.compare import pair, words
-from core.views.compare.sides import sides, unpaired, usual
+from core.views.compare import words
+from core.views.compare.sides import Closer, look_closer, sides, unpaired, usual
 from core.views.text import plain
 
 
@@ -32,11 +32,11 @@ def compared(view: View, names: tuple[str, ...], against: compare.Against, setup
 
 
 @cached("Comparing query by query…")
-def looked_at(view: View, first: str, second: str, setup: Setup) -> pair.Closer:
+def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
     """Compare two stacks closely."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
     two = ids[first], ids[second]
-    return pair.look_closer(view.snapshot, view.scope, view.quality, view.table, pair=two, setup=setup)
+    return look_closer(view.snapshot, view.scope, view.quality, view.table, pair=two, setup=setup)
 
 
 def pick(view: View) -> list[str]:

@@ -2,23 +2,23 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.view import current_view, end
-from core.views.headroom import words
+from core.views.headroom import page
 from core.views.headroom.page import conventions, headroom
 
 view = current_view()
 offered = conventions(view.table, view.decision.chosen)
 place = st.container()
-options = {"key": "pool", "bind": "query-params", "help": words.POOL, "width": 240}
+options = {"key": "pool", "bind": "query-params", "help": page.POOL, "width": 240}
 pool = st.selectbox("Candidate pool", offered, **options) if offered else ""
 found = headroom(view.table, view.quality, pool, view.decision.chosen)
 if found is None:
-    show.head(*words.no_ceiling(view.quality))
+    show.head(*page.no_ceiling(view.quality))
     end()
 mixed = found.table["pool"].n_unique() > 1
-show.head(found.answer, caveats=words.caveats(found.explained, mixed=mixed))
+show.head(found.answer, caveats=page.caveats(found.explained, mixed=mixed))
 with place:
-    show.cards(*words.cards(found.explained, view.quality))
-show.chart(found.figure, "headroom", alt=words.numbers(found.explained, view.quality))
+    show.cards(*page.cards(found.explained, view.quality))
+show.chart(found.figure, "headroom", alt=page.numbers(found.explained, view.quality))
 show.table(
     found.table,
     "headroom",

@@ -12,9 +12,8 @@ from core.ui import cache, door, show
 from core.ui.pick import still_offered
 from core.ui.shell import show_error
 from core.ui.view import end, find_place
-from core.views.library import deletion, inventory
-from core.views.library.deletion import NAMES, goes_along
-from core.views.library.inventory import printed, printed_tables
+from core.views.library import inventory
+from core.views.library.inventory import NAMES, goes_along, printed, printed_tables
 from core.views.text import count, plain
 
 ASKED, PACKED = "_delete_asked", "_packed"
@@ -137,7 +136,7 @@ def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
         )
         with st.container(horizontal=True):
             st.button("Delete them", type="primary", key="delete_now", on_click=act,
-                      args=(deletion.delete, kind, asked))  # fmt: skip
+                      args=(inventory.delete, kind, asked))  # fmt: skip
             st.button("Keep them", key="delete_not", on_click=ask, args=(kind, []))
 
 
@@ -172,7 +171,7 @@ def deleted(snapshot: Snapshot, forbidden: str) -> None:
                 disabled=not picked,
                 key=f"restore_{kind}",
                 on_click=act,
-                args=(deletion.restore, kind, picked),
+                args=(inventory.restore, kind, picked),
                 help="Tick rows in the table first.",
             )
 

@@ -11,7 +11,7 @@ from core.ui import cache, show
 from core.ui.cache import cached
 from core.ui.pick import pick_from_chart, pick_stack, still_offered
 from core.ui.view import Lacking, View, current_view, end
-from core.views.compare.pair import by_tag
+from core.views.compare.sides import by_tag
 from core.views.queries import page as queries
 from core.views.queries import typed, words
 from core.views.queries.bars import BARS, bars

@@ -28,12 +28,13 @@ from core.views.run.plan import (
     button,
     dollars,
     scale_rows,
+    search_rows,
+    search_words,
     services,
     size_of,
     stack_rows,
     time_and_memory,
 )
-from core.views.run.search import search_rows, search_words
 from core.views.run.shelf import StoreShelf
 from core.views.text import count, plain
 

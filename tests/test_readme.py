@@ -2,7 +2,7 @@
 
 from core.paths import ROOT
 from core.ui.pages import pages_markdown
-from core.views.add.formats import formats_markdown
+from core.views.add.imports import formats_markdown
 from core.views.measures.words import measures_markdown
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -15,7 +15,7 @@ def test_the_table_of_measures_is_the_registrys() -> None:
 
 def test_the_table_of_formats_is_that_of_the_importers() -> None:
     table = README.partition("<!-- formats -->")[2].partition("<!-- /formats -->")[0].strip()
-    assert table == formats_markdown(), "print(core.views.add.formats.formats_markdown()) prints the table"
+    assert table == formats_markdown(), "print(core.views.add.imports.formats_markdown()) prints the table"
 
 
 def test_the_table_of_pages_is_that_of_the_navigation() -> None:

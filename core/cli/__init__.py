@@ -1,1 +1,1 @@
-"""The command line, `python -m core …`; one file per command."""
+"""The command line, `python -m core …`; one file per command, or per group of small ones."""

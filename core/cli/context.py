@@ -1,4 +1,4 @@
-"""What every command shares: the store, writing that says when it waits, and names of runs."""
+"""What commands share: the store, writing that says when it waits, names of runs, and options said once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from core.cli.output import complain
 from core.errors import InputError, StoreDamagedError, UnknownNameError
@@ -13,7 +16,23 @@ from core.paths import PRICES
 from core.prices import PriceBook, load_books, own_folder
 from core.store import Snapshot, Store, Writer
 from core.store.upkeep.doctor import Level, examine
-from core.views.workspace.audits import audits
+from core.views.workspace.scope import audits
+
+SpecArgument = Annotated[
+    Path, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
+]
+MaybeSpec = Annotated[
+    Path | None, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
+]
+BudgetOption = Annotated[
+    float | None, typer.Option(min=0, help="The most dollars in all, instead of the specification's.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what it takes; spend and write nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask at the terminal before it costs.")]
+RunsOption = Annotated[
+    list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
+]
+CollectionOption = Annotated[str | None, typer.Option(help="Only runs of this collection.")]
 
 
 @dataclass(frozen=True, slots=True)

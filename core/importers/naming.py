@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from core.errors import UnknownNameError
 from core.importers.read.text import no_column
-from core.metrics.registry import REGISTRY
+from core.metrics.measure import REGISTRY
 
 USD_PER_1K = "usd_per_1k"
 QUALITY = "quality"

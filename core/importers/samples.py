@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from core.importers.base import Import, Options, counted, frames_of, merged
-from core.importers.grading import VALUE, graded_by, means
-from core.importers.judgements import golden_set
+from core.importers.judgements import VALUE, golden_set, graded_by, means
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels

@@ -2,20 +2,209 @@
 
 Each has a folder "<nanoseconds>" with how it was begun, how far it is and what it printed; the process writes
 `STATUS` there, or tells elsewhere how far it is.
+
+How far long work is: told to the caller, and to a file for whoever looks from another process.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from core.files import read_json, write_json
 from core.jobs import process
-from core.jobs.status import State, Status, Tracker, read_status
+from core.records import now
+
+_EVERY_S = 0.25
+"""Least seconds between two writes of the file while a stage goes on."""
+
+
+class State(StrEnum):
+    """What became of the work."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    BUDGET = "stopped by budget"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    KILLED = "killed"  # it says that it runs, but its process is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How far the work is."""
+
+    name: str  # what people read
+    state: State = State.RUNNING  # what became of it
+    stage: str = ""  # what is happening, in words
+    done: int = 0  # units of work that are done
+    total: int = 0  # units of work in all
+    counted: int = 0  # how much of the stage is done, in `unit`
+    whole: int = 0  # how much of it there is; 0 = it is not counted
+    unit: str = ""  # what is counted: "passages", "questions", "bytes"
+    # Seconds that the kinds of work that were seen so far will still take; None = not known yet
+    eta_s: float | None = None
+    pid: int = field(default_factory=os.getpid)  # the process
+    started_at: datetime = field(default_factory=now)  # when this process began
+    updated_at: datetime = field(default_factory=now)  # when this was written
+    message: str = ""  # why it stopped; empty while it runs and when it finished
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what only this kind of work has to tell (JSON)
+
+    @property
+    def share(self) -> float:
+        """Share of the units of work that is done, the one under way included, 0 to 1."""
+        done = self.done + (self.counted / self.whole if self.whole else 0.0)
+        return min(1.0, done / max(1, self.total))
+
+    @property
+    def so_far(self) -> str:
+        """How much of the stage is done: ``128 of 1,400 passages``; empty where that is not counted."""
+        return f"{self.counted:,} of {self.whole:,} {self.unit}" if self.whole else ""
+
+
+S = TypeVar("S", bound=Status)
+
+
+def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
+    """Read the status in a file.
+
+    Args:
+        kind: What it holds.
+        alive: Whether the work's process was there a moment ago.
+
+    Returns:
+        The status, its state `KILLED` when it says that it runs and does not; None if there is none.
+    """
+    written = read_json(path)
+    if written is None:
+        return None
+    known = {each.name: written[each.name] for each in fields(kind) if each.name in written}
+    try:
+        for name in ("started_at", "updated_at"):
+            known[name] = datetime.fromisoformat(known[name]).astimezone(UTC)
+        status = kind(**{**known, "state": State(known["state"])})
+    except (KeyError, TypeError, ValueError):
+        return None
+    if status.state is State.RUNNING and not alive:
+        return replace(status, state=State.KILLED, message="Its process ended without a word.")
+    return status
+
+
+class Tracker(Generic[S]):
+    """Counts units of work, guesses what is left, and tells.
+
+    Args:
+        status: Where it starts.
+        path: The file to keep up to date; None = no file.
+        told: Told about every unit of work, and once more at the end.
+        facts: Fields of the status to look up whenever it is told.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        status: S,
+        *,
+        path: Path | None = None,
+        told: Callable[[S], None] | None = None,
+        facts: Callable[[], Mapping[str, Any]] = dict,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.status = status
+        self._path, self._told, self._facts, self._clock = path, told, facts, clock
+        self._left: dict[str, int] = {}
+        self._took: dict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+        self._kind = ""
+        self._since = clock()
+        self._written = self._since - _EVERY_S
+
+    def expect(self, units: Mapping[str, int]) -> None:
+        """Say how many units of each kind of work there will be."""
+        self._left = dict(units)
+        self.status = replace(self.status, total=self.status.done + sum(units.values()))
+
+    def begin(self, kind: str, words: str) -> None:
+        """A unit of work begins."""
+        self._kind, self._since = kind, self._clock()
+        self.tell(stage=words, eta_s=self._eta(0.0), counted=0, whole=0, unit="")
+
+    def within(self, done: int, whole: int, unit: str, **changes: Any) -> None:  # noqa: ANN401
+        """So much of the unit of work under way is done, of so much; nothing is counted where that is 0."""
+        if self._clock() - self._written >= _EVERY_S:  # asked after every query
+            eta_s = self._eta(done / whole if whole else 0.0)
+            self.tell(eta_s=eta_s, counted=done, whole=whole, unit=unit, **changes)
+
+    def end(self, units: int = 1, *, took: bool = True) -> None:
+        """The unit under way is done, and `units` − 1 more of its kind need not be done."""
+        if took:
+            seen = self._took[self._kind]
+            seen[0] += 1
+            seen[1] += self._clock() - self._since
+        self._left[self._kind] = max(0, self._left.get(self._kind, 0) - units)
+        self.status = replace(self.status, done=min(self.status.total, self.status.done + units))
+
+    def did(self, kind: str, units: int) -> None:
+        """So many units of a kind were done side by side since this was told last, or the last unit began."""
+        seen = self._took[kind]
+        seen[0] += units
+        seen[1] += self._clock() - self._since
+        self._since = self._clock()
+        self.skip(kind, units)
+
+    def skip(self, kind: str, units: int) -> None:
+        """Units of a kind need not be done."""
+        self._kind = kind
+        self.end(units, took=False)
+
+    def close(self, state: State, message: str = "", **changes: Any) -> S:  # noqa: ANN401
+        """Tell the end."""
+        stage = "finished" if state is State.FINISHED else self.status.stage
+        ended = {"state": state, "message": message, "stage": stage, "eta_s": None}
+        self.tell(**ended, counted=0, whole=0, unit="", **changes)
+        return self.status
+
+    def tell(self, **changes: Any) -> None:  # noqa: ANN401 - fields of the status
+        """Tell with other values of these fields."""
+        self.status = replace(self.status, updated_at=now(), **self._facts(), **changes)
+        self._written = self._clock()
+        if self._path is not None:
+            with suppress(OSError):  # a disk that is full must not end work that goes elsewhere
+                write_json(self._path, _plain(self.status))
+        if self._told is not None:
+            self._told(self.status)
+
+    def _eta(self, share: float) -> float | None:
+        left = dict(self._left)
+        known = 0.0
+        seen = False
+        if share > 0:
+            known += (self._clock() - self._since) * (1 - share) / share
+            left[self._kind] = left.get(self._kind, 1) - 1
+            seen = True
+        for kind, units in left.items():
+            count, seconds = self._took.get(kind, (0, 0.0))
+            if count:
+                known += units * seconds / count
+                seen = True
+        return round(known, 1) if seen else None
+
+
+def _plain(status: Status) -> dict[str, object]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in asdict(status).items()
+    }
+
 
 STATUS = "status.json"
 _BEGUN, _PRINTED, _SEEN, _KEPT = "job.json", "printed.txt", "seen", 20

@@ -4,9 +4,8 @@ from core.metrics.engine import aggregate, na_reason, score, score_all, score_at
 from core.metrics.gain import Weighting, ideal_gain, weights
 from core.metrics.info import Counts, Grades, MeasureInfo, Scores
 from core.metrics.inputs import Extra
-from core.metrics.measure import Measure, parse_list, split_list
+from core.metrics.measure import REGISTRY, Measure, parse_list, reference, split_list
 from core.metrics.proc import ratio_of_means
-from core.metrics.registry import REGISTRY, reference
 
 __all__ = [
     "REGISTRY",

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.facets import SETS
-from core.metrics.info import Counts, MeasureInfo, Scores, Values
+from core.metrics.info import SETS, Counts, MeasureInfo, Scores, Values
 from core.metrics.inputs import Floats, Inputs, Judged, Tally, clipped, or_nan, tally_type
 from core.params import Param
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.facets import repeated, sets_of
-from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values
+from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values, repeated, sets_of
 
 Tally = NDArray[np.integer[Any]]
 """A running number of passages at every K. Shape [K, runs, queries]."""
@@ -44,7 +43,7 @@ class Extra:
     sources: Codes | None = None  # int32 [..., Q, D], code of the source (facet) of the passage in each slot
     pool_sources: Codes | None = None  # int32 [..., Q, P], the same for the slots of `pool_grades`
     # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
-    # g − 1 stands for grade g; see `core.metrics.facets`
+    # g − 1 stands for grade g; see `core.metrics.info`
     facets: Counts | None = None
     # int8 [..., Q, D] by perturbation ("noise 4", "noise 4 typo 1"), the rankings of perturbed queries;
     # `ABSENT` = not run

@@ -34,7 +34,7 @@ from core.prices.book import (
     Price,
     PriceBook,
 )
-from core.prices.read import check_name, load_books, own_files, own_folder
+from core.prices.write import check_name, load_books, own_files, own_folder
 
 __all__ = [
     "CPU_MS_PER_HOUR",

@@ -14,9 +14,8 @@ from core.pipeline.sweep.reader import AnswerJudge, Reader
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task
 from core.providers.tokens import counter
-from core.readers.answering import ANSWER, JUDGE
+from core.readers.answering import ANSWER, JUDGE, OF_PASSAGES, judging, message
 from core.readers.job import Call, Material, ReaderJob, Replay, require_models
-from core.readers.messages import OF_PASSAGES, judging, message
 from core.readers.scoring import SCORERS
 from core.tables import frame
 

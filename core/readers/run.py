@@ -1,25 +1,61 @@
-"""Has readers answer from stored runs and hands over the answers that are whole, with their scores."""
+"""Has readers answer from stored runs and hands over the answers that are whole, with their scores.
+
+The specification of readers on stored runs; that of an evaluation holds the same table under [reader].
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import polars as pl
+from pydantic import BeforeValidator, Field, model_validator
 
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.readers.answering import ANSWER, JUDGE, Answering
+from core.pipeline.sweep.fields import Named, Table, under
+from core.pipeline.sweep.model import CollectionSource, OwnModels
+from core.pipeline.sweep.reader import Reader
+from core.readers.answering import ANSWER, JUDGE, SCALES, Answering
 from core.readers.job import ReaderJob, Wanted, require_material
-from core.readers.messages import SCALES
 from core.readers.scoring import CITING, scored
-from core.readers.spec import ReaderSpec
 from core.records import Batch
 from core.tables import TABLES, frame
+
+
+class ReaderSpec(Table):
+    """A whole specification.
+
+    Attributes:
+        name: What people read.
+        collection: The stored collection whose runs are read.
+        reader: Who answers, from what, and how answers are scored.
+        budget_usd: Hard limit in dollars; None = none.
+        prices: Name of a price book.
+        models: Models that no catalogue has, by name.
+    """
+
+    name: Named = "readers"
+    collection: Annotated[
+        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
+    ]
+    reader: Reader
+    budget_usd: Annotated[float, Field(ge=0)] | None = None
+    prices: Named = "list"
+    models: OwnModels = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_stored(self) -> Self:
+        if self.collection.stored is None:
+            raise ValueError("Readers answer from stored runs: name a collection of the store.")
+        if not self.reader.runs:
+            raise ValueError('Name the runs that are read (reader.runs), or "workspace".')
+        return self
+
 
 READING = Launcher("readers", ("readers", "run", "--yes"), ("readers", "resume"), ReaderSpec)
 

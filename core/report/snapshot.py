@@ -30,7 +30,7 @@ from core.views.decision.facts import status_rows
 from core.views.decision.verdict import Verdict
 from core.views.golden import page as evidence
 from core.views.golden import words as golden_words
-from core.views.headroom import words as headroom_words
+from core.views.headroom import page as headroom_words
 from core.views.headroom.page import conventions, headroom
 from core.views.text import count, percent
 from core.views.workspace.query_sets import among

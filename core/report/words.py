@@ -18,6 +18,10 @@ from core.views.workspace.query_sets import WORDS
 from core.views.workspace.scope import Answering, Latency
 from core.views.workspace.stacks import runs_in
 
+if TYPE_CHECKING:
+    from core.report.data import Case
+
+
 _RULES = {
     "quality": "the best quality within the limits",
     "cost": "the lowest cost within the limits",
@@ -167,9 +171,6 @@ def _checks(data: Data) -> tuple[tuple[str, str], ...]:
         ("Resampling", f"{data['resamples']:,} resamples, seed {data['seed']}"),
     )
 
-
-if TYPE_CHECKING:
-    from core.report.data import Case
 
 DEFAULTS: Mapping[str, object] = {
     "on": Latency().percentile,

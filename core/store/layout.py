@@ -8,7 +8,7 @@
     catalogue/00000012-9f3c….duckdb           immutable once published; the last few are kept
     parts/00000012-51ab…/rankings.parquet     immutable; written to a hidden folder first, then renamed
     parts/00000012-51ab…/rankings.codes.arrow the same rows as integers, for joining (core.store.read.codes)
-    parts/00000013-07fe…/rankings-00003.parquet   one lot of many rows (core.store.staging)
+    parts/00000013-07fe…/rankings-00003.parquet   one lot of many rows (core.store.parts)
     trash/1793…-00000012-51ab…                of a writer that did not finish; emptied after a day
     aside/                                    what a repair or a restore took out of use; nothing empties it
 

@@ -29,7 +29,7 @@ from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, fin
 from core.ui.welcome import first_visit, hint, way_out
 from core.ui.workspace import open_workspace
 from core.views.decision.words import FORMS
-from core.views.library.deletion import gone
+from core.views.library.inventory import gone
 from core.views.link import RULES, pinned
 from core.views.text import count, plain
 

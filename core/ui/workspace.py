@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
-from core.ui.navigation import links
+from core.ui.pages import links
 from core.ui.pick import pick_one, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.diagnostics.noise import effects, orders
-from core.diagnostics.siblings import siblings
+from core.diagnostics.noise import effects, orders, siblings
 from core.diagnostics.vectors import published, similarities
 from core.pipeline.query.perturb import perturbed
 from core.stats.intervals import bootstrap_means

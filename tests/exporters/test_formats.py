@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from core.errors import InputError, UnknownNameError
-from core.exporters import FORMATS, write
-from core.exporters.formats import file_names, scored
+from core.exporters import FORMATS, file_names, scored, write
 from core.importers import Options, load
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store

@@ -22,7 +22,7 @@ from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
-from core.views.golden.build import landing
+from core.views.golden.build import form
 from tests.vendors import keys_for
 
 QUESTIONS = {"q1": "sort a frame", "q2": "mean of rows", "q3": "plot a chart"}
@@ -104,7 +104,7 @@ def job(store: Store, url: str, text: str = SPEC, **limits: Any) -> GoldenJob:
     }  # fmt: skip
     spec = parse_as(GoldenSpec, f"{text}\n[models]\n")
     spec = spec.model_validate({**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models})
-    made, _ = landing.read(store.read(), spec, {"fake": book()}, to_run=False)
+    made, _ = form.read(store.read(), spec, {"fake": book()}, to_run=False)
     return made
 
 
@@ -127,7 +127,7 @@ def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options:
 
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY=key)
     site = Site(work=BUILD.work_of(store.path), shared=shared, keys=keys, **options)
-    return run_job(asked, sink=sink, land=lambda batch: landing.land(store, batch), site=site)
+    return run_job(asked, sink=sink, land=lambda batch: form.land(store, batch), site=site)
 
 
 def grades(store: Store, golden_set_id: str) -> dict[tuple[str, str], int]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.metrics import REGISTRY, Extra, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
-from core.metrics.facets import sets_of
+from core.metrics.info import sets_of
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "metrics.json").read_text("utf-8"))
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from core.metrics import Extra, score_all
-from core.metrics.facets import sets_of
+from core.metrics.info import sets_of
 from tests.metrics import oracle
 
 

@@ -14,8 +14,7 @@ from core.pipeline.sweep.load import load_as
 from core.prices import Price, PriceBook
 from core.providers.chat.fake import made_answer
 from core.readers.job import ReaderJob
-from core.readers.run import READING, run_job
-from core.readers.spec import ReaderSpec
+from core.readers.run import READING, ReaderSpec, run_job
 from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.readers.joint import cheapest_k, correct, k_for, per_correct
+from core.readers.curves import cheapest_k, correct, k_for, per_correct
 from tests.readers.test_curves import single, table
 
 SCORES = table(

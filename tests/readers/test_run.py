@@ -15,10 +15,10 @@ from core.pipeline.sweep.load import load_as
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.prompts import prompt
-from core.readers.spec import ReaderSpec
+from core.readers.run import ReaderSpec
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
-from core.views.readers.asking import ended
+from core.views.readers.landing import ended
 from tests.readers import asked
 from tests.vendors import Step, Vendors, serve
 

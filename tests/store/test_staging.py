@@ -11,8 +11,8 @@ import pytest
 from core.errors import InputError, StoreDamagedError
 from core.records import Batch
 from core.store import Store
+from core.store.parts import _lots, stage
 from core.store.read import graded
-from core.store.staging import _lots, stage
 from core.store.upkeep import doctor
 from core.tables import Frame, Pieces
 from tests.store import material
@@ -25,9 +25,9 @@ DEPTHS = {"a": 9, "b": 1, "c": 2, "d": 8, "e": 3}
 
 @pytest.fixture(autouse=True)
 def _small_lots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.store.staging.ALONE", 30)
-    monkeypatch.setattr("core.store.staging.TOGETHER", 16)
-    monkeypatch.setattr("core.store.staging._AT_ONCE", 7)
+    monkeypatch.setattr("core.store.parts.ALONE", 30)
+    monkeypatch.setattr("core.store.parts.TOGETHER", 16)
+    monkeypatch.setattr("core.store.parts._AT_ONCE", 7)
     graded.forget()
 
 
@@ -101,7 +101,7 @@ def test_lots_read_as_one_part_does(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cut = brought(tmp_path / "cut", ranked())
     assert len(list(cut.path.rglob("rankings-*.codes.arrow"))) == 4
     assert doctor.examine(cut).sound
-    monkeypatch.setattr("core.store.staging.ALONE", 1 << 18)
+    monkeypatch.setattr("core.store.parts.ALONE", 1 << 18)
     whole = brought(tmp_path / "whole", ranked())
     assert len(list(whole.path.rglob("rankings*.parquet"))) == 1
     one, other = cut.read(), whole.read()

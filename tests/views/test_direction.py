@@ -13,7 +13,7 @@ from core.stats.significance import Sample, Setup, compare
 from core.ui.pick import listed
 from core.views.compare.page import with_verdict
 from core.views.compare.sides import usual
-from core.views.confidence.flips import front
+from core.views.confidence.hold import front
 from core.views.curves import page as curves
 from core.views.decision.chart import pareto
 from core.views.decision.density import density, grid

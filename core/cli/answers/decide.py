@@ -19,7 +19,10 @@ from core.importers.read.text import shown
 from core.stats.significance.bootstrap import RESAMPLES
 
 if TYPE_CHECKING:
+    from core.report.data import Case
     from core.report.gate import Recorded
+    from core.views.decision.verdict import Verdict
+
 
 FAILED = 4
 """Exit code of a decision that no longer holds."""
@@ -82,10 +85,6 @@ def _given(ctx: typer.Context, option: str) -> bool:
     source = ctx.get_parameter_source(option)
     return source is not None and source.name != "DEFAULT"
 
-
-if TYPE_CHECKING:
-    from core.report.data import Case
-    from core.views.decision.verdict import Verdict
 
 _SHOWN = 20
 """Rows of a table; JSON and CSV have all."""

@@ -10,15 +10,13 @@ import polars as pl
 import typer
 
 from core.cli.answers.deciding import quality_of
-from core.cli.context import Context, golden_set_of
-from core.cli.options import CollectionOption, RunsOption
+from core.cli.context import CollectionOption, Context, RunsOption, golden_set_of
 from core.cli.output import Format, FormatOption, Ties, complain, emit
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
-from core.views.scoring.every_k import in_parts, write_parquet
-from core.views.scoring.from_files import score_files
+from core.views.scoring.from_files import in_parts, score_files, write_parquet
 from core.views.scoring.reported import wanted
 from core.views.scoring.table import Over, score_table
 from core.views.workspace.scope import resolve_runs

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.options import YesOption
+from core.cli.context import Context, YesOption
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import CODES, agreed
 from core.cli.runs.paid import carried_out

@@ -40,17 +40,17 @@ def run(
     from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415
     from core.providers.embed import make_embedder  # noqa: PLC0415
-    from core.views.diagnostics import landing, named  # noqa: PLC0415
+    from core.views.diagnostics import landing, named_page  # noqa: PLC0415
     from core.views.diagnostics.named_page import NO_RUNS, paper  # noqa: PLC0415
 
     context: Context = ctx.obj
     store = context.store()
     snapshot, quality = store.read(), quality_of(measure)
     scope = workspace(snapshot, collection, golden_set, ())
-    found = named.renamed(snapshot, scope, quality)
+    found = named_page.renamed(snapshot, scope, quality)
     if not found:
         complain(NO_RUNS.replace("`", ""))
-    wanted = named.embedders(snapshot, found)
+    wanted = named_page.embedders(snapshot, found)
     asked = questions(found.asked, found.names, most=queries)
     plan = _plan(asked, wanted, context.books()[DEFAULT_BOOK])
     if dry_run:
@@ -60,12 +60,14 @@ def run(
         raise typer.Exit(1)
     journal = Journal(work_of(context) / REPLIES)
     try:
-        margins = named.margins(asked, wanted, lambda name, dim: make_embedder(name, dim, journal=journal))
+        margins = named_page.margins(
+            asked, wanted, lambda name, dim: make_embedder(name, dim, journal=journal)
+        )
     finally:
         journal.close()
     if margins.height:
-        landing.land(store, named.batch_of(scope, margins))
-    rows = named.side_by_side(found, margins)
+        landing.land(store, named_page.batch_of(scope, margins))
+    rows = named_page.side_by_side(found, margins)
     if form is Format.JSON:
         told = {
             "measure": quality.name, "questions": len(found.gathered.query_ids), "d_name_on": len(asked),

@@ -12,7 +12,7 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.store import Kind, Snapshot
-from core.views.library.deletion import NAMES, goes_along, listed
+from core.views.library.inventory import NAMES, goes_along, listed
 from core.views.workspace.scope import resolve_runs
 
 Runs = Annotated[list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)]

@@ -10,7 +10,7 @@ import typer
 from core.cli.output import Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.importers import FORMATS
-from core.views.add.formats import described, format_table
+from core.views.add.imports import described, format_table
 
 
 def run(

@@ -24,7 +24,7 @@ from core.importers.stripping import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
 from core.views.add.anchored import StoredDocuments
-from core.views.add.changed import ChangedError, Choice, offers, told
+from core.views.add.background import ChangedError, Choice, offers, told
 from core.views.add.imports import bring, came, collection_of, read_into
 from core.views.add.matching import UnmatchedError, matches, refused, suggested
 from core.views.add.words import summary

@@ -21,7 +21,7 @@ from core.files import read_json
 from core.jobs import asked_to_stop
 from core.records import Batch
 from core.views.readers import landing
-from core.views.run.search import search_words
+from core.views.run.plan import search_words
 from core.views.text import count
 
 if TYPE_CHECKING:

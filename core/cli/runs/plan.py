@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.options import MaybeSpec
+from core.cli.context import Context, MaybeSpec
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import work_of
 from core.views.run.paid import bill, line_rows

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from core.cli.context import Context
-from core.cli.options import DryRunOption, MaybeSpec, YesOption
+from core.cli.context import Context, DryRunOption, MaybeSpec, YesOption
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs import evaluating, manifest
 from core.cli.runs.plan import SplitOption
 from core.errors import InputError
 from core.files import read_json
-from core.views.run.search import search_rows, search_words
+from core.views.run.plan import search_rows, search_words
 
 OnOption = Annotated[
     str,

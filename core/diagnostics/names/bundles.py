@@ -2,16 +2,20 @@
 
 C1 has the right name and topic, C2a and C2b another name and the right topic, C3 the right name and another
 topic, C4 neither. Works come from the shipped lists or from a table of one's own, phrases from text files.
+
+The ten ablations of the name margin (clq_ra_nwg §4.2): what each makes of the texts of a bundle.
 """
 
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -19,6 +23,15 @@ import polars as pl
 
 from core.errors import ClqError, InputError
 from core.paths import DATA
+from core.pipeline.query.entities import (
+    decomposed,
+    gibberish,
+    initials,
+    inverted,
+    near_miss,
+    recased,
+    stripped,
+)
 from core.records import short_hash
 
 Language = Literal["en", "fr"]
@@ -191,3 +204,107 @@ def _one(drawn: np.random.Generator, items: Sequence[_T]) -> _T:
 
 def _some(drawn: np.random.Generator, items: Sequence[_T], many: int) -> list[_T]:
     return [items[int(place)] for place in drawn.choice(len(items), many, replace=False)]
+
+
+BASE, DIACRITICS = "base", "strip_diacritics"
+_NEAR = (0, 1, 2, 0, 3)
+"""Substitutions in the name of each candidate: impostors have the true name, almost."""
+
+
+class Texts(NamedTuple):
+    """What is embedded of a bundle."""
+
+    query: str
+    candidates: tuple[str, ...]  # C1, C2a, C2b, C3, C4
+
+
+Ablation = Callable[[Bundle, Phrases], Texts]
+
+
+def written(
+    bundle: Bundle,
+    forms: Phrases,
+    asked: str | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    label: bool = True,
+    first: bool = False,
+) -> Texts:
+    """Return the texts of a bundle with other names, without the label, or with the name first."""
+    asked = bundle.entities[0] if asked is None else asked
+    query = bundle.query.format(entity=asked, topic=bundle.topic)
+    author = forms.author if label else _unlabelled(forms.author, "{label}")
+    candidates = []
+    for name, title in zip(names or bundle.entities, bundle.titles, strict=True):
+        work = bundle.work.format(title=title)
+        by = author.format(label=forms.label, entity=name)
+        candidates.append(f"{by} {work}" if first else f"{work} {by}")
+    return Texts(query if label else _unlabelled(query, forms.label), tuple(candidates))
+
+
+def _unlabelled(text: str, label: str) -> str:
+    return text.replace(f"{label} ", "").replace(label, "")
+
+
+def _mask(bundle: Bundle, forms: Phrases) -> Texts:
+    mask = forms.mask.format(number=f"{bundle.number % 1000:03d}")
+    return written(bundle, forms, mask, [mask] * len(bundle.entities))
+
+
+def _renamed(rename: Callable[[str], str], *, query: bool) -> Ablation:
+    def ablate(bundle: Bundle, forms: Phrases) -> Texts:
+        names = [rename(name) for name in bundle.entities]
+        return written(bundle, forms, names[0] if query else None, names)
+
+    return ablate
+
+
+def _near(bundle: Bundle, forms: Phrases) -> Texts:
+    true = bundle.entities[0]
+    return written(bundle, forms, names=[near_miss(true, many, bundle.seed) for many in _NEAR])
+
+
+def _without_accents(bundle: Bundle, forms: Phrases) -> Texts:
+    return _each(stripped, written(bundle, forms))
+
+
+def _each(change: Callable[[str], str], texts: Texts) -> Texts:
+    return Texts(change(texts.query), tuple(map(change, texts.candidates)))
+
+
+def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
+    """Return bundles with ASCII alone, as they are and without the accents that they do not have."""
+
+    def folded(text: str) -> str:
+        return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+    base = [_each(folded, each) for each in some]
+    return {BASE: base, DIACRITICS: [_each(stripped, each) for each in base]}
+
+
+def _cased(bundle: Bundle, forms: Phrases) -> Texts:
+    return written(bundle, forms, names=[recased(name, bundle.number) for name in bundle.entities])
+
+
+def _stressed(bundle: Bundle, forms: Phrases) -> Texts:
+    base = written(bundle, forms)
+    return Texts(unicodedata.normalize("NFC", base.query), tuple(map(decomposed, base.candidates)))
+
+
+ABLATIONS: Mapping[str, Ablation] = MappingProxyType(
+    {
+        "hard_name_mask": _mask,
+        "gibberish_name": _renamed(gibberish, query=True),
+        "edit_distance_near_miss": _near,
+        "remove_label": lambda bundle, forms: written(bundle, forms, label=False),
+        "strip_diacritics": _without_accents,
+        "initials_form": _renamed(initials, query=True),
+        "name_order_inversion": _renamed(inverted, query=False),
+        "case_punct_perturb": _cased,
+        "author_position_shift": lambda bundle, forms: written(bundle, forms, first=True),
+        "unicode_normalization_stress": _stressed,
+    }
+)
+"""By the name that the paper gives them, in its order."""
+CONDITIONS: Mapping[str, Ablation] = MappingProxyType({BASE: written, **ABLATIONS})
+"""The bundle as it is, and every ablation of it."""

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from core.diagnostics.names.ablations import BASE, CONDITIONS, Texts, in_ascii
 from core.diagnostics.names.bundles import (
+    BASE,
+    CONDITIONS,
     LANGUAGES,
     Language,
+    Texts,
     Work,
     bundles,
+    in_ascii,
     phrases,
     read_works,
     shipped,

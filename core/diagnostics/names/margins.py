@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.diagnostics.names.ablations import ABLATIONS, BASE, DIACRITICS, Texts
+from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, Texts
 
 LEAST = 0.02
 """Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)."""

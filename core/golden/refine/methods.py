@@ -1,15 +1,149 @@
-"""Begin a refinement, or go on with one: the way to refine by its name."""
+"""Begin a refinement, or go on with one: the way to refine by its name.
+
+`map`: Plackett–Luce maximum a posteriori over all orders told so far, with a prior centred on the grades.
+
+Beyond the paper, from the same judge calls as Algorithm 1: every order counts in full at the end, not by the
+small step that its turn allowed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from threadpoolctl import ThreadpoolController
 
 from core.errors import InputError
 from core.golden.refine.base import Refinement, Turns
 from core.golden.refine.locks import Locks
-from core.golden.refine.plackett import Map
-from core.golden.refine.settings import Method, RefineSettings
+from core.golden.refine.settings import TOP, Method, RefineSettings
 from core.records import JsonMap
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tuple[float, Floats]:
+    """Negative log posterior of scores, up to a constant, and its gradient.
+
+    Args:
+        scores: [n].
+        orders: Items of every order, best first [orders, m].
+        centre: Means of the Gaussian prior [n].
+        precision: Its precision.
+    """
+    told = scores[orders]
+    highest = told.max(axis=1, keepdims=True, initial=-np.inf)
+    weights = np.exp(told - highest)
+    totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]  # of every suffix
+    off = scores - centre
+    value = float((np.log(totals) + highest - told).sum() + precision / 2 * off @ off)
+    chances = weights * np.cumsum(1 / totals, axis=1)  # an item's chances summed over the suffixes it is in
+    pulled = np.bincount(orders.ravel(), (chances - 1).ravel(), minlength=len(scores))
+    return value, pulled + precision * off
+
+
+def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
+    """The Hessian of `loss` [n, n]."""
+    told = scores[orders]
+    weights = np.exp(told - told.max(axis=1, keepdims=True, initial=-np.inf))
+    totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    once, twice = np.cumsum(1 / totals, axis=1), np.cumsum(1 / totals**2, axis=1)
+    table = np.eye(len(scores)) * precision
+    np.add.at(table, (orders, orders), weights * once)
+    # Two items share the suffixes that begin at or before the better of them.
+    places = np.arange(orders.shape[1])
+    shared = twice[:, np.minimum.outer(places, places)]
+    products = weights[:, :, None] * weights[:, None, :] * shared
+    np.subtract.at(table, (orders[:, :, None], orders[:, None, :]), products)
+    return table
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries whose threads cost far more than 40 unknowns take; those loaded when first asked."""
+    return ThreadpoolController()
+
+
+_SOLVING = Lock()  # their limit is the whole process's, and a judge may be asked by several threads
+
+
+class Map(Turns):
+    """The state of `map` for one query."""
+
+    every = 5
+
+    def _begin(self) -> None:
+        self._centre = np.array(self._grades) * self.settings.scale
+        self._told: list[Sequence[int]] = []
+        self._start = self._mode = self._centre  # the start is of the last point of the curve: see `_solve`
+        self._solved = 0  # orders that the mode rests on
+        self._certain = 0.0
+
+    def _learn(self, order: Sequence[int]) -> None:
+        self._told.append(order)
+
+    def _orders(self) -> Ints:
+        return np.array(self._told, dtype=np.int64).reshape(len(self._told), -1)
+
+    def _solve(self) -> Floats:
+        """Find the mode, from where it was last found by rule: asking in between changes nothing."""
+        if self._solved < len(self._told):
+            from scipy.optimize import minimize  # noqa: PLC0415 - takes long to import
+
+            given = (self._orders(), self._centre, self.settings.prior)
+            with _SOLVING, _blas().limit(limits=1):
+                found = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
+            self._mode, self._solved = found.x, len(self._told)
+        return self._mode
+
+    def _covariance(self) -> Floats:
+        table = curvature(self._solve(), self._orders(), self.settings.prior)
+        with _SOLVING, _blas().limit(limits=1):
+            return np.asarray(np.linalg.inv(table))
+
+    def order(self, first: int | None = None) -> list[int]:
+        """Best first by score, then rank, id."""
+        scores = self._solve().tolist()
+        return sorted(range(len(scores)), key=lambda item: (-scores[item], self._place[item]))[:first]
+
+    def _scores(self) -> Sequence[float]:
+        return [float(score) for score in self._solve()]
+
+    def _information(self) -> Sequence[float]:
+        return [float(variance) ** -1 for variance in np.diag(self._covariance())]
+
+    def _known(self) -> Floats:
+        return np.zeros(len(self._grades))
+
+    def _settled(self) -> float:
+        self._start = self._solve()
+        self._certain = certainty(self._start, self._covariance(), self.order())
+        return self._certain
+
+    def _rest(self) -> bool:
+        return self._certain >= self.settings.sure
+
+
+def certainty(scores: Floats, covariance: Floats, order: Sequence[int]) -> float:
+    """Return how sure the Top-20 is: the lesser of its order and its membership.
+
+    Each is the mean, over the pairs inside the Top-20 or across its edge, of the probability that the pair is
+    in the right order, by the Gaussian of the posterior.
+    """
+    placed = np.array(order)
+    spread = covariance[np.ix_(placed, placed)]
+    variance = np.diag(spread)
+    deviation = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * spread, 1e-12))
+    chances = ndtr(np.subtract.outer(scores[placed], scores[placed]) / deviation)
+    inside = chances[:TOP, :TOP][np.triu_indices(min(TOP, len(placed)), 1)]
+    across = chances[:TOP, TOP:]
+    return float(min(inside.mean(), across.mean() if across.size else 1.0))
+
 
 _KINDS: Mapping[Method, type[Locks | Map]] = {"locks": Locks, "map": Map}
 

@@ -15,7 +15,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Account, account, settled
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
 from core.importers.formats.cells import id_list, text_list
-from core.importers.grading import VALUE
+from core.importers.judgements import VALUE
 from core.importers.read.jsons import (
     MOST_BYTES,
     Json,

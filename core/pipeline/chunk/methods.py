@@ -9,9 +9,8 @@ from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
 from core.params import Param, Value, read_options
-from core.pipeline.chunk.base import Chunker, Span, Work, next_word
+from core.pipeline.chunk.base import LANGUAGES, Chunker, Span, Work, next_word, pack, paragraphs, sentences
 from core.pipeline.chunk.gauge import TOKENIZERS
-from core.pipeline.chunk.units import LANGUAGES, pack, paragraphs, sentences
 from core.records import JsonMap, canonical_json, short_hash
 
 SMALLEST, LARGEST = 16, 32_768

@@ -16,7 +16,7 @@ from core.pipeline.chunk.base import Span, Work
 from core.pipeline.chunk.gauge import Tokenizer
 from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name
 from core.providers.embed.base import TokenEmbedder
-from core.providers.embed.vectors import Vectors
+from core.providers.embed.batches import Vectors
 from core.providers.tokens import ESTIMATE
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame

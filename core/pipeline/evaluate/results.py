@@ -18,8 +18,7 @@ from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Results
-from core.pipeline.evaluate.signals import Signals
+from core.pipeline.evaluate.measure import Results, Signals
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.ranking.hits import Hits
 from core.prices.calculator import search_units

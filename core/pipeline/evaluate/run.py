@@ -17,11 +17,10 @@ from core.pipeline.evaluate.cluster.executor import Cluster
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Measurer
+from core.pipeline.evaluate.measure import Measurer, Signals
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Here, Runner
-from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.pipeline.evaluate.turn import REPLIES, Turn, ending, stoppable
 from core.providers.calls import Journal, Keys

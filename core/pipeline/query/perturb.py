@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from core.errors import InputError
 from core.metrics.robust import PERTURBATIONS
 from core.params import Value, read_options
-from core.pipeline.query.names import OFF, renamed
+from core.pipeline.query.entities import OFF, renamed
 from core.records import JsonMap, short_hash
 
 LANGUAGES: Mapping[str, str] = {"english": "en", "french": "fr"}

@@ -24,7 +24,7 @@ from core.pipeline.search.propose import Limits, Told, optuna, propose
 from core.pipeline.search.race import Entry, Race, Rules
 from core.pipeline.search.run import Plan, search
 from core.pipeline.search.space import Space
-from core.pipeline.sweep.spread import Search, searched_by
+from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
 from core.providers.base import Amount
 from core.records import Stack, short_hash

@@ -31,11 +31,12 @@ from core.pipeline.sweep.fields import (
     Named,
     NameForm,
     Positive,
+    Resources,
+    Search,
     Table,
     under,
 )
 from core.pipeline.sweep.reader import Reader
-from core.pipeline.sweep.spread import Resources, Search
 from core.providers.config import ModelConfig
 
 Mode = Literal["sparse", "dense", "hybrid"]

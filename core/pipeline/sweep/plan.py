@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
 from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
+from core.pipeline.sweep.fields import searched_by
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
-from core.pipeline.sweep.spread import searched_by
 from core.prices import CURRENCY, PriceBook
 from core.providers.base import Amount, Purpose, Reply, total
 from core.providers.chat import Chat

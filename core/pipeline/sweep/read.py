@@ -20,6 +20,7 @@ from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
+from core.pipeline.sweep.fields import Resources
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
@@ -32,7 +33,6 @@ from core.pipeline.sweep.sources import (
     read_golden_set,
     read_queries,
 )
-from core.pipeline.sweep.spread import Resources
 from core.prices import PriceBook, load_books
 from core.records import Batch, GoldenSet, JsonMap, Stack, canonical_json, part_id, short_hash
 

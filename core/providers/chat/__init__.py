@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Unpack
 
 from core.providers.chat import openai
-from core.providers.chat.base import Chat
+from core.providers.chat.ask import Chat
 from core.providers.chat.fake import FakeChat
 from core.providers.config import ModelConfig, named
 from core.providers.remote import Wired, Wiring, wiring_of

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.providers.base import Amount, Reply
-from core.providers.chat.ask import find_marked
-from core.providers.chat.base import Chat
+from core.providers.chat.ask import Chat, find_marked
 from core.records import Basis, JsonMap
 
 _CRITERIA = (

@@ -14,7 +14,7 @@ from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying
 from core.providers.calls import Limits, Secret, call_key, text_hash
 from core.providers.calls.journal import sending
-from core.providers.chat.base import Chat, chars_per_second
+from core.providers.chat.ask import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
 from core.providers.remote import Remote, Wiring, openai_client
 from core.records import Basis, JsonMap, now

@@ -13,9 +13,9 @@ from core.errors import InputError
 from core.providers.config import ModelConfig, named
 from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
+from core.providers.embed.batches import Vectors, unit_rows
 from core.providers.embed.fake import FakeEmbedder
 from core.providers.embed.remote import RemoteEmbedder
-from core.providers.embed.vectors import Vectors, unit_rows
 from core.providers.embed.wordllama import WordLlamaEmbedder
 from core.providers.remote import Wired, Wiring, wiring_of
 

@@ -19,8 +19,17 @@ from core.errors import ClqError, InputError, ProviderError
 from core.providers.base import TOO_MUCH, Model, Purpose, Reply, joined, timed, total
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.config import ModelConfig
-from core.providers.embed.batches import Places, Room, batches, side_by_side
-from core.providers.embed.vectors import Sums, Vectors, require_dim, shares, with_value
+from core.providers.embed.batches import (
+    Places,
+    Room,
+    Sums,
+    Vectors,
+    batches,
+    require_dim,
+    shares,
+    side_by_side,
+    with_value,
+)
 from core.records import JsonMap
 
 Progress = Callable[[int, int], None]

@@ -15,7 +15,7 @@ import numpy as np
 from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.embed.base import LocalEmbedder
-from core.providers.embed.vectors import Vectors, unit_rows
+from core.providers.embed.batches import Vectors, unit_rows
 
 
 class FakeEmbedder(LocalEmbedder):

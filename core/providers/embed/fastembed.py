@@ -10,7 +10,7 @@ import numpy as np
 from core.providers.base import Purpose, loaded, optional
 from core.providers.config import ModelConfig
 from core.providers.embed.base import LocalEmbedder
-from core.providers.embed.vectors import Vectors, shortened
+from core.providers.embed.batches import Vectors, shortened
 
 
 class FastEmbedEmbedder(LocalEmbedder):

@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, Pooling
 from core.providers.embed.base import LocalEmbedder, TokenEmbedder, TokenVectors
-from core.providers.embed.vectors import Vectors, shortened
+from core.providers.embed.batches import Vectors, shortened
 from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
 from core.records import JsonMap
 

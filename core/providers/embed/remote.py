@@ -13,8 +13,7 @@ from core.errors import ProviderError
 from core.providers.base import Amount, Purpose, Reply, joined
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
-from core.providers.embed.batches import Room, Sizes
-from core.providers.embed.vectors import Vectors, require_dim, shortened
+from core.providers.embed.batches import Room, Sizes, Vectors, require_dim, shortened
 from core.providers.remote import Remote, Wiring
 from core.records import Basis, JsonMap
 

@@ -17,7 +17,7 @@ import numpy as np
 from core.errors import ClqError
 from core.providers.base import Purpose
 from core.providers.embed.base import LocalEmbedder
-from core.providers.embed.vectors import Vectors, require_dim, unit_rows
+from core.providers.embed.batches import Vectors, require_dim, unit_rows
 
 
 class WordLlamaEmbedder(LocalEmbedder):

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Unpack
 
 from core.providers.chat import chat_config, make_chat
-from core.providers.chat.base import Chat
+from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named
 from core.providers.remote import Wired, Wiring, wiring_of
 from core.providers.rerank import cohere, onnx, sentence_transformers, voyage

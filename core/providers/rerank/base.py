@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.errors import InputError, ProviderError
 from core.providers.base import TOO_MUCH, Amount, Model, Reply, joined, total
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
-from core.providers.chat.base import chars_per_second
+from core.providers.chat.ask import chars_per_second
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]

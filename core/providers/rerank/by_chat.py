@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.providers.base import Amount, Reply, carrying
-from core.providers.chat.ask import Task, ask, in_sequence, mark_for, marked
-from core.providers.chat.base import Chat
+from core.providers.chat.ask import Chat, Task, ask, in_sequence, mark_for, marked
 from core.providers.chat.reading import Row, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.providers.base import Amount, Reply
-from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
-from core.providers.chat.base import Chat
+from core.providers.chat.ask import NOTICE, Chat, Task, ask, mark_for, marked
 from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
 from core.providers.rerank.by_chat import HIGHEST_WEIGHT, WEIGHT, Criterion
 

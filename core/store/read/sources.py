@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.metrics.facets import sets_by_row
+from core.metrics.info import sets_by_row
 from core.store.engine import ENGINE
 from core.store.read.codes import coded, found_in
 from core.store.read.lists import Axes, Judged, Judges, Lists, judged

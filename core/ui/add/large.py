@@ -16,7 +16,7 @@ from core.ui import cache, door, show
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
 from core.views.add import background, imports, words
-from core.views.add.changed import Choice, offers, told
+from core.views.add.background import Choice, offers, told
 from core.views.add.matching import Unmatched
 from core.views.add.versions import settle
 from core.views.tables import upright

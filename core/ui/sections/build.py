@@ -22,8 +22,8 @@ from core.ui import cache, door, show, work
 from core.ui.pages import SECTION
 from core.ui.view import View
 from core.views.golden import refined
+from core.views.golden.build import form
 from core.views.golden.build import form as asked
-from core.views.golden.build import landing, words
 from core.views.golden.build.form import Form
 from core.views.run.paid import dollars
 from core.views.text import plain
@@ -54,7 +54,7 @@ def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
     forbidden = door.forbidden()
     kind = _kind(view)
-    show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
+    show.head(form.headline([one.status for one in kind.known()]), forbidden or form.WHAT)
     work.underway(kind, may_start=not forbidden)
     if not forbidden:
         _new(view)
@@ -64,7 +64,7 @@ def build(view: View) -> None:
 
 def _kind(view: View) -> work.Kind:
     finish = partial(_finish, view.scope.collection_id)
-    return work.Kind("build", BUILD, words.ended, words.table, finish=finish)
+    return work.Kind("build", BUILD, form.ended, form.table, finish=finish)
 
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
@@ -85,10 +85,10 @@ def _refined(view: View, kind: work.Kind) -> None:
     """Whether refining pays, and how the latest build that refines put each question's best in order."""
     here = [one for one in kind.known() if one.status.collection_id == view.scope.collection_id]
     made = (str(one.status.facts.get("golden_set_id") or "") for one in here)
-    ways = next((rows for name in made if (rows := landing.ways(view.snapshot, name)).height), None)
+    ways = next((rows for name in made if (rows := form.ways(view.snapshot, name)).height), None)
     if ways is not None:
         with st.expander("Whether it pays to put the best in order"):
-            st.caption(plain(words.pays(ways)))
+            st.caption(plain(form.pays(ways)))
             show.table(ways, "ways", _WAYS)
     folders = (one.folder.path / REFINED for one in here if one.folder is not None)
     states = next((found for folder in folders if (found := refinements(folder))), {})
@@ -97,7 +97,7 @@ def _refined(view: View, kind: work.Kind) -> None:
     with st.expander("How the best were put in order"):
         query = st.selectbox("Question", sorted(states), key="golden_refined")
         state = {query: restore(states[query])}
-        st.caption(plain(words.came_to_rest(state[query])))
+        st.caption(plain(form.came_to_rest(state[query])))
         show.chart(refined.convergence(state), "convergence", alt="How the Top-20 came to rest")
         show.table(refined.curves(state), "convergence", _CURVES)
         if state[query].locks:
@@ -127,9 +127,9 @@ def _new(view: View) -> None:
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not (filled.judges or filled.grades):
-        st.caption(words.NO_JUDGE)
+        st.caption(form.NO_JUDGE)
         return
-    said = (lambda made: f"{words.size_of(made)}. {dollars(made)}", words.button)
+    said = (lambda made: f"{form.size_of(made)}. {dollars(made)}", form.button)
     work.offer(text, "golden", partial(_plan_of, view.snapshot), said, BUILD, key="build")
 
 
@@ -145,7 +145,7 @@ def _fill_in(view: View, collection: str) -> Form:
     depth = first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth")
     judges = second[0].multiselect(
         "Judges (chat models)", asked.models(), key="golden_judges", accept_new_options=True,
-        placeholder="choose a model", help=words.JUDGES,
+        placeholder="choose a model", help=form.JUDGES,
     )  # fmt: skip
     taken = second[1].selectbox(
         "Take over the grades of", asked.judged(view.snapshot, collection), index=None, placeholder="none",
@@ -174,16 +174,16 @@ def _fill_in(view: View, collection: str) -> Form:
 
 def _prompts(language: str) -> None:
     """The instructions, as they are sent."""
-    st.caption(words.RISK)
+    st.caption(form.RISK)
     for kind in KINDS:
-        st.markdown(f"**{words.PROMPTS[kind]}**")
+        st.markdown(f"**{form.PROMPTS[kind]}**")
         st.code(prompt(kind, "fr" if language == "fr" else "en"), language=None, wrap_lines=True)
 
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
     """What would be judged, made once per specification and revision."""
-    job, problems = landing.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
+    job, problems = form.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
     sources = [each.model_dump_json() for each in (job.spec.queries, *job.spec.golden.pool)]
     held = job.spec.golden.judge.grades or ""
     pool = _candidates(snapshot, job.collection_id, job.spec.golden.rewrite, *sources, held, _job=job)

@@ -14,7 +14,7 @@ from core.ui import show
 from core.ui.cache import cached
 from core.ui.pick import KEPT, pick_from_chart, selected_row, still_offered
 from core.ui.view import View
-from core.views.compare import changes, charts, pair, words
+from core.views.compare import changes, charts, sides, words
 from core.views.compare.sides import SIDES
 from core.views.decision.words import costed
 from core.views.queries.bars import bars
@@ -154,7 +154,7 @@ def takes(rows: pl.DataFrame, key: str) -> Callable[[], None]:
     return taken
 
 
-def by_tag(view: View, closer: pair.Closer, two: Row) -> None:
+def by_tag(view: View, closer: sides.Closer, two: Row) -> None:
     """Draw the comparison on the queries of each tag."""
     if closer.tags.is_empty():
         st.caption(words.NO_TAG)
@@ -167,7 +167,7 @@ def by_tag(view: View, closer: pair.Closer, two: Row) -> None:
         show.table(closer.tags, "by_tag", {**columns("tag"), **NUMBERS}, more=MORE)
 
 
-def flips(view: View, closer: pair.Closer, two: Row, setup: Setup) -> None:
+def flips(view: View, closer: sides.Closer, two: Row, setup: Setup) -> None:
     """Draw wins and losses query by query; each opens its query."""
     rows, names = closer.queries, (two["first"], two["second"])
     st.markdown(plain(words.summary(rows, two, setup.tolerance)))
@@ -188,7 +188,7 @@ def flips(view: View, closer: pair.Closer, two: Row, setup: Setup) -> None:
     )  # fmt: skip
 
 
-def sources(closer: pair.Closer) -> None:
+def sources(closer: sides.Closer) -> None:
     """Draw whether retrieval or ordering makes the difference."""
     if closer.sources.is_empty():
         st.caption(words.NO_CEILING)

@@ -17,8 +17,16 @@ from core.ui import cache, show
 from core.ui.pick import pick_one, pick_stack
 from core.ui.view import View, end
 from core.views.confidence import charts, weights, words
-from core.views.confidence.flips import excluded_rows, front, turn_rows
-from core.views.confidence.hold import BEST, joint_sample, share_rows, shares, tie_rows
+from core.views.confidence.hold import (
+    BEST,
+    excluded_rows,
+    front,
+    joint_sample,
+    share_rows,
+    shares,
+    tie_rows,
+    turn_rows,
+)
 from core.views.confidence.noise import (
     RESAMPLES,
     Noise,

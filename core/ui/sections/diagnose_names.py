@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pick import still_offered
 from core.ui.view import View
-from core.views.diagnostics import asking, named, named_page
+from core.views.diagnostics import asking, named_page
 from core.views.diagnostics import names as page
 from core.views.text import plain
 from core.views.workspace.scope import Quality
@@ -83,7 +83,7 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
 def _in_questions(view: View) -> None:
     """Draw what other names in the workspace's questions take of D_name and of quality."""
     st.subheader("Other names in your questions", anchor=False)
-    quality = Quality(named.MEASURE, view.quality.k)
+    quality = Quality(named_page.MEASURE, view.quality.k)
     table = _beside(view, quality)
     if table.is_empty():
         st.caption(named_page.NO_RUNS)
@@ -98,10 +98,10 @@ def _in_questions(view: View) -> None:
 
 @cache.cached("Comparing questions with other names…")
 def _beside(view: View, quality: Quality) -> pl.DataFrame:
-    found = named.renamed(view.snapshot, view.scope, quality)
+    found = named_page.renamed(view.snapshot, view.scope, quality)
     if not found:
-        return named.side_by_side(found, pl.DataFrame())
-    return named.side_by_side(found, named.known_margins(view.snapshot, view.scope, found))
+        return named_page.side_by_side(found, pl.DataFrame())
+    return named_page.side_by_side(found, named_page.known_margins(view.snapshot, view.scope, found))
 
 
 def _measuring(view: View, *, begun: bool) -> None:

@@ -12,9 +12,8 @@ import streamlit as st
 
 from core.bidi import upright
 from core.errors import ClqError
-from core.golden.judging.answers import CORRECTNESS
 from core.golden.judging.book import Book, Item, Queue
-from core.golden.judging.landing import RUBRIC, set_of
+from core.golden.judging.landing import CORRECTNESS, RUBRIC, set_of
 from core.golden.judging.sampling import OF_FIVE
 from core.store import Snapshot
 from core.ui import cache, door, show

@@ -13,15 +13,14 @@ from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep.load import load_as
 from core.readers.plan import ReaderPlan, plan
 from core.readers.prompts import PROMPTS
-from core.readers.run import READING
-from core.readers.spec import ReaderSpec
+from core.readers.run import READING, ReaderSpec
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.golden.build.form import models
-from core.views.readers import asking as words
 from core.views.readers import landing
+from core.views.readers import landing as words
 from core.views.readers.words import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form

@@ -2,22 +2,179 @@
 
 Each leaves ``imports/<nanoseconds>`` beside the store with its files, how far it is and what it printed. A
 process that is killed has changed nothing: what it wrote becomes part of the store in one step at its end.
+
+What an import finds in the store under its names, and other names for what it brings.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar
+
+import polars as pl
 
 from core import jobs
 from core.errors import InputError
-from core.importers import Offered, Options
+from core.importers import Import, Offered, Options
 from core.jobs import Job, State, Status
 from core.jobs.job import STATUS
-from core.views.add.changed import Choice
+from core.records import Collection, GoldenSet, Run, short_hash
+from core.store import Kind, Snapshot
+from core.tables import TABLES, altered
 from core.views.add.matching import Unmatched
+
+Choice = Literal["new", "replace", "restore"]
+CHOICES: Mapping[Choice, str] = {
+    "new": "Keep both: what comes now is a new version",
+    "replace": "Replace: what comes now takes its place (earlier revisions still show the old)",
+}
+AFTER_DELETION: Mapping[Choice, str] = {
+    "restore": "Restore: it is what was deleted, and comes back with all that its deletion hid",
+    "new": "Leave that deleted: what comes now is a new version",
+}
+_SAME, _OTHER = " (deleted)", " (deleted, had other content)"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Something that is in the store under the same name with other content, or that was deleted."""
+
+    kind: str  # "run", "golden_set" or "collection"
+    name: str  # label of a run, id of the others
+    known: tuple[str, ...]  # ids in the store that carry the name, or a later version of it; newest last
+    # Whether none of them is seen any more; "same" where one has the content that comes now
+    deleted: Literal["no", "same", "other"] = "no"
+
+    def __str__(self) -> str:
+        """In words."""
+        told = {"no": "", "same": _SAME, "other": _OTHER}[self.deleted]
+        return f"{self.kind.replace('_', ' ')} {self.name!r}{told}"
+
+
+def offers(changed: Sequence[str]) -> Mapping[Choice, str]:
+    """What can be done about changes, given in words: restored only where all of them are but deleted."""
+    return AFTER_DELETION if all(each.endswith(_SAME) for each in changed) else CHOICES
+
+
+def told(changed: Sequence[str]) -> str:
+    """Changes in a sentence."""
+    some = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
+    if offers(changed) is AFTER_DELETION:
+        return f"The same was in the store and was deleted: {some}."
+    return f"In the store already with other content: {some}."
+
+
+class ChangedError(InputError):
+    """An import would change what is there, or bring back what was deleted, and nobody has said how.
+
+    Attributes:
+        changes: What it would change.
+    """
+
+    def __init__(self, changes: tuple[Changed, ...]) -> None:
+        words = [str(each) for each in changes]
+        how = (
+            "Say whether to restore what was deleted (--if-changed restore) or to leave it deleted and "
+            "import a new version (--if-changed new)."
+            if offers(words) is AFTER_DELETION
+            else "Say whether to keep both as a new version (--if-changed new) or to replace what is there "
+            "(--if-changed replace)."
+        )
+        super().__init__(f"{told(words)} Nothing was written.", do=how)
+        self.changes = changes
+
+
+Named = TypeVar("Named", Collection, GoldenSet, Run)
+RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
+OWNED: Mapping[Kind, tuple[str, ...]] = {
+    "collection": ("queries", "passages", "chunks", "gold_answers", "diagnostics"),
+    "golden_set": ("judgements", "spans", "gradings", "orders"),
+}
+"""Tables whose rows belong to a collection or a golden set."""
+
+
+def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+    """The import with another id for a collection or golden set and its parts, wherever they are named."""
+    if name == chosen:
+        return made
+    for part in parts_of(made, kind, name):
+        made = _with_id(made, kind, part, chosen + part.removeprefix(name), known=False)
+    return _with_id(made, kind, name, chosen, known=known)
+
+
+def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
+    """Ids of the records of an import that are parts of a collection or golden set."""
+    records = getattr(made, RECORDS[kind])
+    return [getattr(each, f"{kind}_id") for each in records if each.part_of == name]
+
+
+def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+    key = f"{kind}_id"
+    frames = {
+        table: altered(rows, pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
+        for table, rows in made.frames.items()
+    }
+
+    def moved(record: Named) -> Named:
+        own = Collection if kind == "collection" else GoldenSet
+        if isinstance(record, GoldenSet) and kind == "golden_set" and name in record.parents:
+            record = replace(
+                record, parents=tuple(chosen if each == name else each for each in record.parents)
+            )
+        if isinstance(record, own) and record.part_of == name:
+            return replace(record, part_of=chosen)
+        if getattr(record, key, None) != name:
+            return record
+        changes: dict[str, Any] = {key: chosen} | _name(record, key, name, chosen)
+        return replace(record, **changes)
+
+    collections = [moved(each) for each in made.collections]
+    if kind == "collection" and known:
+        collections = [each for each in collections if each.collection_id != chosen]
+    elif kind == "collection" and chosen not in {each.collection_id for each in collections}:
+        collections.append(Collection(collection_id=chosen, name=chosen, source=f"another version of {name}"))
+    return replace(
+        made,
+        frames=frames,
+        collections=tuple(collections),
+        golden_sets=tuple(moved(each) for each in made.golden_sets),
+        runs=tuple(moved(each) for each in made.runs),
+    )
+
+
+def _name(record: Run | Collection | GoldenSet, key: str, name: str, chosen: str) -> dict[str, str]:
+    """What a record is called when its own id changes; nothing when it only refers to that id."""
+    own = Collection if key == "collection_id" else GoldenSet
+    if isinstance(record, Run) or not isinstance(record, own):
+        return {}
+    return {"name": chosen if record.name == name else f"{record.name} ({chosen})"}
+
+
+def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
+    """The import with other ids for runs that the store, deleted ones included, has in another collection.
+
+    A run's id is that of its content; the same run of a new version of its collection is another one.
+    """
+    stored = dict(snapshot.with_deleted().runs().select("run_id", "collection_id").iter_rows())
+    ids = {
+        run.run_id: f"r-{short_hash(run.run_id, run.collection_id)}"
+        for run in made.runs
+        if stored.get(run.run_id, run.collection_id) != run.collection_id
+    }
+    if not ids:
+        return made
+    moved = pl.col("run_id").replace(ids)
+    frames = {
+        table: altered(rows, moved) if "run_id" in TABLES[table] else rows
+        for table, rows in made.frames.items()
+    }
+    runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in made.runs)
+    return replace(made, frames=frames, runs=runs)
+
 
 _FOLDER, _SCRATCH, _FILES = "imports", "scratch", "files"
 

@@ -1,4 +1,7 @@
-"""Importing as a person does it: look, decide, see what would be taken, then one transaction."""
+"""Importing as a person does it: look, decide, see what would be taken, then one transaction.
+
+The formats that can be imported, generated from the importers so that it cannot go stale.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from core.errors import ClqError
-from core.importers import Import, Offered, Options, Progress, load
-from core.importers.base import merged
+from core.importers import FORMATS, Import, Offered, Options, Progress, load
+from core.importers.base import Format, merged
 from core.importers.runs import slug
 from core.records import Run
 from core.store import Snapshot, Store
 from core.views.add.anchored import with_grades
-from core.views.add.changed import ChangedError, Choice
+from core.views.add.background import ChangedError, Choice
 from core.views.add.matching import (
     Match,
     Unmatched,
@@ -28,6 +33,62 @@ from core.views.add.matching import (
 )
 from core.views.add.versions import Settled, settle
 from core.views.add.words import worded
+
+ALWAYS = (
+    "Of every format, what is left out is counted and named with its reason; a missing figure stays missing; "
+    "ids and texts are kept as they are."
+)
+
+
+def format_table() -> pl.DataFrame:
+    """All formats, one row each.
+
+    Returns:
+        format, as (name for ``--as``), brings, recognised, units, left_out; all of them text, empty where
+        there is nothing to say.
+    """
+    rows = [
+        (
+            known.title,
+            known.name,
+            ", ".join(known.brings),
+            _recognised(known),
+            known.units,
+            " ".join(known.traps),
+        )
+        for known in FORMATS
+    ]
+    names = ("format", "as", "brings", "recognised", "units", "left_out")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def described(name: str) -> list[tuple[str, str]]:
+    """Everything about one format, as pairs of what and how.
+
+    Args:
+        name: A name of `FORMATS`.
+    """
+    known = next(known for known in FORMATS if known.name == name)
+    plainly = [table for table in known.brings if table not in known.takes]
+    return [
+        ("recognised by", _recognised(known)),
+        *([("taken as they are", ", ".join(plainly))] if plainly else []),
+        *known.takes.items(),
+        *([("units", known.units)] if known.units else []),
+        *(("left out", trap) for trap in known.traps),
+    ]
+
+
+def formats_markdown() -> str:
+    """One row per format for the README: what it is, its name, what it brings."""
+    lines = ["| format | `--as` | brings |", "|---|---|---|"]
+    lines += [f"| {known.title} | `{known.name}` | {', '.join(known.brings)} |" for known in FORMATS]
+    return "\n".join(lines)
+
+
+def _recognised(known: Format) -> str:
+    return known.recognised or (known.sniff.__doc__ or "").strip().split("\n")[0].rstrip(".")
+
 
 Apart = Mapping[str, Mapping[str, str]]
 """Offered file → what is taken off its ids (`Options.strip`); nothing = it makes a new collection."""

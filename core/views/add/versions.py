@@ -16,7 +16,7 @@ import polars as pl
 from core.importers import Import
 from core.records import Origin, Run, Stack
 from core.store import Kind, Snapshot
-from core.views.add.changed import OWNED, RECORDS, Changed, Choice, parts_of, renamed, with_own_runs
+from core.views.add.background import OWNED, RECORDS, Changed, Choice, parts_of, renamed, with_own_runs
 
 _KINDS: tuple[Kind, ...] = ("collection", "golden_set")
 _VERSION = re.compile(r"(.*) \(\d+\)", re.DOTALL)

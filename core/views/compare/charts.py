@@ -159,7 +159,7 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
     """Each query at its two scores; queries with the same scores share one, larger mark.
 
     Args:
-        rows: From `core.views.compare.pair.flips`.
+        rows: From `core.views.compare.sides.flips`.
         names: The first stack (x) and the second (y).
         tolerance: Half the height of the band of ties.
 

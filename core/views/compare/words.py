@@ -12,8 +12,7 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.significance import Setup
 from core.views import text
 from core.views.compare.page import LEVEL, LOSSES, OPEN, WINS, alike_means
-from core.views.compare.pair import Closer
-from core.views.compare.sides import AVERAGES, SAME
+from core.views.compare.sides import AVERAGES, SAME, Closer
 from core.views.queries.bars import BARS
 from core.views.workspace.scope import Quality
 
@@ -179,7 +178,7 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
     """How the queries divide, and where most is won and lost.
 
     Args:
-        queries: From `core.views.compare.pair.flips`.
+        queries: From `core.views.compare.sides.flips`.
         pair: Row of `core.views.compare.page.differences`.
         tolerance: Largest difference that is a tie.
     """

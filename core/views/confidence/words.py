@@ -15,7 +15,7 @@ from core.decide.rules import Decision
 from core.stats.significance.bootstrap import RESAMPLES
 from core.views import text
 from core.views.compare.page import LEVEL
-from core.views.confidence.flips import Front
+from core.views.confidence.hold import Front
 from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan

@@ -1,16 +1,208 @@
-"""Diagnostics, section Names: the words and the chart of other names in a collection's questions."""
+"""Diagnostics, section Names: the words and the chart of other names in a collection's questions.
+
+Diagnostics, section Names: what other names in questions take of quality, and of the name margin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.diagnostics.names.asked import Question, asked_margins, questions
+from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED
+from core.diagnostics.noise import CLEAN, effects
+from core.pipeline.query.entities import Names, named
+from core.pipeline.query.perturb import LANGUAGES, NAMES
+from core.records import Batch, Collection, JsonMap
+from core.store import Snapshot
+from core.tables import frame
 from core.views import text, theme
-from core.views.diagnostics.named import FORMS
-from core.views.workspace.scope import Quality
+from core.views.diagnostics.landing import diagnosed
+from core.views.diagnostics.noise import QUICK, Gathered, gather
+from core.views.workspace.scope import Quality, Scope
+
+if TYPE_CHECKING:
+    from core.providers.embed import Embedder
+
+DIAGNOSIS = "names in questions"
+MEASURE = "N-Recall4+"
+"""What the paper sets beside D_name (§4.5)."""
+_OF = ("embedder", "dim")
+_GOOD = 4
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What a workspace's stacks were asked with other names."""
+
+    gathered: Gathered  # clean runs and those of other names, on the questions that name something
+    names: Names  # what these name
+    asked: tuple[tuple[str, str], ...]  # their texts, each with its best judged passage
+
+    def __bool__(self) -> bool:
+        return bool(self.gathered)
+
+
+def renamed(snapshot: Snapshot, scope: Scope, quality: Quality) -> Renamed:
+    """Read the runs of a workspace that were asked with other names; empty where there are none."""
+    whole = gather(snapshot, scope, quality)
+    alone = pl.col("perturb").str.contains(rf"^{NAMES} \S+$")
+    other = whole.rows.filter(alone)
+    if other.is_empty():
+        return Renamed(Gathered(whole.rows.clear(), (), {}), {}, ())
+    rows = whole.rows.filter(alone | (pl.col("perturb") == CLEAN)).join(
+        other.select("family", "rewrite").unique(), on=["family", "rewrite"], maintain_order="left"
+    )
+    queries = snapshot.queries(scope.collection_id).filter(pl.col("query_id").is_in(list(whole.query_ids)))
+    passages = snapshot.passages(scope.collection_id)
+    names = named(queries.drop_nulls("text"), passages)
+    naming = set(queries.filter(pl.col("text").is_in(list(names)))["query_id"])
+    kept = np.array([query_id in naming for query_id in whole.query_ids], dtype=np.bool_)
+    ids = tuple(query_id for query_id in whole.query_ids if query_id in naming)
+    values = {run_id: whole.values[run_id][kept] for run_id in rows["run_id"]}
+    asked = _asked(snapshot, scope, queries.filter(pl.col("query_id").is_in(list(ids))), passages)
+    return Renamed(Gathered(rows if ids else rows.clear(), ids, values), names, asked)
+
+
+def _asked(
+    snapshot: Snapshot, scope: Scope, queries: pl.DataFrame, passages: pl.DataFrame
+) -> tuple[tuple[str, str], ...]:
+    """Questions with the passage of the highest grade (4 or 5), as it is searched."""
+    if scope.golden_set_id is None:
+        return ()
+    best = snapshot.judgements(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)
+    best = best.sort("grade", "passage_id", descending=[True, False]).unique("query_id", maintain_order=True)
+    searched = pl.concat_str("title", "text", separator="\n", ignore_nulls=True)
+    told = queries.join(best.select("query_id", "passage_id"), on="query_id").join(
+        passages.select("passage_id", passage=searched), on="passage_id"
+    )
+    return tuple(told.select("text", "passage").iter_rows())
+
+
+Measured = tuple[str, int]
+"""An embedder with its dimension."""
+
+
+def embedders(snapshot: Snapshot, found: Renamed) -> dict[Measured, dict[str, JsonMap]]:
+    """Return the embedders of the stacks, each with what its questions were put into."""
+    specs = dict(snapshot.runs().select("run_id", "spec").iter_rows())
+    made: dict[Measured, dict[str, JsonMap]] = {}
+    for run_id, perturb in found.gathered.rows.select("run_id", "perturb").iter_rows():
+        spec = json.loads(specs[run_id])
+        if perturb and spec.get("embedder") and spec.get("dim"):
+            made.setdefault((spec["embedder"], spec["dim"]), {})[perturb] = spec["perturb"]
+    return made
+
+
+def margins(
+    asked: Sequence[Question],
+    wanted: Mapping[Measured, Mapping[str, JsonMap]],
+    make: Callable[[str, int], Embedder],
+) -> pl.DataFrame:
+    """Measure D_name of embedders on the questions: `MARGINED`, empty where no question allows it."""
+    from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load
+
+    parts = [pl.DataFrame(schema=MARGINED)]
+    for (name, dim), ways in wanted.items() if asked else ():
+        embedder = make(name, dim)
+        rows = asked_margins(
+            asked,
+            ways,
+            partial(embedder.embed, purpose=Purpose.QUERY),
+            partial(embedder.embed, purpose=Purpose.PASSAGE),
+        )
+        language = LANGUAGES.get(str(next(iter(ways.values())).get("language", "english")), "")
+        parts.append(
+            rows.select(
+                pl.lit(name).alias("embedder"),
+                pl.lit(dim, pl.Int32).alias("dim"),
+                pl.lit(language).alias("language"),
+                pl.all(),
+            )
+        )
+    return pl.concat(parts)
+
+
+MARGINED = pl.Schema({
+    "embedder": pl.String, "dim": pl.Int32, "language": pl.String, "condition": pl.String,
+    "measure": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int32,
+})  # fmt: skip
+"""Columns of `margins`: condition "names 1" as runs are named by, "" = the questions as they are."""
+
+
+def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:
+    """Put margins into records of the store: a collection for each embedder and dimension."""
+    collections, parts = [], []
+    for (name, dim), some in rows.group_by(_OF, maintain_order=True):
+        own = f"names-{name}-{dim}-in-{scope.collection_id}"
+        title = f"Names in questions of {scope.collection_id}: {name} {dim} d"
+        collections.append(
+            Collection(collection_id=own, name=title, source=f"{MEASURED} on {scope.collection_id}")
+        )
+        parts.append(some.with_columns(collection_id=pl.lit(own), diagnosis=pl.lit(DIAGNOSIS)))
+    made = {"diagnostics": frame("diagnostics", pl.concat(parts).to_dict())} if parts else {}
+    return Batch(collections=tuple(collections), frames=made)
+
+
+def known_margins(snapshot: Snapshot, scope: Scope, found: Renamed) -> pl.DataFrame:
+    """Return the margins that the store has of a workspace, and those of embedders that are quick here."""
+    from core.providers.embed import make_embedder  # noqa: PLC0415 - takes long to load
+
+    wanted = embedders(snapshot, found)
+    own = [f"names-{name}-{dim}-in-{scope.collection_id}" for name, dim in wanted]
+    held = diagnosed(snapshot, DIAGNOSIS).filter(pl.col("collection_id").is_in(own)).select(*MARGINED)
+    there = set(held.select(_OF).iter_rows())
+    quick = {each: ways for each, ways in wanted.items() if each[0] in QUICK and each not in there}
+    return pl.concat([held, margins(questions(found.asked, found.names), quick, make_embedder)])
+
+
+def side_by_side(found: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
+    """Set what other names take of quality beside what they take of D_name.
+
+    Returns:
+        `BESIDE`: names ("1", "mask"…), clean (quality of the questions as they are), quality and its change,
+        n (questions that name something), and d_name (as they are), d_change (in percent) and d_n, null
+        without an embedder; stacks by their clean quality, the best first.
+    """
+    if not found:
+        return pl.DataFrame(schema=BESIDE)
+    rows = effects(found.gathered.rows, found.gathered.values, lambda *_: (None, None))
+    clean = rows.filter(perturb=CLEAN).select("family", "rewrite", clean="quality")
+    of = pl.col("family").str.json_path_match
+    rows = rows.filter(pl.col("perturb") != CLEAN).join(clean, on=["family", "rewrite"], how="left")
+    rows = rows.with_columns(
+        names=pl.col("perturb").str.strip_prefix(f"{NAMES} "),
+        embedder=of("$.embedder"),
+        dim=of("$.dim").cast(pl.Int32),
+    )
+    base = margined.filter(condition="", measure=MARGINS[0]).select(*_OF, d_name="value")
+    change = margined.filter(measure=CHANGE).select(
+        *_OF, perturb="condition", d_change="value", d_low="low", d_high="high", d_n="n"
+    )
+    both = rows.join(base, on=_OF, how="left").join(change, on=[*_OF, "perturb"], how="left")
+    order = pl.Enum(FORMS)
+    keys = ("clean", "stack", "rewrite", pl.col("names").cast(order))
+    return both.sort(keys, descending=[True, False, False, False], nulls_last=True).select(*BESIDE)
+
+
+FORMS = ("1", "2", "3", "mask", "gibberish", "label", "accents", "initials", "inverted", "case", "nfd")
+"""Forms of a name, as the axis has them."""
+BESIDE = pl.Schema([
+    *((name, pl.String) for name in ("stack", "rewrite", "names")),
+    *((name, pl.Float64) for name in ("clean", "quality", "change", "change_low", "change_high")),
+    ("n", pl.Int32),
+    *((name, pl.Float64) for name in ("d_name", "d_change", "d_low", "d_high")),
+    ("d_n", pl.Int32),
+])  # fmt: skip
+"""Columns of `side_by_side`."""
+
 
 PAPER = (-71.0, -0.18)
 """What random tokens take of D_name (in percent) and of N-Recall4+@10 (.78 → .60) in the paper, §4.5."""

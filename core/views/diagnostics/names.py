@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import polars as pl
 
-from core.diagnostics.names.ablations import ABLATIONS, BASE, DIACRITICS
+from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS
 from core.diagnostics.names.margins import (
     CHANGE,
     DELTA,

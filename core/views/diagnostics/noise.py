@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.diagnostics.noise import EFFECTS, Floats, effects
-from core.diagnostics.siblings import CLEAN, NONE, kin, siblings
+from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.intervals import SEED, bootstrap_means

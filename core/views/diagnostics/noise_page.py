@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.rules import decide
-from core.diagnostics.noise import orders
-from core.diagnostics.siblings import CLEAN, NONE, perturbed_runs
+from core.diagnostics.noise import CLEAN, NONE, orders, perturbed_runs
 from core.metrics import REGISTRY, Measure
 from core.metrics.robust import PERTURBATIONS
 from core.params import Value

@@ -12,9 +12,18 @@ import polars as pl
 
 from core.answers import KEY
 from core.errors import InputError
-from core.golden.judging.answers import SCORER, keys, named, scores
 from core.golden.judging.book import FILE, Book, Item, Mode, Queue
-from core.golden.judging.landing import BY_PEOPLE, landed, refuse_taken, set_of, settled
+from core.golden.judging.landing import (
+    BY_PEOPLE,
+    SCORER,
+    keys,
+    landed,
+    named,
+    refuse_taken,
+    scores,
+    set_of,
+    settled,
+)
 from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives, queue_of
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
-from core.metrics.facets import sets_of
+from core.metrics.info import sets_of
 from core.metrics.robust import chosen
 from core.params import show
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.diagnostics.siblings import CLEAN, kin, perturbed_runs
+from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.agreement import agreement
 from core.store import Snapshot

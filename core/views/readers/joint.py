@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.prices import PriceBook
-from core.readers.joint import cheapest_k, k_for, per_correct
+from core.readers.curves import cheapest_k, k_for, per_correct
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.readers.charts import by_passages

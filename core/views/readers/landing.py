@@ -1,10 +1,14 @@
-"""Readers on stored runs: what the store holds for them, and their answers put beside those there are."""
+"""Readers on stored runs: what the store holds for them, and their answers put beside those there are.
+
+A reader job as sentences and tables: its plan, how it ended, what it answered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,18 +16,20 @@ from core.answers import KEY
 from core.errors import InputError, UnknownNameError
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.views.workspace.audits import audits
-from core.views.workspace.scope import resolve_runs
+from core.views.run.paid import bill, closing, fact, listed, now, press
+from core.views.text import count
+from core.views.workspace.scope import audits, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load
-    from core.pipeline.evaluate import Job
+    from core.pipeline.evaluate import Job, Status
     from core.pipeline.evaluate.run import After
     from core.pipeline.sweep.problems import Problem
     from core.pipeline.sweep.reader import Reader
     from core.prices import PriceBook
     from core.readers.job import Material, ReaderJob
-    from core.readers.run import Left
-    from core.readers.spec import ReaderSpec
+    from core.readers.plan import ReaderPlan
+    from core.readers.run import Left, ReaderSpec
+
 
 _SCORE = (*KEY, "scorer", "judge")
 _SAME = 1e-9  # scores that differ by less are the same
@@ -214,3 +220,65 @@ def land(store: Store, batch: Batch) -> Left:
         filled = {table: rows for table, rows in frames.items() if rows.height}
         writer.add(Batch(frames=filled))
     return Left(other.height, changed.height)
+
+
+WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
+NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
+NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
+
+
+def headline(known: Sequence[Status]) -> str:
+    """How many jobs there were, and which run now."""
+    if not known:
+        return "No reader was asked on stored runs yet."
+    return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
+
+
+def button(made: ReaderPlan) -> str:
+    """What the button says: ``Get 5,400 answers · $0.84 · about 5 min``."""
+    return press(f"Get {count(made.answers, 'answer')}", made, made.seconds)
+
+
+def size_of(made: ReaderPlan) -> str:
+    """What will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
+    runs, questions = count(made.runs, "run"), count(made.questions, "question")
+    held = f"; {made.held:,} of them are in the store" if made.held else ""
+    return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}{held}"
+
+
+def as_json(made: ReaderPlan) -> dict[str, Any]:
+    """Everything about a plan."""
+    return {
+        "name": made.name,
+        "runs": made.runs,
+        "questions": made.questions,
+        "answers": made.answers,
+        "held": made.held,
+        "asked": made.asked,
+        **bill(made),
+        "seconds": made.seconds,
+    }
+
+
+def ended(status: Status) -> str:
+    """How it ended, in a sentence or two."""
+    answers, unused = (status.facts.get(fact) for fact in ("answers", "unused"))
+    remarks = [f"{count(int(unused), 'answer')} of the judge could not be used."] if unused else []
+    remarks += [
+        f"Left out: {count(int(other), what)} other than the store has in this place."
+        for what in ("answer", "score")
+        if (other := status.facts.get(f"other_{what}s"))
+    ]
+    return closing(status, f"{answers:,} answers are in the store" if answers else "", remarks)
+
+
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """All of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
+    return listed(known, {"stage": attrgetter("stage"), "answers": fact("answers")}, answers=pl.Int64())
+
+
+def answered(answers: pl.DataFrame) -> pl.DataFrame:
+    """How many answers there are by run, reader, prompt, temperature, mode and k, truncated ones counted."""
+    by = ["run_id", "reader", "prompt", "temperature", "mode", "k"]
+    counted = answers.group_by(by).agg(answers=pl.len(), truncated=pl.col("truncated").sum())
+    return counted.sort(by, nulls_last=True)

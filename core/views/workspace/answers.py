@@ -13,8 +13,7 @@ from core.metrics import Measure
 from core.metrics.rates import ANSWER, ANY
 from core.prices import PriceBook
 from core.prices.cost import DOLLARS
-from core.readers.curves import points
-from core.readers.joint import correct
+from core.readers.curves import correct, points
 from core.stats.latency import GENERATE
 from core.store import Snapshot
 from core.views.workspace.scope import Answering, Quality

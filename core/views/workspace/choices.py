@@ -16,9 +16,8 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views.scoring.reported import reported
 from core.views.workspace.answers import scored
-from core.views.workspace.audits import audits
 from core.views.workspace.perturbed import has_perturbed
-from core.views.workspace.scope import Answering, Quality, Scope
+from core.views.workspace.scope import Answering, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)

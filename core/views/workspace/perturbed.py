@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.diagnostics.siblings import CLEAN, kin, perturbed_runs
+from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.metrics import Measure, to_depth
 from core.metrics.inputs import ABSENT
 from core.metrics.robust import chosen, together

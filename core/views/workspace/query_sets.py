@@ -19,13 +19,12 @@ import numpy.typing as npt
 import polars as pl
 
 from core.decide.paired import Paired
-from core.diagnostics.siblings import perturbed_runs
+from core.diagnostics.noise import perturbed_runs
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
-from core.views.workspace.audits import audits
-from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scope import Quality, Scope, audits
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence
 
 ENOUGH = 10

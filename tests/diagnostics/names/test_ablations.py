@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.diagnostics.names.ablations import ABLATIONS, CONDITIONS
 from core.diagnostics.names.bundles import (
+    ABLATIONS,
+    CONDITIONS,
     LANGUAGES,
     Bundle,
     Work,
@@ -21,7 +22,7 @@ from core.diagnostics.names.bundles import (
     works_of,
 )
 from core.errors import InputError
-from core.pipeline.query.names import gibberish
+from core.pipeline.query.entities import gibberish
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "names.json").read_text(encoding="utf-8"))[
     "bundles"

@@ -7,7 +7,7 @@ import pytest
 
 from core.diagnostics.names.asked import Question, asked_margins, questions, texts_of
 from core.diagnostics.names.margins import CHANGE, DELTA
-from core.pipeline.query.names import near_miss
+from core.pipeline.query.entities import near_miss
 
 NAMES = {
     "What did Ada build?": ("Ada",),

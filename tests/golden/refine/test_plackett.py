@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, brentq
 
 from core.golden.refine import RefineSettings, refinement, restore
-from core.golden.refine.plackett import certainty, curvature, loss
+from core.golden.refine.methods import certainty, curvature, loss
 
 
 def naive_loss(scores: np.ndarray, orders: list[list[int]], centre: np.ndarray, precision: float) -> float:

@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.metrics.robust import PERTURBATIONS
-from core.pipeline.query.entities import known_names, named, names_hash, names_in
-from core.pipeline.query.names import OFF, gibberish, initials, inverted, near_miss, recased, renamed
+from core.pipeline.query.entities import (
+    OFF,
+    gibberish,
+    initials,
+    inverted,
+    known_names,
+    named,
+    names_hash,
+    names_in,
+    near_miss,
+    recased,
+    renamed,
+)
 from core.pipeline.query.perturb import perturbed
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "names.json").read_text(encoding="utf-8"))[

@@ -14,7 +14,7 @@ from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
 from core.views.add.anchored import StoredDocuments
-from core.views.add.changed import Choice
+from core.views.add.background import Choice
 from core.views.add.imports import bring
 from core.views.golden import page
 from core.views.workspace.scope import Scope

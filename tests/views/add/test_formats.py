@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.importers import FORMATS
 from core.tables import TABLES
-from core.views.add.formats import described, format_table, formats_markdown
+from core.views.add.imports import described, format_table, formats_markdown
 
 NAMES = [each.name for each in FORMATS]
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.importers import Options, Upload, load
 from core.store import Kind, Store
-from core.views.add.changed import AFTER_DELETION, CHOICES, ChangedError, Choice, offers
+from core.views.add.background import AFTER_DELETION, CHOICES, ChangedError, Choice, offers
 from core.views.add.imports import bring
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"

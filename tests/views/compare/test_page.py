@@ -16,7 +16,7 @@ from core.stats.significance import Setup
 from core.store import Snapshot
 from core.views.compare import changes, words
 from core.views.compare import page as compare
-from core.views.compare import pair as compare_pair
+from core.views.compare import sides as compare_pair
 from core.views.compare.charts import LABELLED, forest, scatter
 from core.views.compare.sides import SAME, sides, unpaired, usual
 from core.views.queries.page import query_table

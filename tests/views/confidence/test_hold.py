@@ -8,7 +8,7 @@ from core.decide.joint import JointSample
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.decide.turning import turns
-from core.views.confidence import charts, flips, hold, words
+from core.views.confidence import charts, hold, words
 from core.views.confidence.hold import shares
 from core.views.decision.facts import Asked
 from core.views.workspace.scope import Latency
@@ -98,7 +98,7 @@ def test_no_choice_is_said():
     assert tied.is_empty()
     assert words.held(TABLE, decision, wanted, chances).startswith("No stack above")
     assert charts.ties(TABLE, tied, decision, wanted) is None
-    assert words.turning_words(flips.turn_rows(TABLE, [])).startswith("There is no runner-up")
+    assert words.turning_words(hold.turn_rows(TABLE, [])).startswith("There is no runner-up")
 
 
 def test_every_stack_is_in_the_table_the_likeliest_first():
@@ -129,7 +129,7 @@ def test_charts_escape_names_and_mark_the_chosen_one():
 
 
 def test_what_would_turn_the_choice_is_said_with_units_and_winner():
-    rows = flips.turn_rows(TABLE, turns(TABLE, Constraints(sla_ms=200.0)))
+    rows = hold.turn_rows(TABLE, turns(TABLE, Constraints(sla_ms=200.0)))
     assert rows["number"].to_list() == ["cost", "latency", "quality"] * 2
     cheaper = rows.row(0, named=True)
     assert cheaper["stack"] == "twin"
@@ -141,7 +141,7 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
 
 def test_every_excluded_stack_has_its_first_limit_and_by_how_much():
     decision = decide(TABLE, Constraints(sla_ms=110.0, floor=0.5))
-    rows = flips.excluded_rows(TABLE, decision)
+    rows = hold.excluded_rows(TABLE, decision)
     assert rows.select("name", "constraint", "by", "unit").rows() == [
         ("twin", "sla", 10.0, "ms"),
         ("bad", "sla", 190.0, "ms"),
@@ -151,13 +151,13 @@ def test_every_excluded_stack_has_its_first_limit_and_by_how_much():
 
 
 def test_the_frontier_in_numbers_keeps_its_corner_under_limits():
-    free = flips.front(TABLE, decide(TABLE, Constraints()))
-    tight = flips.front(TABLE, decide(TABLE, Constraints(budget=0.2)))
+    free = hold.front(TABLE, decide(TABLE, Constraints()))
+    tight = hold.front(TABLE, decide(TABLE, Constraints(budget=0.2)))
     assert free is not None
     assert tight is not None
     assert free.volume == free.of_all == tight.of_all
     assert tight.volume < free.volume
     assert (free.size, tight.size, tight.knee) == (3, 1, None)
-    assert flips.front(stacks(2), decide(stacks(2), Constraints())) is None
+    assert hold.front(stacks(2), decide(stacks(2), Constraints())) is None
     assert [label for label, _, _ in words.front_cards(free)] == ["On the frontier", "Hypervolume"]
     assert words.front_cards(free)[0][2].endswith("beyond little worse quality costs most")

@@ -5,7 +5,7 @@ import pytest
 
 from core.decide.headroom import LEVERS, split
 from core.store import Store
-from core.views.headroom import words
+from core.views.headroom import page
 from core.views.headroom.page import BARS, MIXED, NO_POOL, conventions, headroom
 from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
@@ -82,17 +82,17 @@ def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, read
     found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NO_POOL)
     assert found is not None
     assert found.table["reading"].to_list() == [reading]
-    assert LEVERS[reading][0] in words.levers(found.explained)
-    assert found.answer == words.answer(found.table.row(0, named=True))
-    told = words.numbers(found.explained, AT_10)
+    assert LEVERS[reading][0] in page.levers(found.explained)
+    assert found.answer == page.answer(found.table.row(0, named=True))
+    told = page.numbers(found.explained, AT_10)
     assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in told
 
 
 def test_an_unknown_n_is_said_to_be_unknown():
     found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NO_POOL)
     assert found is not None
-    assert "n unknown" in words.numbers(found.explained, AT_10)
-    assert words.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n unknown")
+    assert "n unknown" in page.numbers(found.explained, AT_10)
+    assert page.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n unknown")
 
 
 def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():
@@ -117,8 +117,8 @@ def test_hostile_names_are_escaped():
     rows = stacks(name=HOSTILE, quality=[0.5] * len(HOSTILE), proc=[0.6] * len(HOSTILE), pool=HOSTILE)
     found = headroom(rows, Quality(HOSTILE[0], 3), MIXED)
     assert found is not None
-    words = found.figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
-    assert "<" not in words
+    page = found.figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
+    assert "<" not in page
 
 
 def test_the_chosen_stack_is_explained_and_marked_whatever_its_pool(paper: pl.DataFrame):

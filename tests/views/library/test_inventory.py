@@ -6,7 +6,7 @@ from core.errors import InputError, UnknownNameError
 from core.importers import Options, load
 from core.records import Origin
 from core.store import Store
-from core.views.library import deletion, inventory
+from core.views.library import inventory
 from core.views.library.inventory import ALL
 from tests.stores import Lab
 
@@ -50,7 +50,7 @@ def test_runs_are_found_by_what_they_are_called(store: Store, collection: str, w
 
 def test_delete_and_restore_are_one_revision_each(store: Store):
     before = store.revision()
-    said = deletion.delete(store, ["r1", "r3"])
+    said = inventory.delete(store, ["r1", "r3"])
     assert said.startswith("2 runs deleted in one transaction (revision 2).")
     assert store.revision() == before + 1
     assert inventory.runs(store.read())["run_id"].to_list() == ["r2"]
@@ -59,7 +59,7 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
     assert gone.filter(gone["run_id"] == "r1")["n"].to_list() == [2]
     assert inventory.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
     assert "2 runs were deleted" in inventory.answer(store.read())
-    assert deletion.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
+    assert inventory.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
     assert set(inventory.runs(store.read())["run_id"]) == {"r1", "r2"}
     assert inventory.history(store.read()).select("revision", "action", "note").rows() == [
         (3, "restore", "r1"),
@@ -67,15 +67,15 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
         (1, "test", ""),
     ]
     with pytest.raises(UnknownNameError):
-        deletion.delete(store, ["r1", "r9"])
+        inventory.delete(store, ["r1", "r9"])
     assert store.revision() == 3
 
 
 def test_collections_and_golden_sets(store: Store):
-    assert deletion.collections(store.read()).select("collection_id", "queries", "passages").rows() == [
+    assert inventory.collections(store.read()).select("collection_id", "queries", "passages").rows() == [
         ("lab", 1, 1)
     ]
-    assert deletion.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
+    assert inventory.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
         ("gold", 2, 3)
     ]
 

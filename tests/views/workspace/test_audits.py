@@ -6,8 +6,8 @@ from core.pipeline import demo
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from core.tables import frame
-from core.views.workspace.audits import audits
 from core.views.workspace.query_sets import judged_everywhere
+from core.views.workspace.scope import audits
 
 
 @pytest.mark.parametrize(

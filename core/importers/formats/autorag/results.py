@@ -10,7 +10,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, counted, frames_of
 from core.importers.formats.autorag.layout import Module, read_yaml
-from core.importers.grading import graded_by
+from core.importers.judgements import graded_by
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
 from core.importers.read.rows import numbers, refuse

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.jsonl import read_lines
 from core.importers.read.jsons import Json, at, expect, optional, outline, read_json
 from core.importers.read.piece import Piece, Tree
-from core.importers.read.rows import again, refuse
+from core.importers.read.rows import again, read_lines, refuse
 from core.importers.read.text import quoted, shown
 from core.importers.settings import kept
 

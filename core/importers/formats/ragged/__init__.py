@@ -31,8 +31,7 @@ from core.importers.formats.ragged.files import (
     passage,
     retrieved,
 )
-from core.importers.formats.ragged.readers import Reader, readers
-from core.importers.formats.ragged.runs import Retriever, runs
+from core.importers.formats.ragged.runs import Reader, Retriever, readers, runs
 from core.importers.read.piece import Piece, Tree
 from core.importers.runs import collection_frames, collection_of, slug
 

@@ -18,10 +18,9 @@ from core.errors import InputError
 from core.importers.account import TAKEN
 from core.importers.base import Import, LeftOut, Options, counted
 from core.importers.judgements import golden_set
-from core.importers.read.jsonl import read_lines
 from core.importers.read.jsons import at, expect, objects, optional, outline, texts
 from core.importers.read.piece import Piece
-from core.importers.read.rows import again, refuse
+from core.importers.read.rows import again, read_lines, refuse
 
 EVALUATED = ("passage-level results", "page-level results")
 """Keys of the passages of an evaluation, in newer and older files."""

@@ -1,21 +1,192 @@
-"""Runs of RAGGED's files: a retriever with the answers of every reader that read its passages."""
+"""Runs of RAGGED's files: a retriever with the answers of every reader that read its passages.
+
+What readers of RAGGED answered: from the first k passages, from gold passages, or without any.
+
+A reader's folder holds a folder per mode and in it ``top_<k>`` for every k; ``gold`` and ``no_context`` have
+no depth and belong to every retriever whose passages the same reader read.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import polars as pl
 
-from core.answers import CLOSED_BOOK, GOLD, TOP_K
-from core.importers.base import Import, Options, frames_of, merged
-from core.importers.formats.ragged.files import lists
-from core.importers.formats.ragged.readers import Reader, answers, figures
-from core.importers.read.piece import Piece, digest_of
-from core.importers.read.text import shown
+from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
+from core.errors import InputError
+from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
+from core.importers.formats.ragged.files import RIGHT, kind, lists, once
+from core.importers.judgements import VALUE, grade_measure, means, scores_of
+from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional, texts
+from core.importers.read.piece import Piece, Tree, digest_of
+from core.importers.read.text import place, shown
 from core.importers.runs import imported_run, run_labels
 from core.records import JsonMap, Run
+
+MODES: Mapping[str, str] = MappingProxyType(
+    {
+        "top_k": TOP_K, "top_positive": GOLD_ONLY, "top_negative": NO_GOLD, "gold": GOLD,
+        "no_context": CLOSED_BOOK,
+    }
+)  # fmt: skip
+"""Folder → what answers were written from: the first k, the gold passages among all that were retrieved (the
+first k of those), the first k that are not gold, all gold passages, nothing."""
+_WITHOUT_K: Mapping[str, int | None] = MappingProxyType({GOLD: None, CLOSED_BOOK: 0})
+"""k of the modes that have no depth: not told, no passage."""
+_TOP = re.compile(r"top_?(\d{1,6})")
+_DEFAULT_GRADE = "f1"
+_SAID = pl.Schema({"id": pl.String(), "input": pl.String(), "text": pl.String(), "line": pl.Int64()})
+
+
+@dataclass(frozen=True)
+class Said:
+    """The answers of one file."""
+
+    piece: Piece  # the file
+    rows: pl.DataFrame  # id, input, text of the answer, line
+    values: pl.DataFrame  # columns of `VALUE`: measures of each answer
+    right: pl.DataFrame  # query_id, answer: what is right
+    left: tuple[LeftOut, ...]  # what of it is not taken
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Answers that belong together."""
+
+    name: str  # path of the folder without mode and depth
+    mode: str  # a value of `MODES`
+    files: Mapping[int | None, Said]  # k → the answers; k is None where it is not told
+
+    @property
+    def asked(self) -> pl.DataFrame:
+        """id, input of all its questions."""
+        return pl.concat([each.rows.select("id", "input") for each in self.files.values()])
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where a file lies: base folder, mode and k."""
+
+    name: str
+    mode: str
+    k: int | None
+
+
+def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str, str]]:
+    """Group the files of readers."""
+    spots: dict[_Spot, Piece] = {}
+    lost: dict[str, str] = {}
+    again: dict[str, str] = {}
+    for piece, tree in sorted(files, key=lambda each: kind(each[0]) == "raw"):
+        spot = _spot(piece, tree)
+        if spot is None:
+            lost[piece.name] = "from how many passages its answers were written is not known"
+        elif spot not in spots:
+            spots[spot] = piece
+        elif kind(piece) == "raw":
+            again[piece.name] = "its answers stand evaluated beside it"
+        else:
+            raise InputError(f"Two files hold the answers at k = {spot.k}.", where=piece.name)
+    if lost and not spots:
+        raise InputError(
+            "From how many passages these answers were written is not known.",
+            where=next(iter(lost)),
+            do="Offer the reader's folder, with its folders top_1, top_2…",
+        )
+    held: dict[tuple[str, str], dict[int | None, Said]] = {}
+    modes = list(MODES.values())
+    for spot in sorted(spots, key=lambda each: (modes.index(each.mode), each.name, each.k or 0)):
+        held.setdefault((spot.name, spot.mode), {})[spot.k] = _said(spots[spot])
+    return [Reader(*key, said) for key, said in held.items()], lost | again
+
+
+def _spot(piece: Piece, tree: Tree) -> _Spot | None:
+    """Where a file lies, by its nearest folder of a depth, or of a mode without one; None without both."""
+    folders = [] if tree.name == piece.relative else [tree.name, *piece.relative.split("/")[:-1]]
+    above = list(piece.path.absolute().parts[:-1]) if piece.path else folders or [tree.parent]
+    near = above[-max(len(folders), 3) :]
+    bare = [each for each in near if each not in MODES and not _TOP.fullmatch(each)]
+    for folder, parent in zip(reversed(near), [*reversed(near[:-1]), ""], strict=True):
+        top, mode = _TOP.fullmatch(folder), MODES.get(folder, "")
+        if top and int(top[1]):
+            return _Spot("/".join(bare), MODES.get(parent, TOP_K), int(top[1]))
+        if mode in _WITHOUT_K:
+            return _Spot("/".join(bare), mode, _WITHOUT_K[mode])
+    return None
+
+
+def _said(piece: Piece) -> Said:
+    """Read a file of answers."""
+    said: list[tuple[str | None, str | None, str | None, int]] = []
+    values: list[tuple[str, str, float | None]] = []
+    right: list[tuple[str, str]] = []
+    others = 0
+    for line, row in json_rows(piece, MOST_BYTES):
+        where = place(piece.name, line)
+        query = row.get("id")
+        if isinstance(query, int) and not isinstance(query, bool):
+            query = str(query)
+        query = query if isinstance(query, str) else ""
+        said.append((query, optional(row, "input", str, where), optional(row, "answer", str, where), line))
+        right += [(query, answer) for answer in texts(row, "gold_answers", where) or ()]
+        given = optional(row, "answer_evaluation", dict, where) or {}
+        measured = _measured(given, where)
+        others += len(given) - len(measured)
+        values += [(query, name, value) for name, value in measured.items()]
+    rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), piece.name)
+    left = {"entries of answer_evaluation that are no numbers": others}
+    return Said(
+        piece=piece,
+        rows=rows,
+        values=pl.DataFrame(values, schema=VALUE, orient="row"),
+        right=pl.DataFrame(right, schema=RIGHT, orient="row"),
+        left=counted(left, piece.name),
+    )
+
+
+def _measured(given: Json, where: str) -> dict[str, float | None]:
+    """Measures of an answer: numbers, and flags as 1 and 0; null is one that is missing."""
+    flags = {name: float(value) for name, value in given.items() if isinstance(value, bool)}
+    plain = {
+        name: number(given, name, where)
+        for name, value in given.items()
+        if value is None or (isinstance(value, int | float) and name not in flags)
+    }
+    return flags | plain
+
+
+def answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
+    """The answers of a reader, under a name, with all of their measures as scores."""
+    parts = []
+    for k, said in reader.files.items():
+        key = {"run_id": run.run_id, "reader": name, "mode": reader.mode}
+        own = [pl.lit(value).alias(column) for column, value in key.items()]
+        own += [pl.lit(k, pl.Int32).alias("k"), pl.col("id").alias("query_id")]
+        written = said.rows.filter(pl.col("text").is_not_null()).select("text", *own)
+        known = said.values.filter(pl.col("value").is_finite())
+        names = known["signal"].unique(maintain_order=True).to_list()
+        default = _DEFAULT_GRADE if _DEFAULT_GRADE in names else None
+        scores = scores_of(
+            known.rename({"query_id": "id"}), grade_measure(names, options.columns.get("grade") or default)
+        )
+        lacking = {
+            "measures without a value: missing, not 0": said.values.height - known.height,
+            "queries without an answer": said.rows.height - written.height,
+        }
+        frames = frames_of(answers=written, answer_scores=scores.with_columns(own))
+        parts.append(Import(frames=frames, left_out=(*counted(lacking, run.label), *said.left)))
+    return merged(parts)
+
+
+def figures(reader: Reader, run: Run) -> Import:
+    """Means of every measure at every k, of a stack of which nothing else is known."""
+    rows = [means(said.values, run.run_id, k) for k, said in reader.files.items()]
+    return Import(frames=frames_of(aggregates=pl.concat(rows)))
+
 
 NAME = "ragged"
 _ROOTS = ("reader_results", "retriever_results", "predictions")

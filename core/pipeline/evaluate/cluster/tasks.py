@@ -20,11 +20,10 @@ from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns,
 from core.pipeline.evaluate.folder import Block, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Measurer, words
+from core.pipeline.evaluate.measure import Measurer, Signals, words
 from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Made, Writer
 from core.pipeline.evaluate.runner import Here
-from core.pipeline.evaluate.signals import Signals
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.ranking.hits import Hits
 from core.providers.calls.caller import take_turns

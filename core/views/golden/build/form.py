@@ -1,15 +1,199 @@
-"""The form that builds a golden set, and the specification that it makes."""
+"""The form that builds a golden set, and the specification that it makes.
+
+A finished golden set in the store: under its own id, or as the next version that names the one before.
+
+A build of a golden set as sentences and tables: its plan, how far it is, how it ended.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.pipeline.sweep.known import Known
-from core.providers.chat import CHATS
-from core.store import Snapshot
+from core.records import Batch
+from core.store import Snapshot, Store
 from core.toml import toml
+from core.views.run.paid import bill, closing, fact, listed, now, press
+from core.views.run.shelf import StoreShelf
+from core.views.text import count
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.job import GoldenJob
+    from core.golden.plan import GoldenPlan
+    from core.golden.refine import Refinement
+    from core.golden.spec import GoldenSpec
+    from core.pipeline.evaluate import Status
+    from core.pipeline.sweep import Problem
+    from core.prices import PriceBook
+
+
+RISK = (
+    "Passages may carry instructions for the judge; they stand between marks that they cannot foresee and "
+    "answers of another form are refused, but a model can still be swayed: have people judge a sample."
+)
+WHAT = "A judge model grades what the sources find for each question; have people check a sample of it."
+NO_JUDGE = "Choose a judge; “fake” tries it out without a key or money."
+JUDGES = (
+    "Of several the majority counts; ties take the lower grade. “fake” compares words: for trying out, never "
+    "for results."
+)
+PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in order"}
+
+
+def headline(known: Sequence[Status]) -> str:
+    """How many were built and which are now."""
+    if not known:
+        return "No golden set was built here yet."
+    if all(str(status.state) == "finished" for status in known):
+        return f"{count(len(known), 'golden set')} built here."
+    return f"{count(len(known), 'golden set')} begun; {now(known, 'being built', 'none is under way')}."
+
+
+def size_of(made: GoldenPlan) -> str:
+    """What will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
+    about = "" if made.known else "≈ "
+    taken = f", {made.taken:,} grades taken over" if made.taken else ""
+    passages = f"{about}{made.pool:,} passages in the pools"
+    judged = f"{about}{count(made.to_judge, 'text')} to judge{taken}"
+    return f"{count(made.questions, 'question')}, {passages}, {judged}"
+
+
+def button(made: GoldenPlan) -> str:
+    """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
+    act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
+    return press(act, made, made.seconds)
+
+
+def as_json(made: GoldenPlan) -> dict[str, Any]:
+    """Everything about a plan."""
+    return {
+        "name": made.name,
+        "questions": made.questions,
+        "pool": made.pool,
+        "to_judge": made.to_judge,
+        "pools_known": made.known,
+        "grades_taken": made.taken,
+        **bill(made),
+        "seconds": made.seconds,
+    }
+
+
+def ended(status: Status) -> str:
+    """How it ended, in a sentence or two."""
+    name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
+    remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
+    return closing(status, f"the golden set {name} is in the store" if name else "", remarks)
+
+
+def pays(ways: pl.DataFrame) -> str:
+    """What is recommended, and what it gains over the grades alone."""
+    chosen = ways.filter("recommended").row(0, named=True)
+    if chosen["method"] == "none":
+        return "At the judge's noise as measured, refining would lose or gain nothing sure; grades decide."
+    grades = ways.filter(method="none")["tau"].item()
+    return f"{chosen['method']} pays: tau {chosen['tau']:.2f} instead of {grades:.2f} by grades alone."
+
+
+def came_to_rest(state: Refinement) -> str:
+    """How the refinement of one question ended."""
+    why = {"stable": "the Top-20 came to rest", "limit": "it stopped at the limit of turns"}
+    skipped = f", {state.skips} skipped" if state.skips else ""
+    against = count(len(state.contradictions), "judgement against a lock", "judgements against locks")
+    ended = why.get(state.stopped, "too few passages to order" if state.stopped else "it is under way")
+    return f"{count(state.turns, 'turn')}{skipped}, {against}; {ended}."
+
+
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """All of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
+    return listed(known, {"stage": attrgetter("stage"), "golden_set": fact("golden_set_id")})
+
+
+_TABLES = ("judgements", "orders")
+
+
+def land(store: Store, batch: Batch) -> str:
+    """Write a finished golden set; one with the same grades and orders is left alone.
+
+    Returns:
+        The id that it has in the store.
+    """
+    (golden,) = batch.golden_sets
+    snapshot = store.read()
+    versions = versions_of(snapshot, golden.golden_set_id)
+    there = {str(name) for name in snapshot.golden_sets(golden.collection_id)["golden_set_id"]}
+    last = next((name for name in reversed(versions) if name in there), None)
+    if last is not None and _same(snapshot, last, batch):
+        return last
+    name = golden.golden_set_id if not versions else _next(golden.golden_set_id, versions)
+    parents = tuple(dict.fromkeys((*golden.parents, *([last] if last else []))))
+    record = replace(golden, golden_set_id=name, parents=parents)
+    own = pl.lit(name).alias("golden_set_id")
+    frames = {table: rows.lazy().with_columns(own).collect() for table, rows in batch.frames.items()}
+    with store.write("build golden set", f"{name}: {record.notes}"[:500]) as writer:
+        writer.add(Batch(golden_sets=(record,), frames=frames))
+    return name
+
+
+def versions_of(snapshot: Snapshot, name: str) -> list[str]:
+    """Ids of a golden set and its later versions, oldest first, deleted ones included."""
+    pattern = re.compile(rf"{re.escape(name)}(?:-(\d+))?")
+    known = snapshot.with_deleted().golden_sets(parts=True)["golden_set_id"].to_list()
+    found = [(int(match[1] or 1), each) for each in known if (match := pattern.fullmatch(each))]
+    return [each for _, each in sorted(found)]
+
+
+def _next(name: str, versions: list[str]) -> str:
+    number = len(versions) + 1
+    while f"{name}-{number}" in versions:
+        number += 1
+    return f"{name}-{number}"
+
+
+def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
+    held = {"judgements": snapshot.judgements(known), "orders": snapshot.orders(known)}
+    for table in _TABLES:
+        offered = batch.frames.get(table)
+        rows = held[table].clear() if offered is None else offered.lazy().collect()
+        if (
+            not rows.drop("golden_set_id")
+            .sort(pl.all())
+            .equals(held[table].drop("golden_set_id").sort(pl.all()))
+        ):
+            return False
+    return True
+
+
+def read(
+    snapshot: Snapshot, spec: GoldenSpec, books: Mapping[str, PriceBook], *, to_run: bool
+) -> tuple[GoldenJob, list[Problem]]:
+    """Read what a specification names, with a store as its shelf."""
+    from core.golden.job import read_job  # noqa: PLC0415 - with the engines, a second
+
+    return read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+
+
+def ways(snapshot: Snapshot, golden_set_id: str) -> pl.DataFrame:
+    """What refining a golden set was predicted to bring: method, tau, low, high, turns, usd, recommended.
+
+    No rows where that was not asked, or there is no such golden set.
+    """
+    told = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
+    rows = json.loads(told[0]).get("refined", {}).get("ways", []) if told else []
+    return pl.DataFrame(rows, schema=_WAYS, orient="row")
+
+
+_WAYS = {
+    "method": pl.String,
+    **dict.fromkeys(("tau", "low", "high", "turns", "usd"), pl.Float64),
+    "recommended": pl.Boolean,
+}
+
 
 BM25, RUNS = "BM25", "runs of this workspace"
 LANGUAGES = {"English": "en", "French": "fr"}
@@ -41,11 +225,15 @@ class Form:
 
 def sources() -> list[str]:
     """What candidates can come from."""
+    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
+
     return [BM25, RUNS, *sorted(Known().names("embedder"), key=lambda name: (name != "wordllama", name))]
 
 
 def models() -> list[str]:
     """Chat models that are known by name."""
+    from core.providers.chat import CHATS  # noqa: PLC0415 - with the engines, a second
+
     return sorted(CHATS, key=lambda name: (name == "fake", name))
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from core.decide.routing.replay import missing, replayed
-from core.diagnostics.siblings import NONE, kin
+from core.decide.routing.policies import missing, replayed
+from core.diagnostics.noise import NONE, kin
 from core.errors import ClqError
 from core.pipeline.ranking.hits import SIGNALS, signals
 from core.providers.config import ModelConfig

@@ -1,23 +1,33 @@
-"""``readers --run R``, ``readers --published``: scores of answers by k, with the figures of their curves."""
+"""``readers …``: scores of answers by k; have models answer from the passages of runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of
-from core.cli.options import CollectionOption, RunsOption
+from core.cli.context import CollectionOption, Context, RunsOption, golden_set_of
 from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.runs.paid import Work, add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
+from core.views.readers import landing
 from core.views.readers.told import published, told
 from core.views.readers.words import NO_SCORES
 from core.views.workspace.scope import Scope, resolve_runs
 
-_SHOWN = (
+if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+    from core.pipeline.evaluate.launch import Launcher
+    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.sweep import Problem
+    from core.readers.job import ReaderJob
+    from core.readers.plan import ReaderPlan
+
+
+_SCORES = (
     "name", "reader", "prompt", "temperature", "mode", "k", "scorer", "score", "low", "high", "n",
     "closed_book_gain", "with_gold_score", "without_gold_score", "k_star", "rss", "rsc", "shape",
 )  # fmt: skip
@@ -34,7 +44,7 @@ class Need(StrEnum):
     ALL = "all"
 
 
-def show(
+def scores(
     ctx: typer.Context,
     runs: RunsOption = None,
     *,
@@ -68,7 +78,7 @@ def show(
     ]
     parts = [part for part in parts if part.height]
     rows = pl.concat(parts) if parts else pl.DataFrame()
-    emit(_cut(rows, _SHOWN, form), form, empty=NO_SCORES)
+    emit(_cut(rows, _SCORES, form), form, empty=NO_SCORES)
 
 
 def _cut(rows: pl.DataFrame, shown: tuple[str, ...], form: Format) -> pl.DataFrame:
@@ -106,3 +116,56 @@ def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | Non
             raise
         complain(f"no slices: {error}")
         return None
+
+
+def _launcher() -> Launcher:
+    from core.readers.run import READING  # noqa: PLC0415
+
+    return READING
+
+
+def _plan(job: ReaderJob, problems: Sequence[Problem]) -> ReaderPlan:
+    from core.readers.plan import plan  # noqa: PLC0415
+
+    return plan(job, problems=problems)
+
+
+def _carry_out(context: Context, job: ReaderJob, site: Site) -> Result:
+    from core.readers.run import run_job  # noqa: PLC0415
+
+    store = context.store()
+    return run_job(job, land=lambda batch: landing.land(store, batch), site=site)
+
+
+def _landed(context: Context, job: ReaderJob, _: Result) -> pl.DataFrame:
+    return landing.answered(context.store().read().answers([each.run_id for each in job.material.replays]))
+
+
+WORK = Work(
+    noun="reader job",
+    kept="what was answered is kept, and readers resume goes on",
+    helps={
+        "plan": "Print how many answers there will be, with calls, tokens, dollars and time; nothing is "
+        "spent.",
+        "run": "Have the readers of a specification answer, or what is left of it; nothing is paid twice.",
+        "resume": "Go on where readers stopped; the budget counts what was spent before.",
+        "status": "List the reader jobs that were begun, newest first.",
+    },
+    empty="No reader was asked here.",
+    launcher=_launcher,
+    read=landing.read,
+    plan=_plan,
+    carry_out=_carry_out,
+    landed=_landed,
+    words=landing,
+)
+
+
+app = typer.Typer(
+    help="Readers: what the passages are worth to the answer. `readers --run R` scores them by k, "
+    "`readers run SPEC` has models answer from the final rankings of stored runs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.callback(invoke_without_command=True)(scores)
+add_commands(app, WORK)

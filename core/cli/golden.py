@@ -1,0 +1,256 @@
+"""``golden …``: build golden sets, judge, refine, and see how far that is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+import typer
+
+from core.bidi import escaped
+from core.cli.answers.deciding import Question, deciding
+from core.cli.context import Context
+from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.runs.paid import Work, add_commands
+from core.errors import InputError
+from core.golden.refine.settings import RefineSettings
+from core.importers.read.text import shown
+from core.records import Batch
+from core.toml import toml
+from core.views.golden.build import form
+
+if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+    from core.golden.job import GoldenJob
+    from core.golden.plan import GoldenPlan
+    from core.pipeline.evaluate.launch import Launcher
+    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.sweep import Problem
+
+
+_JUDGE = "gpt-4o-mini"
+_SPEC = """\
+name = {name}
+collection = {collection}
+{queries}budget_usd = {budget:g}                # it stops before it costs more
+
+[golden]
+language = "en"                 # of the judges' instructions: en or fr
+
+[[golden.pool]]                 # where candidates come from; add the indexes that you will compare
+stack = {{ sparse = "bm25" }}
+depth = 50
+
+[[golden.pool]]
+stack = {{ embedder = "wordllama" }}   # runs on this machine, without a key
+depth = 50
+
+[golden.judge]
+models = {judges}
+
+[golden.refine]
+method = "none"                 # auto: the best are put in order, too, where the measured noise lets it pay
+"""
+
+
+def new_spec(
+    texts: Annotated[
+        Path,
+        typer.Argument(
+            help="Passages with ids: .csv, .tsv, .jsonl, .parquet, or a BEIR folder.",
+            exists=True, show_default=False,
+        ),
+    ],
+    *,
+    questions: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="Questions with ids, as a table; a BEIR folder brings its own."),
+    ] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option(help="Chat model; may be repeated.", show_default=_JUDGE)
+    ] = None,
+    name: Annotated[str, typer.Option(help="Of the golden set.")] = "judged",
+    budget: Annotated[float, typer.Option(min=0, help="The most dollars.")] = 5.0,
+) -> None:  # fmt: skip
+    """Print a specification for your texts and questions: save it, look it over, and build it.
+
+    golden new texts.csv --questions questions.csv > golden.toml, then golden build golden.toml.
+    """
+    queries = "" if questions is None else f"queries = {toml(str(questions.absolute()))}\n"
+    judges = toml(judge or [_JUDGE])
+    collection = toml(str(texts.absolute()))
+    typer.echo(
+        _SPEC.format(name=toml(name), collection=collection, queries=queries, budget=budget, judges=judges),
+        nl=False,
+    )
+
+
+_SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
+
+
+def _launcher() -> Launcher:
+    from core.golden.build import BUILD  # noqa: PLC0415
+
+    return BUILD
+
+
+def _plan(job: GoldenJob, problems: Sequence[Problem]) -> GoldenPlan:
+    from core.golden.plan import candidates, plan  # noqa: PLC0415
+
+    return plan(job, candidates(job), problems=problems)
+
+
+def _carry_out(context: Context, job: GoldenJob, site: Site) -> Result:
+    from core.golden.build import run_job  # noqa: PLC0415
+
+    store = context.store()
+
+    def sink(batch: Batch) -> None:
+        with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
+            writer.add(batch)
+
+    return run_job(job, sink=sink, land=lambda batch: form.land(store, batch), site=site)
+
+
+def _landed(context: Context, _: GoldenJob, outcome: Result) -> pl.DataFrame:
+    return context.store().read().golden_sets().filter(golden_set_id=outcome.landed).select(_SHOWN)
+
+
+WORK = Work(
+    noun="build",
+    kept="what was judged is kept, and golden resume goes on",
+    helps={
+        "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
+        "build": "Build the golden set of a specification, or what is left of it; nothing is judged or paid "
+        "twice.",
+        "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
+        "status": "List the builds that were begun, newest first.",
+    },
+    empty="No golden set was built here.",
+    launcher=_launcher,
+    read=form.read,
+    plan=_plan,
+    carry_out=_carry_out,
+    landed=_landed,
+    words=form,
+)
+
+
+_LINE = 600
+
+
+@deciding
+def proposed(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many passages.")] = 20,
+    target: Annotated[float, typer.Option(min=0, max=1, help="P(best) from which nothing is needed.")] = 0.9,
+    queue: Annotated[
+        bool,
+        typer.Option("--queue", help="Write them down as a queue that a judge can take in the dashboard."),
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Say which unjudged passages to judge next: those whose grades could change the choice."""
+    from core.golden.judging.book import Book  # noqa: PLC0415
+    from core.views.golden.judging import book_path, propose  # noqa: PLC0415
+    from core.views.golden.value import next_words, what_next  # noqa: PLC0415
+
+    case = question.on_store(ctx.obj)
+    quality = case.asked.quality
+    made = replace(case, asked=replace(case.asked, noise=None)).decided()
+    found = what_next(case.snapshot, made.table, made.decision, case.scope, quality, seed=case.seed)
+    if found is None:
+        raise InputError(
+            f"No two stacks are told apart by grades of passages ({quality.name}).",
+            do="Choose another measure, or import rankings and judgements.",
+        )
+    stack, share = found.likeliest
+    rows = found.worth.rows.head(0 if share >= target else n)
+    name = None
+    if queue and rows.height:
+        book = Book(book_path(ctx.obj.store()))
+        name = propose(book, case.scope.collection_id, rows, case.scope.golden_set_id or "").queue_id
+    if form is Format.JSON:
+        whole = {"stack": stack, "p_best": share, "target": target, "reached": share >= target}
+        whole |= {"waiting": found.worth.rows.height, "queue": name, "next": rows.to_dicts()}
+        typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
+        return
+    complain(shown(next_words(found, quality, target), _LINE))
+    emit(rows, form, empty="Nothing to judge.")
+    if name is not None:
+        complain(f"Queue {name}: open Golden sets, section judge, to take it.")
+
+
+_REFINED = RefineSettings()
+
+
+class Method(StrEnum):
+    """How orders are put together."""
+
+    LOCKS = "locks"
+    MAP = "map"
+
+
+_TURNS = {Method.LOCKS: 1_000, Method.MAP: _REFINED.turns}
+
+
+def simulated(
+    *,
+    noise: Annotated[
+        float, typer.Option(help="Of the judge: standard deviation in grades.", min=0, show_default=False)
+    ],
+    items: Annotated[int, typer.Option(help="Passages per query.")] = 40,
+    confirmations: Annotated[
+        int, typer.Option(help="Judgements that lock a pair; 0 = only a clear margin of the scores does.")
+    ] = _REFINED.confirmations,
+    stable: Annotated[
+        int, typer.Option(help="Turns for which the Top-20 has to stay the same.")
+    ] = _REFINED.stable,
+    method: Annotated[
+        Method, typer.Option(help="locks: Algorithm 1 of the paper; map: the likeliest order of all answers.")
+    ] = Method.LOCKS,
+    runs: Annotated[int, typer.Option(help="Queries to simulate.")] = 200,
+    turns: Annotated[
+        int | None,
+        typer.Option(help="Turns at most; by default 1000 of locks, 300 of map.", show_default=False),
+    ] = None,
+    sure: Annotated[
+        float, typer.Option(help="map stops when the Top-20 is right with this probability; 1 = never.")
+    ] = _REFINED.sure,
+    seed: Annotated[int | None, typer.Option(help="Of all that is random.", show_default=False)] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print Kendall's tau to the true order, refined and by grades alone, and the turns that it takes."""
+    # Here because it takes a second to load, which no other command should wait for.
+    from core.golden.refine.simulate import World, simulate  # noqa: PLC0415
+    from core.stats.intervals import SEED  # noqa: PLC0415
+
+    limit = _TURNS[method] if turns is None else turns
+    settings = RefineSettings(
+        method=method.value, confirmations=confirmations, stable=stable, sure=sure, turns=limit
+    )
+    world = World(noise=noise, items=items)
+    found = simulate(settings, world, runs=runs, seed=SEED if seed is None else seed)
+    if found.stable < 1:
+        complain(f"{1 - found.stable:.0%} of the queries had not come to rest after {limit} turns.")
+    asked = {"method": method.value, "noise": noise, "items": items, "confirmations": confirmations,
+             "stable_turns": stable, "turn_limit": limit}  # fmt: skip
+    emit(pl.DataFrame([{**asked, **asdict(found)}]), form)
+
+
+app = typer.Typer(
+    help="Build golden sets of texts and questions: `golden new TEXTS > golden.toml` writes down what is "
+    "wanted, `golden build golden.toml` has it judged.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command("new")(new_spec)
+add_commands(app, WORK)
+app.command("simulate")(simulated)
+app.command("next")(proposed)
