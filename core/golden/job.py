@@ -50,20 +50,13 @@ class Searched:
 
 @dataclass(frozen=True, kw_only=True)
 class GoldenJob:
-    """The building of one golden set.
+    """The building of one golden set."""
 
-    Attributes:
-        spec: What was asked for.
-        search: The evaluation whose stacks fill the pool; its corpus, questions, models, budget and prices.
-        searched: The sources that are searched.
-        stored: The rankings of stored runs.
-        held: The golden set whose grades are taken, if any, with its judgements and gradings.
-    """
-
-    spec: GoldenSpec
-    search: Job
-    searched: tuple[Searched, ...] = ()
-    stored: tuple[Ranked, ...] = ()
+    spec: GoldenSpec  # What was asked for
+    search: Job  # The evaluation whose stacks fill the pool; its corpus, questions, models, budget and prices
+    searched: tuple[Searched, ...] = ()  # The sources that are searched
+    stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
+    # The golden set whose grades are taken, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
 
     @property

@@ -61,19 +61,12 @@ def items_of(job: GoldenJob, kept: pl.DataFrame) -> list[Items]:
 
 @dataclass
 class Ordering:
-    """Asks a judge for orders of batches.
+    """Asks a judge for orders of batches."""
 
-    Attributes:
-        job: What is built.
-        chat: The judge.
-        folder: Where checkpoints are kept; None = nowhere.
-        check: Raises when somebody asked to stop.
-    """
-
-    job: GoldenJob
-    chat: Chat
-    folder: Path | None = None
-    check: Callable[[], None] = field(default=lambda: None)
+    job: GoldenJob  # What is built
+    chat: Chat  # The judge
+    folder: Path | None = None  # Where checkpoints are kept; None = nowhere
+    check: Callable[[], None] = field(default=lambda: None)  # Raises when somebody asked to stop
 
     def order(self, items: Items, batch: tuple[int, ...], extra: str) -> list[int] | None:
         """The judge's order of a batch, best first; None where three answers were no permutation."""

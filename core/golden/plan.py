@@ -34,25 +34,15 @@ _USABLE = "every answer can be used"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenPlan(Bill):
-    """What a build will take.
+    """What a build will take."""
 
-    Attributes:
-        name: Of the golden set.
-        questions: How many are asked.
-        pool: Passages in the pools; copies of a text count each.
-        to_judge: Texts that every judge grades.
-        known: Whether the pools were computed; else their size is an estimate.
-        taken: Grades that are taken from another golden set.
-        seconds: How long the calls take, as far as is known.
-    """
-
-    name: str
-    questions: int
-    pool: int
-    to_judge: int
-    known: bool
-    taken: int
-    seconds: float
+    name: str  # Of the golden set
+    questions: int  # How many are asked
+    pool: int  # Passages in the pools; copies of a text count each
+    to_judge: int  # Texts that every judge grades
+    known: bool  # Whether the pools were computed; else their size is an estimate
+    taken: int  # Grades that are taken from another golden set
+    seconds: float  # How long the calls take, as far as is known
 
 
 def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:

@@ -65,16 +65,12 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is judged.
+    """What is judged."""
 
-    Attributes:
-        rows: Columns of `POOL`, and text, and first: the passage of that question with the same text that is
-            judged for all of them, the one of the best rank.
-        textless: How many candidates were left out because they have no text.
-    """
-
+    # Columns of `POOL`, and text, and first: the passage of that question with the same text that is judged
+    # for all of them, the one of the best rank
     rows: pl.DataFrame
-    textless: int = 0
+    textless: int = 0  # How many candidates were left out because they have no text
 
     @property
     def distinct(self) -> pl.DataFrame:

@@ -37,23 +37,14 @@ NONE, AUTO = "none", "auto"
 
 
 class Leg(Table):
-    """An index that candidates come from: sparse, dense, or both fused.
-
-    Attributes:
-        sparse: "bm25".
-        bm25: Its parameters.
-        embedder: A model.
-        dim: Its dimension; None = its default.
-        index: Kind of vector index; exact search by default.
-        fusion: How the two are fused where both are named.
-    """
+    """An index that candidates come from: sparse, dense, or both fused."""
 
     sparse: Literal["bm25"] | None = None
-    bm25: Bm25 | None = None
+    bm25: Bm25 | None = None  # Its parameters
     embedder: Named | None = None
-    dim: Positive | None = None
-    index: IndexChoice | None = None
-    fusion: Fusion | None = None
+    dim: Positive | None = None  # Its dimension; None = its default
+    index: IndexChoice | None = None  # Kind of vector index; exact search by default
+    fusion: Fusion | None = None  # How the two are fused where both are named
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -75,17 +66,11 @@ class Leg(Table):
 
 
 class PoolSource(Table):
-    """Where candidates come from.
+    """Where candidates come from."""
 
-    Attributes:
-        stack: An index, searched now.
-        runs: Instead, runs that the store has, by id; "workspace" = all of the collection.
-        depth: How many of each ranking.
-    """
-
-    stack: Leg | None = None
-    runs: Many[Named] = ()
-    depth: Positive = 100
+    stack: Leg | None = None  # An index, searched now
+    runs: Many[Named] = ()  # Instead, runs that the store has, by id; "workspace" = all of the collection
+    depth: Positive = 100  # How many of each ranking
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -95,41 +80,30 @@ class PoolSource(Table):
 
 
 class Judges(Table):
-    """Who grades.
+    """Who grades."""
 
-    Attributes:
-        models: Chat models; several are put together by `policy`. None = only grades that exist are taken.
-        policy: "majority" (ties take the lower grade) or "mean" (rounded, halves down).
-        grades: A golden set of the store whose grades are taken, so that only what is missing is judged.
-    """
-
+    # Chat models; several are put together by `policy`. None = only grades that exist are taken.
     models: Many[Named] = ()
+    # "majority" (ties take the lower grade) or "mean" (rounded, halves down)
     policy: Literal["majority", "mean"] = "majority"
+    # A golden set of the store whose grades are taken, so that only what is missing is judged
     grades: Named | None = None
 
 
 class Prune(Table):
-    """What is refined.
+    """What is refined."""
 
-    Attributes:
-        keep: Whole grades from 5 down are kept until so many passages of a query are.
-    """
-
-    keep: Positive = 35
+    keep: Positive = 35  # Whole grades from 5 down are kept until so many passages of a query are
 
 
 class Refine(Table):
-    """How the best passages are put in order; beside these keys any of `RefineSettings`.
-
-    Attributes:
-        method: "locks", "map", "none", or "auto": the judge's noise is measured first, and what pays is done.
-        model: The chat model that orders; None = the first that grades.
-    """
+    """How the best passages are put in order; beside these keys any of `RefineSettings`."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
+    # "locks", "map", "none", or "auto": the judge's noise is measured first, and what pays is done
     method: Literal["locks", "map", "none", "auto"] = "none"
-    model: Named | None = None
+    model: Named | None = None  # The chat model that orders; None = the first that grades
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -150,22 +124,13 @@ class Refine(Table):
 
 
 class Golden(Table):
-    """What is built.
+    """What is built."""
 
-    Attributes:
-        rewrite: What is searched for a question (S1); judges always see the question itself.
-        language: Of the judges' instructions.
-        pool: Where candidates come from; none where only grades that exist are refined.
-        judge: Who grades.
-        prune: What is refined.
-        refine: How.
-    """
-
-    rewrite: Named = "none"
-    language: Language = "en"
-    pool: Many[PoolSource] = ()
-    judge: Judges = Judges()
-    prune: Prune = Prune()
+    rewrite: Named = "none"  # What is searched for a question (S1); judges always see the question itself
+    language: Language = "en"  # Of the judges' instructions
+    pool: Many[PoolSource] = ()  # Where candidates come from; none where only grades that exist are refined
+    judge: Judges = Judges()  # Who grades
+    prune: Prune = Prune()  # What is refined
     refine: Refine = Refine()
 
     @model_validator(mode="after")
@@ -180,29 +145,21 @@ class Golden(Table):
 
 
 class GoldenSpec(Table):
-    """A whole specification.
+    """A whole specification."""
 
-    Attributes:
-        name: What people read; the golden set's id follows from it.
-        collection: What is judged: of the store, or a path as a sweep has it.
-        queries: What is asked; None = the questions of the collection.
-        golden: What is built.
-        budget_usd: Hard limit in dollars; None = none.
-        prices: Name of a price book.
-        models: Models that no catalogue has, by name.
-    """
-
-    name: Named = "golden"
+    name: Named = "golden"  # What people read; the golden set's id follows from it
+    # What is judged: of the store, or a path as a sweep has it
     collection: Annotated[
         CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
     ]
+    # What is asked; None = the questions of the collection
     queries: Annotated[
         QuerySource, BeforeValidator(under("path"), json_schema_input_type=str | QuerySource)
     ] = QuerySource()
-    golden: Golden
-    budget_usd: Annotated[float, Field(ge=0)] | None = None
-    prices: Named = "list"
-    models: OwnModels = Field(default_factory=dict)
+    golden: Golden  # What is built
+    budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
+    prices: Named = "list"  # Name of a price book
+    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
 
     def sweep(self) -> SweepSpec:
         """The sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""

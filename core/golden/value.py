@@ -38,23 +38,14 @@ _PAIR = ("query_id", "passage_id")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """The Top-K of S stacks on Q queries, as far as it is judged.
+    """The Top-K of S stacks on Q queries, as far as it is judged."""
 
-    Attributes:
-        stacks: Their ids.
-        queries: The queries' ids.
-        pairs: query_id, passage_id and query (its number) of P passages of any Top-K.
-        grades: int8 [S, Q, K]; 0 = unjudged, −1 = empty.
-        slots: [S, Q, K], which of the pairs; −1 = empty.
-        counts: int32 [Q, 5], judged passages of each grade, ranked or not.
-    """
-
-    stacks: tuple[str, ...]
-    queries: tuple[str, ...]
-    pairs: pl.DataFrame
-    grades: Grades
-    slots: Whole
-    counts: NDArray[np.int32]
+    stacks: tuple[str, ...]  # Their ids
+    queries: tuple[str, ...]  # The queries' ids
+    pairs: pl.DataFrame  # query_id, passage_id and query (its number) of P passages of any Top-K
+    grades: Grades  # int8 [S, Q, K]; 0 = unjudged, −1 = empty
+    slots: Whole  # [S, Q, K], which of the pairs; −1 = empty
+    counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
 
     def distinct(self) -> Contest:
         """Without the stacks whose Top-K is another's on every query: what is best is either of them."""
@@ -80,16 +71,12 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """What judging would do.
+    """What judging would do."""
 
-    Attributes:
-        best: [S], share of the worlds in which each stack is the best; equal bests share one.
-        rows: The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has
-            it), rank (its best), likely (the grade expected), chance (that its grade changes the best), saved
-            (queries) and value (their product).
-    """
-
-    best: Floats
+    best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
+    # The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has it), rank
+    # (its best), likely (the grade expected), chance (that its grade changes the best), saved (queries) and
+    # value (their product)
     rows: pl.DataFrame
 
 

@@ -32,55 +32,41 @@ _WIDTH = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user decided; everything has a default that is said in the notes.
+    """What the user decided; everything has a default that is said in the notes."""
 
-    Attributes:
-        format: Name of a format, or the beginning of several ("trec"); None = by content.
-        label: Name for the run; with several runs it is put before their own names.
-        collection_id: Collection that the rankings and judgements belong to.
-        collection_name: What people read for it where that is not its id.
-        collection_given: Whether the user named it; formats whose files name collections of their own ask.
-        golden_set_id: Golden set that the judgements make.
-        grades: How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5".
-        split: Which BEIR split to take; "all" for each as a golden set of its own.
-        sheet: Which sheet of a workbook to take.
-        all_tasks: Whether results of other tasks than retrieval and reranking are taken too (MTEB).
-        columns: Meaning → column of a table, where names are not recognised: a role, or a name of a column
-            that is recognised, such as "latency_p95_s" or "nDCG@10".
-        row: What a row of a table is; None = whatever its columns make of it.
-        without: Columns of tables that are left out.
-        tables: The three of single files, by the names of `preview`; they stand before those for all.
-        pool: Named convention of the candidate pool, where a table has pool rows.
-        tie_order: "trec_eval": rankings with scores are ordered as it does, whatever their ranks.
-        strip: What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star
-            stands for.
-        skip: Names of files and folders, as `preview` tells them, that are left out.
-        known_collections: Collections that the store has already; no new record is made for them.
-        documents: Of a collection (its id) those of the named documents that the caller has: source, text.
-        limits: Bounds on untrusted input.
-    """
-
-    format: str | None = None
-    label: str | None = None
-    collection_id: str | None = None
-    collection_name: str | None = None
+    format: str | None = None  # Name of a format, or the beginning of several ("trec"); None = by content
+    label: str | None = None  # Name for the run; with several runs it is put before their own names
+    collection_id: str | None = None  # Collection that the rankings and judgements belong to
+    collection_name: str | None = None  # What people read for it where that is not its id
+    # Whether the user named it; formats whose files name collections of their own ask
     collection_given: bool = False
-    golden_set_id: str | None = None
+    golden_set_id: str | None = None  # Golden set that the judgements make
+    # How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5"
     grades: str | None = None
-    split: str | None = None
-    sheet: str | None = None
+    split: str | None = None  # Which BEIR split to take; "all" for each as a golden set of its own
+    sheet: str | None = None  # Which sheet of a workbook to take
+    # Whether results of other tasks than retrieval and reranking are taken too (MTEB)
     all_tasks: bool = False
+    # Meaning → column of a table, where names are not recognised: a role, or a name of a column that is
+    # recognised, such as "latency_p95_s" or "nDCG@10"
     columns: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None
-    without: frozenset[str] = frozenset()
+    row: Row | None = None  # What a row of a table is; None = whatever its columns make of it
+    without: frozenset[str] = frozenset()  # Columns of tables that are left out
+    # The three of single files, by the names of `preview`; they stand before those for all
     tables: Mapping[str, TableAs] = field(default_factory=dict)
-    pool: str | None = None
+    pool: str | None = None  # Named convention of the candidate pool, where a table has pool rows
+    # "trec_eval": rankings with scores are ordered as it does, whatever their ranks
     tie_order: TieOrder = "file"
+    # What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star stands
+    # for
     strip: Mapping[str, str] = field(default_factory=dict)
+    # Names of files and folders, as `preview` tells them, that are left out
     skip: frozenset[str] = frozenset()
+    # Collections that the store has already; no new record is made for them
     known_collections: frozenset[str] = frozenset()
+    # Of a collection (its id) those of the named documents that the caller has: source, text
     documents: Documents | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
 
     def table_as(self, name: str) -> TableAs:
         """What the user said of the table of a file."""
@@ -89,15 +75,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not taken: how many, why, where the first one is, and whether it is parts of files.
-
-    Attributes:
-        part: "column", "key" or "file" where it is one of an `Account`; "" of rows, cells and the like.
-    """
+    """Something that was not taken: how many, why, where the first is, and whether it is parts of files."""
 
     count: int
     reason: str
     first: str = ""
+    # "column", "key" or "file" where it is one of an `Account`; "" of rows, cells and the like
     part: str = ""
 
 
@@ -234,35 +217,24 @@ class Look:
 
 
 class Format(ABC):
-    """One foreign format: recognises itself by content and reads trees of its kind.
+    """One foreign format: recognises itself by content and reads trees of its kind."""
 
-    Attributes:
-        name: Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels").
-        title: What people read.
-        brings: Tables that it can fill.
-        names_collection: How well its file or folder name suits as the name of a collection.
-        maps_columns: Whether the user may say what its columns mean.
-        needs_documents: Whether it is read after the others of an offer, with their documents at hand.
-        known: Columns or keys of all its files, each with why it is left out (`TAKEN`: it is not).
-        fields: Of formats whose lines have no names: fields that are taken, others with why they are not.
-        takes: Table → what of the format fills it, in words; for the page of formats.
-        recognised: How a file of this kind is known, in words; by default what `sniff` says of itself.
-        traps: What is left out or refused although it is there, each as a sentence.
-        units: What is converted, in words; empty = nothing is.
-    """
-
-    name: str
-    title: str
-    brings: tuple[str, ...]
-    names_collection: int = 0
-    maps_columns: bool = False
+    name: str  # Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels")
+    title: str  # What people read
+    brings: tuple[str, ...]  # Tables that it can fill
+    names_collection: int = 0  # How well its file or folder name suits as the name of a collection
+    maps_columns: bool = False  # Whether the user may say what its columns mean
+    # Whether it is read after the others of an offer, with their documents at hand
     needs_documents: bool = False
+    # Columns or keys of all its files, each with why it is left out (`TAKEN`: it is not)
     known: Parts = MappingProxyType({})
+    # Of formats whose lines have no names: fields that are taken, others with why they are not
     fields: tuple[tuple[str, ...], Mapping[str, str]] | None = None
+    # Table → what of the format fills it, in words; for the page of formats
     takes: Mapping[str, str] = MappingProxyType({})
-    recognised: str = ""
-    traps: tuple[str, ...] = ()
-    units: str = ""
+    recognised: str = ""  # How a file of this kind is known, in words; by default what `sniff` says of itself
+    traps: tuple[str, ...] = ()  # What is left out or refused although it is there, each as a sentence
+    units: str = ""  # What is converted, in words; empty = nothing is
 
     def kind(self, piece: Piece) -> str | None:  # noqa: ARG002
         """Which of its kinds of files one is, by its head; None (or empty) if it is none."""

@@ -40,31 +40,20 @@ class _Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What one offered file or folder looks like, for the page.
+    """What one offered file or folder looks like, for the page."""
 
-    Attributes:
-        name: File or folder name; untrusted text.
-        format: Name of the recognised (or nearest) format; None if it resembles none.
-        title: That format as people read it.
-        bytes: Stored size.
-        rows: First rows as text.
-        columns: Columns of a table.
-        mapping: Meaning → column as recognised or given, of a table.
-        row: What a row of a table is, as recognised or given.
-        choices: Options to choose between, with their values, for example the splits.
-        problem: Why it cannot be read as it is; empty if it can.
-    """
-
-    name: str
-    format: str | None
-    title: str
-    bytes: int
-    rows: pl.DataFrame
-    columns: tuple[str, ...] = ()
+    name: str  # File or folder name; untrusted text
+    format: str | None  # Name of the recognised (or nearest) format; None if it resembles none
+    title: str  # That format as people read it
+    bytes: int  # Stored size
+    rows: pl.DataFrame  # First rows as text
+    columns: tuple[str, ...] = ()  # Columns of a table
+    # Meaning → column as recognised or given, of a table
     mapping: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None
+    row: Row | None = None  # What a row of a table is, as recognised or given
+    # Options to choose between, with their values, for example the splits
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    problem: str = ""
+    problem: str = ""  # Why it cannot be read as it is; empty if it can
 
 
 def load(

@@ -54,34 +54,20 @@ PRICE_FRAME = pl.Schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a number of units of one item costs.
+    """What a number of units of one item costs."""
 
-    Attributes:
-        item: What is priced: a model name, or "local-cpu".
-        provider: Who bills it.
-        unit: One of `UNITS`.
-        price: Amount of money for `per` units, 0 or more.
-        per: Number of units the price is for, above 0.
-        currency: ISO code.
-        valid_from: Since when; None = not known.
-        source: Address or citation.
-        looked_up: When the source was read.
-        confirmed: Whether the source was good enough to rely on; the note says why not.
-        note: Limits and assumptions.
-        was: What the book says, where somebody changed the price.
-    """
-
-    item: str
-    provider: str
-    unit: str
-    price: float
-    per: float
-    currency: str
-    source: str
-    looked_up: date
-    confirmed: bool
-    valid_from: date | None = None
-    note: str = ""
+    item: str  # What is priced: a model name, or "local-cpu"
+    provider: str  # Who bills it
+    unit: str  # One of `UNITS`
+    price: float  # Amount of money for `per` units, 0 or more
+    per: float  # Number of units the price is for, above 0
+    currency: str  # ISO code
+    source: str  # Address or citation
+    looked_up: date  # When the source was read
+    confirmed: bool  # Whether the source was good enough to rely on; the note says why not
+    valid_from: date | None = None  # Since when; None = not known
+    note: str = ""  # Limits and assumptions
+    # What the book says, where somebody changed the price
     was: float | None = field(default=None, repr=False)  # digests are made of the rest
 
     @property

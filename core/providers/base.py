@@ -35,43 +35,29 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """One kind of usage of one call.
+    """One kind of usage of one call."""
 
-    Attributes:
-        item: What is priced: a model ("voyage-3.5") or "local-cpu", as price books name it.
-        unit: input_tokens, output_tokens, search_units, requests or cpu_ms.
-        amount: How much, 0 or more; None = not known.
-        basis: MEASURED: from the vendor's response, or measured here; MODELLED: estimated.
-    """
-
-    item: str
-    unit: str
-    amount: float | None
-    basis: Basis
+    item: str  # What is priced: a model ("voyage-3.5") or "local-cpu", as price books name it
+    unit: str  # input_tokens, output_tokens, search_units, requests or cpu_ms
+    amount: float | None  # How much, 0 or more; None = not known
+    basis: Basis  # MEASURED: from the vendor's response, or measured here; MODELLED: estimated
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[V]):
-    """What a call brought, what it used and how long it took.
+    """What a call brought, what it used and how long it took."""
 
-    Attributes:
-        value: The result.
-        usage: What producing the result used, whether it was paid now or is from the journal. What was paid
-            now is known to the `Meter`.
-        ms: Milliseconds of the successful call itself on the monotonic clock, without queueing, pacing,
-            failed attempts and backoff.
-        waited_ms: Milliseconds of all of the rest.
-        attempts: How many times the call was sent; 0 when nothing was sent.
-        fresh: False when nothing was sent for it: `ms` is then not a measurement of now.
-        details: Figures of one kind of provider, such as {"chars_per_second": 812.0}.
-    """
-
-    value: V
+    value: V  # The result
+    # What producing the result used, whether it was paid now or is from the journal. What was paid now is
+    # known to the `Meter`.
     usage: tuple[Amount, ...] = ()
+    # Milliseconds of the successful call itself on the monotonic clock, without queueing, pacing, failed
+    # attempts and backoff
     ms: float = 0.0
-    waited_ms: float = 0.0
-    attempts: int = 1
-    fresh: bool = True
+    waited_ms: float = 0.0  # Milliseconds of all of the rest
+    attempts: int = 1  # How many times the call was sent; 0 when nothing was sent
+    fresh: bool = True  # False when nothing was sent for it: `ms` is then not a measurement of now
+    # Figures of one kind of provider, such as {"chars_per_second": 812.0}
     details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 

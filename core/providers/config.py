@@ -20,104 +20,84 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Limits(BaseModel):
-    """How hard a provider may be asked.
-
-    Attributes:
-        requests_per_minute: At most so many calls in any 60 seconds; None = no limit.
-        tokens_per_minute: At most so many tokens in any 60 seconds; None = no limit.
-        items_per_minute: At most so many texts in any 60 seconds; None = no limit.
-        concurrency: How many calls may be under way at once; passages go to a server of one's own one call
-            after the other unless this is given.
-        timeout_s: Seconds until an unanswered call counts as failed.
-        attempts: How often a call is sent before it is given up.
-        longest_wait_s: A vendor that asks to wait longer than this is not waited for.
-    """
+    """How hard a provider may be asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # At most so many calls in any 60 seconds; None = no limit
     requests_per_minute: int | None = Field(default=None, ge=1)
+    # At most so many tokens in any 60 seconds; None = no limit
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    # At most so many texts in any 60 seconds; None = no limit
     items_per_minute: int | None = Field(default=None, ge=1)
+    # How many calls may be under way at once; passages go to a server of one's own one call after the other
+    # unless this is given
     concurrency: int = Field(default=4, ge=1, le=256)
-    timeout_s: float = Field(default=60.0, gt=0)
-    attempts: int = Field(default=6, ge=1, le=100)
+    timeout_s: float = Field(default=60.0, gt=0)  # Seconds until an unanswered call counts as failed
+    attempts: int = Field(default=6, ge=1, le=100)  # How often a call is sent before it is given up
+    # A vendor that asks to wait longer than this is not waited for
     longest_wait_s: float = Field(default=300.0, ge=0)
 
 
 class ChatOptions(BaseModel):
-    """What a chat model's endpoint understands.
-
-    Attributes:
-        json_mode: "none" = answers are asked for in words; "object" = the endpoint can be told to answer with
-            a JSON object; "schema" = it can be given a JSON schema.
-        temperature: Whether it takes a temperature; many models that think do not.
-        answer_limit: What the endpoint calls the limit of an answer's tokens.
-        thinking_tokens: Tokens that are allowed beside those of the answer, for models that think first.
-    """
+    """What a chat model's endpoint understands."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # "none" = answers are asked for in words; "object" = the endpoint can be told to answer with a JSON
+    # object; "schema" = it can be given a JSON schema
     json_mode: Literal["none", "object", "schema"] = "none"
-    temperature: bool = True
+    temperature: bool = True  # Whether it takes a temperature; many models that think do not
+    # What the endpoint calls the limit of an answer's tokens
     answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    # Tokens that are allowed beside those of the answer, for models that think first
     thinking_tokens: int = Field(default=0, ge=0)
 
 
 class ModelConfig(BaseModel):
-    """One model.
-
-    Attributes:
-        provider: A key of the registry of its kind: "voyage", "cohere", "openai" (any endpoint that speaks
-            its language), "onnx"…
-        model: The model's name at the provider.
-        name: How stacks name it; the model's name by default.
-        dim: Dimension that is taken when none is asked for; the largest of `dims` by default.
-        dims: Dimensions that the model has; empty = not known before it is loaded.
-        matryoshka: Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once.
-        cut: Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector.
-        normalised: Whether vectors are to have unit length; they are scaled here where they do not. False:
-            they are taken as they are, and compared by cosine.
-        base_url: Where the service is; None = the vendor's own address.
-        key_env: Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual
-            one at the vendor's own address, no key at any other.
-        limits: How hard it may be asked.
-        price_item: How price books name it; the model's name by default.
-        input_types: What the vendor calls a passage and a query; None = the provider's usual words.
-        prefixes: What is written before a passage or a query ("query: "); for models that expect it.
-        tokenizer: What counts tokens: "cl100k_base", "o200k_base", "voyage3_base"; None = an estimate.
-        batch_items: The most texts in one call; None = the provider's usual number.
-        batch_tokens: The most tokens in one call; None = the provider's usual number, or no limit.
-        max_tokens: Tokens of one text that the model reads; None = not known.
-        path: Folder of a local model.
-        pooling: How token vectors become one (local models); None = as the folder says, else the mean.
-        device: What a local model runs on; None = a graphics processor where its package finds one.
-        chat: What the endpoint of a chat model understands.
-    """
+    """One model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
+    # A key of the registry of its kind: "voyage", "cohere", "openai" (any endpoint that speaks its language),
+    # "onnx"…
     provider: str
-    model: str
-    name: str = ""
+    model: str  # The model's name at the provider
+    name: str = ""  # How stacks name it; the model's name by default
+    # Dimension that is taken when none is asked for; the largest of `dims` by default
     dim: int | None = Field(default=None, ge=1)
-    dims: tuple[int, ...] = ()
+    dims: tuple[int, ...] = ()  # Dimensions that the model has; empty = not known before it is loaded
+    # Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once
     matryoshka: bool = False
+    # Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector
     cut: Literal["vendor", "here"] = "vendor"
+    # Whether vectors are to have unit length; they are scaled here where they do not. False: they are taken
+    # as they are, and compared by cosine.
     normalised: bool = True
-    base_url: str | None = None
+    base_url: str | None = None  # Where the service is; None = the vendor's own address
+    # Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual one at the
+    # vendor's own address, no key at any other
     key_env: str | None = None
-    limits: Limits = Limits()
-    price_item: str = ""
+    limits: Limits = Limits()  # How hard it may be asked
+    price_item: str = ""  # How price books name it; the model's name by default
+    # What the vendor calls a passage and a query; None = the provider's usual words
     input_types: Mapping[Purpose, str] | None = None
+    # What is written before a passage or a query ("query: "); for models that expect it
     prefixes: Mapping[Purpose, str] = {}
+    # What counts tokens: "cl100k_base", "o200k_base", "voyage3_base"; None = an estimate
     tokenizer: str | None = None
+    # The most texts in one call; None = the provider's usual number
     batch_items: int | None = Field(default=None, ge=1)
+    # The most tokens in one call; None = the provider's usual number, or no limit
     batch_tokens: int | None = Field(default=None, ge=1)
+    # Tokens of one text that the model reads; None = not known
     max_tokens: int | None = Field(default=None, ge=1)
-    path: Path | None = None
+    path: Path | None = None  # Folder of a local model
+    # How token vectors become one (local models); None = as the folder says, else the mean
     pooling: Pooling | None = None
+    # What a local model runs on; None = a graphics processor where its package finds one
     device: Device | None = None
-    chat: ChatOptions = ChatOptions()
+    chat: ChatOptions = ChatOptions()  # What the endpoint of a chat model understands
 
     @field_validator("base_url")
     @classmethod
@@ -198,17 +178,11 @@ VENDORS: Mapping[str, Vendor] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a model is asked.
+    """Where a model is asked."""
 
-    Attributes:
-        url: The address of the service.
-        key_env: Where its key is looked up; empty when it is sent none.
-        known: Whether a vendor of `VENDORS` is there; else it may be a small machine of one's own.
-    """
-
-    url: str
-    key_env: str
-    known: bool
+    url: str  # The address of the service
+    key_env: str  # Where its key is looked up; empty when it is sent none
+    known: bool  # Whether a vendor of `VENDORS` is there; else it may be a small machine of one's own
 
 
 def place_of(config: ModelConfig) -> Place | None:

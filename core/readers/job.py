@@ -88,25 +88,16 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderJob:
-    """Answers of readers from the passages of runs.
+    """Answers of readers from the passages of runs."""
 
-    Attributes:
-        name: What people read.
-        reader: Who answers, from what, and how answers are scored.
-        material: What the store holds of it.
-        models: Configurations of models that no catalogue has, by name.
-        book: Prices.
-        budget_usd: The most dollars that may be spent; None = no limit.
-        spec: What the user wrote.
-    """
-
-    name: str
-    reader: Reader
-    material: Material
+    name: str  # What people read
+    reader: Reader  # Who answers, from what, and how answers are scored
+    material: Material  # What the store holds of it
+    # Configurations of models that no catalogue has, by name
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
     book: PriceBook = EMPTY_BOOK
-    budget_usd: float | None = None
-    spec: JsonMap = field(default_factory=dict)
+    budget_usd: float | None = None  # The most dollars that may be spent; None = no limit
+    spec: JsonMap = field(default_factory=dict)  # What the user wrote
 
     @property
     def job_id(self) -> str:

@@ -28,25 +28,15 @@ _GOLD = "a right answer of the length that short ones have"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderPlan(Bill):
-    """What readers will take.
+    """What readers will take."""
 
-    Attributes:
-        name: Of the job.
-        runs: How many are read.
-        questions: How many are asked.
-        answers: How many there will be.
-        held: How many of them are there already.
-        asked: How many different calls make them.
-        seconds: How long the calls take, as far as is known.
-    """
-
-    name: str
-    runs: int
-    questions: int
-    answers: int
-    held: int
-    asked: int
-    seconds: float
+    name: str  # Of the job
+    runs: int  # How many are read
+    questions: int  # How many are asked
+    answers: int  # How many there will be
+    held: int  # How many of them are there already
+    asked: int  # How many different calls make them
+    seconds: float  # How long the calls take, as far as is known
 
 
 def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True) -> ReaderPlan:

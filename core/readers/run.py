@@ -28,25 +28,17 @@ from core.tables import TABLES, frame
 
 
 class ReaderSpec(Table):
-    """A whole specification.
+    """A whole specification."""
 
-    Attributes:
-        name: What people read.
-        collection: The stored collection whose runs are read.
-        reader: Who answers, from what, and how answers are scored.
-        budget_usd: Hard limit in dollars; None = none.
-        prices: Name of a price book.
-        models: Models that no catalogue has, by name.
-    """
-
-    name: Named = "readers"
+    name: Named = "readers"  # What people read
+    # The stored collection whose runs are read
     collection: Annotated[
         CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
     ]
-    reader: Reader
-    budget_usd: Annotated[float, Field(ge=0)] | None = None
-    prices: Named = "list"
-    models: OwnModels = Field(default_factory=dict)
+    reader: Reader  # Who answers, from what, and how answers are scored
+    budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
+    prices: Named = "list"  # Name of a price book
+    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
 
     @model_validator(mode="after")
     def _is_stored(self) -> Self:

@@ -42,25 +42,16 @@ B = TypeVar("B", bound=Bill)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of work.
+    """A kind of work."""
 
-    Attributes:
-        noun: What one is called: "evaluation".
-        launcher: Lists what was begun, and lets one go on.
-        ended: How one ended, in words.
-        table: All of them, by name.
-        progress: How far one is, in words.
-        finish: Draws the way to what one made, in its bar.
-        inside: Draws below one what more is known of it.
-    """
-
-    noun: str
-    launcher: Launcher
-    ended: Callable[[Status], str]
-    table: Callable[[list[tuple[str, Status]]], pl.DataFrame]
-    progress: Callable[[Status], str] = told.progress
+    noun: str  # What one is called: "evaluation"
+    launcher: Launcher  # Lists what was begun, and lets one go on
+    ended: Callable[[Status], str]  # How one ended, in words
+    table: Callable[[list[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
+    progress: Callable[[Status], str] = told.progress  # How far one is, in words
+    # Draws the way to what one made, in its bar
     finish: Callable[[Known, DeltaGenerator], None] = lambda *_: None
-    inside: Callable[[Known], None] = lambda _: None
+    inside: Callable[[Known], None] = lambda _: None  # Draws below one what more is known of it
 
     def known(self) -> list[Known]:
         """Return all that was begun, newest first."""

@@ -52,21 +52,13 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """How questions and candidates are put in a language.
+    """How questions and candidates are put in a language."""
 
-    Attributes:
-        label: What stands before the name in a candidate.
-        mask: What stands for every name of a bundle, with {number}.
-        author: How a candidate names, with {label} and {entity}.
-        queries: Forms of the question, with {entity} and {topic}.
-        works: Forms of the rest of a candidate, with {title}.
-    """
-
-    label: str
-    mask: str
-    author: str
-    queries: tuple[str, ...]
-    works: tuple[str, ...]
+    label: str  # What stands before the name in a candidate
+    mask: str  # What stands for every name of a bundle, with {number}
+    author: str  # How a candidate names, with {label} and {entity}
+    queries: tuple[str, ...]  # Forms of the question, with {entity} and {topic}
+    works: tuple[str, ...]  # Forms of the rest of a candidate, with {title}
 
 
 class Bundle(NamedTuple):

@@ -13,33 +13,20 @@ from core.pipeline.sweep.model import OwnModels
 
 
 class NamesSpec(Table):
-    """A whole specification.
+    """A whole specification."""
 
-    Attributes:
-        name: What people read.
-        embedder: Whose margins are measured.
-        language: Of the phrases and of the shipped works.
-        entities: A table of one's own instead, with entity, topic and title.
-        collection: A stored collection instead, whose passages have sources and titles.
-        runs: How often bundles are drawn anew.
-        queries: Bundles of a run.
-        seed: Of all that is drawn.
-        budget_usd: Hard limit in dollars; None = none.
-        prices: Name of a price book.
-        models: Models that no catalogue has, by name.
-    """
-
-    name: Named = "names"
-    embedder: Annotated[Many[Encoder], Field(min_length=1)]
+    name: Named = "names"  # What people read
+    embedder: Annotated[Many[Encoder], Field(min_length=1)]  # Whose margins are measured
+    # Of the phrases and of the shipped works
     language: Annotated[Many[Language], Field(min_length=1)] = ("en",)
-    entities: Named | None = None
-    collection: Named | None = None
-    runs: Positive = 15
-    queries: Positive = 100
-    seed: Named = "names"
-    budget_usd: Annotated[float, Field(ge=0)] | None = None
-    prices: Named = "list"
-    models: OwnModels = Field(default_factory=dict)
+    entities: Named | None = None  # A table of one's own instead, with entity, topic and title
+    collection: Named | None = None  # A stored collection instead, whose passages have sources and titles
+    runs: Positive = 15  # How often bundles are drawn anew
+    queries: Positive = 100  # Bundles of a run
+    seed: Named = "names"  # Of all that is drawn
+    budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
+    prices: Named = "list"  # Name of a price book
+    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -47,56 +47,34 @@ _ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at, strok
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What one judge was given.
+    """What one judge was given."""
 
-    Attributes:
-        queue_id: Its name, part of links; begins with the judge's.
-        collection_id: The collection that is judged.
-        judge: Who judges; empty while nobody has taken it.
-        mode: What is done with the cards.
-        base: Golden set that the passages were drawn from; empty for none. The first of two to be settled.
-        other: The second golden set of two to be settled; else empty.
-        sampling: How they were drawn.
-        seed: Of the drawing.
-        created_at: When, ISO with zone.
-    """
-
-    queue_id: str
-    collection_id: str
-    judge: str
-    mode: Mode = "grade"
+    queue_id: str  # Its name, part of links; begins with the judge's
+    collection_id: str  # The collection that is judged
+    judge: str  # Who judges; empty while nobody has taken it
+    mode: Mode = "grade"  # What is done with the cards
+    # Golden set that the passages were drawn from; empty for none. The first of two to be settled.
     base: str = ""
-    other: str = ""
-    sampling: str = ""
-    seed: str = ""
-    created_at: str = ""
+    other: str = ""  # The second golden set of two to be settled; else empty
+    sampling: str = ""  # How they were drawn
+    seed: str = ""  # Of the drawing
+    created_at: str = ""  # When, ISO with zone
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A passage of a queue and what was said of it.
+    """A passage of a queue and what was said of it."""
 
-    Attributes:
-        place: Where it stands in the queue, from 0.
-        query_id: The query.
-        passage_id: The passage.
-        grade: 1..5; None where it has none (yet), or was skipped.
-        position: Its place among those that were put in order, from 1; None where that is not asked.
-        note: What the judge wrote; "" for nothing.
-        seconds: Spent on it; None where nobody was judging, or it is not judged.
-        at: When it was done, ISO with zone; None = not yet.
-        stroke: The keystroke that did it.
-    """
-
-    place: int
+    place: int  # Where it stands in the queue, from 0
     query_id: str
-    passage_id: str
-    grade: int | None = None
+    passage_id: str  # The passage
+    grade: int | None = None  # 1..5; None where it has none (yet), or was skipped
+    # Its place among those that were put in order, from 1; None where that is not asked
     position: int | None = None
-    note: str = ""
-    seconds: float | None = None
-    at: str | None = None
-    stroke: int | None = None
+    note: str = ""  # What the judge wrote; "" for nothing
+    seconds: float | None = None  # Spent on it; None where nobody was judging, or it is not judged
+    at: str | None = None  # When it was done, ISO with zone; None = not yet
+    stroke: int | None = None  # The keystroke that did it
 
     @property
     def skipped(self) -> bool:

@@ -25,63 +25,40 @@ Pair = tuple[int, int]
 
 
 class Point(NamedTuple):
-    """One point of the convergence curve.
+    """One point of the convergence curve."""
 
-    Attributes:
-        turn: The turn after which it was taken, from 1.
-        changed: Places of the Top-20 that another item has than at the point before.
-        settled: How far it is: pairs locked ("locks"), or the probability that `sure` is about ("map").
-    """
-
-    turn: int
-    changed: int
-    settled: float
+    turn: int  # The turn after which it was taken, from 1
+    changed: int  # Places of the Top-20 that another item has than at the point before
+    settled: float  # How far it is: pairs locked ("locks"), or the probability that `sure` is about ("map")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of one item.
+    """What is known of one item."""
 
-    Attributes:
-        item: Position in what was given.
-        rank: Place in the order, from 1.
-        score: Score after the last turn; of `map` the mean of the posterior (its mode).
-        exposures: Batches that it was in.
-        information: Inverse of the variance of the score.
-        locks: Pairs locked that it is one of.
-        contradictions: Judgements against a path of locks that it was one of.
-    """
-
-    item: int
-    rank: int
-    score: float
-    exposures: int
-    information: float
-    locks: int
-    contradictions: int
+    item: int  # Position in what was given
+    rank: int  # Place in the order, from 1
+    score: float  # Score after the last turn; of `map` the mean of the posterior (its mode)
+    exposures: int  # Batches that it was in
+    information: float  # Inverse of the variance of the score
+    locks: int  # Pairs locked that it is one of
+    contradictions: int  # Judgements against a path of locks that it was one of
 
 
 class Refinement(Protocol):
     """The refinement of one query; items are positions 0..n-1.
 
     Attributes:
-        ids: As given.
-        settings: As given.
-        turns: Batches judged or skipped.
-        skips: Batches that were skipped.
         stopped: Why there is nothing to judge; empty while there is.
-        curve: A point per judged batch; of `map` per five.
-        locks: Locked pairs in the order in which they were locked.
-        contradictions: Pairs judged against a path of locks, as they were judged, one for each time.
     """
 
-    ids: list[str]
-    settings: RefineSettings
-    turns: int
-    skips: int
-    curve: list[Point]
-    locks: list[Pair]
-    contradictions: list[Pair]
+    ids: list[str]  # As given
+    settings: RefineSettings  # As given
+    turns: int  # Batches judged or skipped
+    skips: int  # Batches that were skipped
+    curve: list[Point]  # A point per judged batch; of `map` per five
+    locks: list[Pair]  # Locked pairs in the order in which they were locked
+    contradictions: list[Pair]  # Pairs judged against a path of locks, as they were judged, one for each time
 
     @property
     def stopped(self) -> str:

@@ -31,23 +31,14 @@ _NEAR = 0.01  # of tau: what is this near to the best may be chosen for its pric
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much a judge differs from itself: a standard deviation, in those of the truth of the items.
+    """How much a judge differs from itself: a standard deviation, in those of the truth of the items."""
 
-    Attributes:
-        sigma: 0 = always the same order; at most 10, where orders agree no more than by chance.
-        low: Lower end of its 95 % bootstrap interval over batches; NaN with fewer than two batches.
-        high: Upper end.
-        agreement: Mean Kendall's tau between two orders of a batch.
-        batches: Batches that were judged more than once.
-        orders: Orders of those.
-    """
-
-    sigma: float
-    low: float
-    high: float
-    agreement: float
-    batches: int
-    orders: int
+    sigma: float  # 0 = always the same order; at most 10, where orders agree no more than by chance
+    low: float  # Lower end of its 95 % bootstrap interval over batches; NaN with fewer than two batches
+    high: float  # Upper end
+    agreement: float  # Mean Kendall's tau between two orders of a batch
+    batches: int  # Batches that were judged more than once
+    orders: int  # Orders of those
 
 
 def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
@@ -137,48 +128,28 @@ def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to refine, and what it is expected to bring.
+    """One way to refine, and what it is expected to bring."""
 
-    Attributes:
-        method: "locks", "map", or "none": the order by grades.
-        tau: Kendall's tau to the true order.
-        low: Lower end of its 95 % interval over simulated queries; the noise is taken as measured.
-        high: Upper end.
-        worst: Tau at the upper end of the noise's interval; null where that has none.
-        grades: Tau of the order by grades alone.
-        turns: Calls per query.
-        usd: Dollars of all queries; null where a price is not known.
-    """
-
-    method: Choice
-    tau: float
-    low: float
-    high: float
-    worst: float | None
-    grades: float
-    turns: float
-    usd: float | None
+    method: Choice  # "locks", "map", or "none": the order by grades
+    tau: float  # Kendall's tau to the true order
+    low: float  # Lower end of its 95 % interval over simulated queries; the noise is taken as measured
+    high: float  # Upper end
+    worst: float | None  # Tau at the upper end of the noise's interval; null where that has none
+    grades: float  # Tau of the order by grades alone
+    turns: float  # Calls per query
+    usd: float | None  # Dollars of all queries; null where a price is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What refining would bring.
+    """What refining would bring."""
 
-    Attributes:
-        ways: "none", "locks", "map".
-        recommended: Which of them.
-        noise: What it rests on.
-        world: What was simulated.
-        runs: Queries simulated for each.
-        seed: Of the simulation.
-    """
-
-    ways: tuple[Way, ...]
-    recommended: Choice
-    noise: Noise
-    world: World
-    runs: int
-    seed: int
+    ways: tuple[Way, ...]  # "none", "locks", "map"
+    recommended: Choice  # Which of them
+    noise: Noise  # What it rests on
+    world: World  # What was simulated
+    runs: int  # Queries simulated for each
+    seed: int  # Of the simulation
 
     def frame(self) -> pl.DataFrame:
         """A row per way: method, tau, low, high, worst, grades, turns, usd, recommended."""

@@ -23,39 +23,24 @@ _LEAST: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefineSettings:
-    """Settings of the refinement of one query; the same for every query of a golden set.
+    """Settings of the refinement of one query; the same for every query of a golden set."""
 
-    Attributes:
-        method: "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori).
-        batch: Passages that the judge puts in order at once.
-        confirmations: Judgements of a pair after which it is locked; 0 = by margins only.
-        stable: Turns for which the Top-20 must be the same ordered list (the paper 3, its tool 15).
-        z: Standard deviations that a margin has to exceed on either side.
-        exposures: Batches that every passage has to be in before the refinement may stop.
-        turns: Turns after which it stops at the latest.
-        clip: Most that a turn moves a score.
-        step: Size of the first step of the scores; it shrinks by the inverse root of 1 + turn / 50.
-        least_step: Size under which the step does not shrink.
-        recentre: After every so many turns the mean of the scores becomes 0.
-        prior: Precision of the prior of `map`.
-        scale: What one grade is worth in the scores of `map`.
-        sure: `map` stops when the pairs inside the Top-20, and those across its edge, are each in the right
-            order with this probability (mean over the pairs).
-    """
-
-    method: Method = "locks"
-    batch: int = 5
-    confirmations: int = 3
-    stable: int = 3
-    z: float = 1.0
-    exposures: int = 2
-    turns: int = 300
-    clip: float = 0.2
+    method: Method = "locks"  # "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori)
+    batch: int = 5  # Passages that the judge puts in order at once
+    confirmations: int = 3  # Judgements of a pair after which it is locked; 0 = by margins only
+    stable: int = 3  # Turns for which the Top-20 must be the same ordered list (the paper 3, its tool 15)
+    z: float = 1.0  # Standard deviations that a margin has to exceed on either side
+    exposures: int = 2  # Batches that every passage has to be in before the refinement may stop
+    turns: int = 300  # Turns after which it stops at the latest
+    clip: float = 0.2  # Most that a turn moves a score
+    # Size of the first step of the scores; it shrinks by the inverse root of 1 + turn / 50
     step: float = 0.05
-    least_step: float = 0.01
-    recentre: int = 50
-    prior: float = 1.0
-    scale: float = 1.5
+    least_step: float = 0.01  # Size under which the step does not shrink
+    recentre: int = 50  # After every so many turns the mean of the scores becomes 0
+    prior: float = 1.0  # Precision of the prior of `map`
+    scale: float = 1.5  # What one grade is worth in the scores of `map`
+    # `map` stops when the pairs inside the Top-20, and those across its edge, are each in the right order
+    # with this probability (mean over the pairs)
     sure: float = 0.9
 
     def __post_init__(self) -> None:

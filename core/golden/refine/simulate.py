@@ -54,39 +54,22 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """Means over simulated queries, with 95 % bootstrap intervals; tau is Kendall's, to the true order.
+    """Means over simulated queries, with 95 % bootstrap intervals; tau is Kendall's, to the true order."""
 
-    Attributes:
-        tau: Of the refined order.
-        low: Lower end of its interval.
-        high: Upper end.
-        grades: Tau of the order by grades alone.
-        grades_low: Lower end of its interval.
-        grades_high: Upper end.
-        gain: What refining adds to tau.
-        gain_low: Lower end of its interval; both orders are of the same queries.
-        gain_high: Upper end.
-        turns: Batches judged.
-        contradictions: Pairs judged against a path of locks.
-        stable: Share of the queries that came to rest before the limit of turns; 0..1.
-        runs: Queries simulated.
-        seed: Of all that is random.
-    """
-
-    tau: float
-    low: float
-    high: float
-    grades: float
-    grades_low: float
-    grades_high: float
-    gain: float
-    gain_low: float
-    gain_high: float
-    turns: float
-    contradictions: float
-    stable: float
-    runs: int
-    seed: int
+    tau: float  # Of the refined order
+    low: float  # Lower end of its interval
+    high: float  # Upper end
+    grades: float  # Tau of the order by grades alone
+    grades_low: float  # Lower end of its interval
+    grades_high: float  # Upper end
+    gain: float  # What refining adds to tau
+    gain_low: float  # Lower end of its interval; both orders are of the same queries
+    gain_high: float  # Upper end
+    turns: float  # Batches judged
+    contradictions: float  # Pairs judged against a path of locks
+    stable: float  # Share of the queries that came to rest before the limit of turns; 0..1
+    runs: int  # Queries simulated
+    seed: int  # Of all that is random
 
 
 def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: int = SEED) -> Simulated:

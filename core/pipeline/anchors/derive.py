@@ -30,19 +30,14 @@ _KEY = ("golden_set_id", "query_id", "passage_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """The grades of one chunker's chunks.
+    """The grades of one chunker's chunks."""
 
-    Attributes:
-        golden_set: The record that the judgements belong to: the part "<whole>@<chunking>", or the golden set
-            itself where documents are passages.
-        judgements: Frame of `TABLES["judgements"]`.
-        lost: The spans that no chunk got, frame of `TABLES["spans"]`.
-        unasked: Queries with spans and no judged chunk, sorted; they drop out of this chunking's means.
-    """
-
+    # The record that the judgements belong to: the part "<whole>@<chunking>", or the golden set itself where
+    # documents are passages
     golden_set: GoldenSet
-    judgements: pl.DataFrame
-    lost: pl.DataFrame
+    judgements: pl.DataFrame  # Frame of `TABLES["judgements"]`
+    lost: pl.DataFrame  # The spans that no chunk got, frame of `TABLES["spans"]`
+    # Queries with spans and no judged chunk, sorted; they drop out of this chunking's means
     unasked: tuple[str, ...]
 
 

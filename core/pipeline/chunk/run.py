@@ -85,24 +85,18 @@ _BLOCK = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunked:
-    """The passages that one chunker made.
+    """The passages that one chunker made."""
 
-    Attributes:
-        name: Name of the chunking, for `Run.chunking`; None for "none".
-        chunker: The chunker with all of its parameters.
-        collection: The collection that the passages belong to: the part "<whole>@<name>", or for "none" the
-            whole itself.
-        passages: Frame of `TABLES["passages"]` in the order of the documents; passage_id is
-            "<source>#<name>:<number from 0>" (for "none" the source), title is the metadata put before the
-            text, tokens count both as they are searched (title, line end, text), source is the document.
-        chunks: Frame of `TABLES["chunks"]`, row by row the place of each passage (with "none" but of empty
-            documents): its text is ``document[start_char:end_char]``.
-    """
-
-    name: str | None
-    chunker: JsonMap
+    name: str | None  # Name of the chunking, for `Run.chunking`; None for "none"
+    chunker: JsonMap  # The chunker with all of its parameters
+    # The collection that the passages belong to: the part "<whole>@<name>", or for "none" the whole itself
     collection: Collection
+    # Frame of `TABLES["passages"]` in the order of the documents; passage_id is "<source>#<name>:<number from
+    # 0>" (for "none" the source), title is the metadata put before the text, tokens count both as they are
+    # searched (title, line end, text), source is the document
     passages: pl.DataFrame
+    # Frame of `TABLES["chunks"]`, row by row the place of each passage (with "none" but of empty documents):
+    # its text is ``document[start_char:end_char]``
     chunks: pl.DataFrame
 
 

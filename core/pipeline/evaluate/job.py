@@ -76,29 +76,21 @@ EMPTY_BOOK = PriceBook("none", ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """How time is measured.
+    """How time is measured."""
 
-    Attributes:
-        repeats: How often every query is measured in a round. With 0 nothing is measured, and answers of
-            other evaluations are used again.
-        rounds: How often all of that is done, at other times of the day.
-        pause_s: Seconds between the beginnings of two rounds.
-        warm_up: Unmeasured queries that every remote model answers first in a round; they are paid for.
-        shuffled: Measure in an order drawn anew per repeat over all stacks, not stack after stack. A burst of
-            load from elsewhere then meets one repeat of a stack and not all of them.
-        seed: Of that order.
-        concurrency: How many queries remote models are asked at once; above 1 they disturb one another.
-        deepest: Ask rerankers that score passages one by one only at the deepest K of a pool; smaller K then
-            have no latency.
-    """
-
+    # How often every query is measured in a round. With 0 nothing is measured, and answers of other
+    # evaluations are used again.
     repeats: int = 3
-    rounds: int = 1
-    pause_s: float = 0.0
-    warm_up: int = 1
+    rounds: int = 1  # How often all of that is done, at other times of the day
+    pause_s: float = 0.0  # Seconds between the beginnings of two rounds
+    warm_up: int = 1  # Unmeasured queries that every remote model answers first in a round; they are paid for
+    # Measure in an order drawn anew per repeat over all stacks, not stack after stack. A burst of load from
+    # elsewhere then meets one repeat of a stack and not all of them.
     shuffled: bool = False
-    seed: int = 0
-    concurrency: int = 1
+    seed: int = 0  # Of that order
+    concurrency: int = 1  # How many queries remote models are asked at once; above 1 they disturb one another
+    # Ask rerankers that score passages one by one only at the deepest K of a pool; smaller K then have no
+    # latency
     deepest: bool = False
 
     @property
@@ -123,17 +115,11 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task of a cluster gets of a machine.
+    """What one task of a cluster gets of a machine."""
 
-    Attributes:
-        cpus: Processors.
-        gpus: Graphics processors.
-        memory_gb: Memory that is set aside; None = none is.
-    """
-
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory_gb: float | None = None
+    cpus: float = 1.0  # Processors
+    gpus: float = 0.0  # Graphics processors
+    memory_gb: float | None = None  # Memory that is set aside; None = none is
 
 
 TASKS = ("embed", "index", "query")
@@ -142,42 +128,30 @@ TASKS = ("embed", "index", "query")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An evaluation.
+    """An evaluation."""
 
-    Attributes:
-        name: What people read.
-        collection_id: What is searched.
-        corpora: By chunking (None = the collection's own passages).
-        queries: Frame of `TABLES["queries"]`, in the order in which they are asked.
-        stacks: What runs.
-        setup: What has to be in the store before the results: collection, queries, golden set.
-        chunkings: Name of the chunking by the canonical JSON of a chunker.
-        models: Configurations of models that no catalogue has, by name.
-        protocol: How time is measured.
-        budget_usd: The most dollars that may be spent; None = no limit.
-        book: Prices.
-        spec: What the user wrote, with defaults filled in; empty where there is none.
-        hashes: Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
-        nonce: Sets measurements of the same thing apart.
-        names: What the questions name, for stacks whose questions have other names.
-        resources: What a task of each kind of `TASKS` gets of a machine of a cluster.
-    """
-
-    name: str
-    collection_id: str
-    corpora: Mapping[str | None, Corpus]
-    queries: pl.DataFrame
-    stacks: Sequence[Stack]
+    name: str  # What people read
+    collection_id: str  # What is searched
+    corpora: Mapping[str | None, Corpus]  # By chunking (None = the collection's own passages)
+    queries: pl.DataFrame  # Frame of `TABLES["queries"]`, in the order in which they are asked
+    stacks: Sequence[Stack]  # What runs
+    # What has to be in the store before the results: collection, queries, golden set
     setup: Batch = field(default_factory=Batch)
+    # Name of the chunking by the canonical JSON of a chunker
     chunkings: Mapping[str, str] = field(default_factory=dict)
+    # Configurations of models that no catalogue has, by name
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
-    protocol: Protocol = field(default_factory=Protocol)
-    budget_usd: float | None = None
+    protocol: Protocol = field(default_factory=Protocol)  # How time is measured
+    budget_usd: float | None = None  # The most dollars that may be spent; None = no limit
     book: PriceBook = EMPTY_BOOK
+    # What the user wrote, with defaults filled in; empty where there is none
     spec: JsonMap = field(default_factory=dict)
+    # Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
     hashes: Mapping[str, str] = field(default_factory=dict)
-    nonce: str = ""
+    nonce: str = ""  # Sets measurements of the same thing apart
+    # What the questions name, for stacks whose questions have other names
     names: Names = field(default_factory=dict)
+    # What a task of each kind of `TASKS` gets of a machine of a cluster
     resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 
     def __post_init__(self) -> None:

@@ -23,34 +23,21 @@ _LAUNCHED = "launched"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An evaluation that was begun, from here or elsewhere.
+    """An evaluation that was begun, from here or elsewhere."""
 
-    Attributes:
-        name: Name of its folder; of a process that has not got that far, of its launch.
-        status: How far it is.
-        folder: Its folder; None when it ended, or still is, before having one.
-    """
-
-    name: str
-    status: Status
-    folder: Folder | None
+    name: str  # Name of its folder; of a process that has not got that far, of its launch
+    status: Status  # How far it is
+    folder: Folder | None  # Its folder; None when it ended, or still is, before having one
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """Begins, resumes and lists work of one kind, whose results go into a store.
+    """Begins, resumes and lists work of one kind, whose results go into a store."""
 
-    Attributes:
-        folder: Of all such work, beside the store.
-        begins: The command that begins one unasked, without its specification.
-        resumes: The command that lets one go on, without its name.
-        model: Its specification.
-    """
-
-    folder: str
-    begins: tuple[str, ...]
-    resumes: tuple[str, ...]
-    model: type[BaseModel]
+    folder: str  # Of all such work, beside the store
+    begins: tuple[str, ...]  # The command that begins one unasked, without its specification
+    resumes: tuple[str, ...]  # The command that lets one go on, without its name
+    model: type[BaseModel]  # Its specification
 
     def work_of(self, store: Path) -> Path:
         """Return the folder of all such work whose results go into a store."""

@@ -42,23 +42,14 @@ Before = Callable[[Turn, Job], Sequence[Stack]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of an evaluation.
+    """What became of an evaluation."""
 
-    Attributes:
-        evaluation_id: Its identity.
-        folder: Where it is.
-        status: How far it came, and why it ended.
-        runs: What was handed over now.
-        held: Ids of runs that were there before.
-        spent: What it has paid for, resumed runs included.
-    """
-
-    evaluation_id: str
-    folder: Folder
-    status: Status
-    runs: tuple[Run, ...]
-    held: tuple[str, ...]
-    spent: tuple[Spent, ...]
+    evaluation_id: str  # Its identity
+    folder: Folder  # Where it is
+    status: Status  # How far it came, and why it ended
+    runs: tuple[Run, ...]  # What was handed over now
+    held: tuple[str, ...]  # Ids of runs that were there before
+    spent: tuple[Spent, ...]  # What it has paid for, resumed runs included
 
 
 def run_job(

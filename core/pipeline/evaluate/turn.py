@@ -39,65 +39,38 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is asked for, as far as all such work has it.
+    """What is asked for, as far as all such work has it."""
 
-    Attributes:
-        work_id: Its identity; what has the same goes on in the same folder.
-        name: What people read.
-        collection_id: What it is about.
-        spec: What the user wrote.
-        manifest: What is needed to repeat it.
-        models: Configurations of models that no catalogue has.
-        book: Prices.
-        budget_usd: The most dollars; None = no limit.
-        billed: Item and unit of everything that is paid for.
-    """
-
-    work_id: str
-    name: str
-    collection_id: str
-    spec: JsonMap
-    manifest: JsonMap
-    models: Mapping[str, ModelConfig]
+    work_id: str  # Its identity; what has the same goes on in the same folder
+    name: str  # What people read
+    collection_id: str  # What it is about
+    spec: JsonMap  # What the user wrote
+    manifest: JsonMap  # What is needed to repeat it
+    models: Mapping[str, ModelConfig]  # Configurations of models that no catalogue has
     book: PriceBook
-    budget_usd: float | None
-    billed: Sequence[tuple[str, str]]
+    budget_usd: float | None  # The most dollars; None = no limit
+    billed: Sequence[tuple[str, str]]  # Item and unit of everything that is paid for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of the work.
+    """What became of the work."""
 
-    Attributes:
-        folder: Where it is.
-        status: How far it came, and why it ended.
-        landed: What it made in the store; empty when it was stopped before.
-        spent: What it has paid for, resumed turns included.
-    """
-
-    folder: Folder
-    status: Status
-    landed: str = ""
-    spent: tuple[Spent, ...] = ()
+    folder: Folder  # Where it is
+    status: Status  # How far it came, and why it ended
+    landed: str = ""  # What it made in the store; empty when it was stopped before
+    spent: tuple[Spent, ...] = ()  # What it has paid for, resumed turns included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where work is done, who is told how far it is, and who can stop it.
+    """Where work is done, who is told how far it is, and who can stop it."""
 
-    Attributes:
-        work: The folder of all work of its kind.
-        shared: The folder of all evaluations, whose replies, indexes and vectors are used again.
-        progress: Told about every unit of work.
-        cancelled: Whether to stop; asked several times a second.
-        keys: Where keys of providers are looked up.
-    """
-
-    work: Path
-    shared: Path
-    progress: Progress | None = None
-    cancelled: Callable[[], bool] = lambda: False
-    keys: Keys | None = None
+    work: Path  # The folder of all work of its kind
+    shared: Path  # The folder of all evaluations, whose replies, indexes and vectors are used again
+    progress: Progress | None = None  # Told about every unit of work
+    cancelled: Callable[[], bool] = lambda: False  # Whether to stop; asked several times a second
+    keys: Keys | None = None  # Where keys of providers are looked up
 
 
 def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:

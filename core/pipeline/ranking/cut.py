@@ -191,19 +191,12 @@ _Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CutReport:
-    """One value per query, float64 [..., queries].
+    """One value per query, float64 [..., queries]."""
 
-    Attributes:
-        precision: Share of the kept passages that are relevant; 0 where nothing is kept.
-        recall: Share of the relevant passages that are kept; NaN where the query has none.
-        f1: Their harmonic mean, 0 where both are 0; NaN where recall is.
-        kept: How many passages are kept.
-    """
-
-    precision: _Values
-    recall: _Values
-    f1: _Values
-    kept: _Values
+    precision: _Values  # Share of the kept passages that are relevant; 0 where nothing is kept
+    recall: _Values  # Share of the relevant passages that are kept; NaN where the query has none
+    f1: _Values  # Their harmonic mean, 0 where both are 0; NaN where recall is
+    kept: _Values  # How many passages are kept
 
 
 def cut_report(

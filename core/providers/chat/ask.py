@@ -19,16 +19,11 @@ from core.records import Basis, JsonMap, short_hash
 
 
 class Chat(Model, ABC):
-    """Answers a text under instructions.
-
-    Attributes:
-        context_tokens: The most tokens of one call, prompt and answer; None = not known.
-        concurrency: How many calls may be under way at once.
-    """
+    """Answers a text under instructions."""
 
     local: bool = False
-    context_tokens: int | None = None
-    concurrency: int = 1
+    context_tokens: int | None = None  # The most tokens of one call, prompt and answer; None = not known
+    concurrency: int = 1  # How many calls may be under way at once
 
     @abstractmethod
     def complete(
@@ -121,21 +116,13 @@ _LONGEST_REPEATED = 4_000  # characters of a wrong answer that are shown to the 
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[V]):
-    """A question to a chat model.
+    """A question to a chat model."""
 
-    Attributes:
-        system: Instructions.
-        user: The message.
-        read: Reads an answer; never raises.
-        max_tokens: The most tokens of the answer.
-        schema: What a JSON answer looks like.
-    """
-
-    system: str
-    user: str
-    read: Callable[[str], Reading[V]]
-    max_tokens: int
-    schema: JsonMap | None = None
+    system: str  # Instructions
+    user: str  # The message
+    read: Callable[[str], Reading[V]]  # Reads an answer; never raises
+    max_tokens: int  # The most tokens of the answer
+    schema: JsonMap | None = None  # What a JSON answer looks like
 
 
 def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:

@@ -29,18 +29,13 @@ _LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({NUMBER}(?:(?:\s*[,
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[V]):
-    """What was read from an answer.
+    """What was read from an answer."""
 
-    Attributes:
-        value: What can be used of it, perhaps nothing.
-        problem: What is wrong with the answer, in words that can be sent back; empty when it is as asked
-            for. It never repeats the answer's own text.
-        weight: How much can be used; the better of two readings has the greater weight.
-    """
-
-    value: V
+    value: V  # What can be used of it, perhaps nothing
+    # What is wrong with the answer, in words that can be sent back; empty when it is as asked for. It never
+    # repeats the answer's own text.
     problem: str = ""
-    weight: float = 1.0
+    weight: float = 1.0  # How much can be used; the better of two readings has the greater weight
 
 
 def bare(answer: str) -> str:

@@ -44,27 +44,17 @@ class Embedder(Model, ABC):
 
     A subclass sets the attributes and writes `embed_batch`; batching, order, the journal and checks live
     here. A text of nothing but white space has the vector of zeros, and no model is asked about it.
-
-    Attributes:
-        dim: Length of every vector.
-        full_dim: See the module.
-        normalised: Whether every vector of a text with content has unit length, so that the inner product
-            is the cosine.
-        batch_items: The most texts that `embed_batch` is given at once.
-        batch_tokens: The most tokens of these, or None.
-        concurrency: How many batches are under way at once.
-        ahead: How many batches for each of these are made before their turn.
-        journal: Where replies are kept and looked up, or None.
     """
 
-    dim: int
-    full_dim: int
+    dim: int  # Length of every vector
+    full_dim: int  # See the module
+    # Whether every vector of a text with content has unit length, so that the inner product is the cosine
     normalised: bool = True
-    batch_items: int = 64
-    batch_tokens: int | None = None
-    concurrency: int = 1
-    ahead: int = 2
-    journal: Journal | None = None
+    batch_items: int = 64  # The most texts that `embed_batch` is given at once
+    batch_tokens: int | None = None  # The most tokens of these, or None
+    concurrency: int = 1  # How many batches are under way at once
+    ahead: int = 2  # How many batches for each of these are made before their turn
+    journal: Journal | None = None  # Where replies are kept and looked up, or None
 
     @abstractmethod
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:

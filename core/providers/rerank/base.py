@@ -25,17 +25,14 @@ _SUMMED = ("truncated", "repaired", "turns", "characters", "generation_ms")
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Passages in their new order.
+    """Passages in their new order."""
 
-    Attributes:
-        scores: float64 [n], by position in the passages that were given; higher is better. −inf where the
-            reranker discards the passage by its own rule, NaN where it gave no score that can be used.
-        order: int64 [m ≤ n], positions, best first. Equal scores keep the order that was given unless the
-            reranker has a rule for ties; passages without a score come last, in the order that was given;
-            discarded passages are left out.
-    """
-
+    # float64 [n], by position in the passages that were given; higher is better. −inf where the reranker
+    # discards the passage by its own rule, NaN where it gave no score that can be used.
     scores: Scores
+    # int64 [m ≤ n], positions, best first. Equal scores keep the order that was given unless the reranker has
+    # a rule for ties; passages without a score come last, in the order that was given; discarded passages are
+    # left out.
     order: NDArray[np.int64]
 
     @property
@@ -54,24 +51,15 @@ class Reranker(Model, ABC):
 
     A subclass sets the attributes and writes `score_batch`; splitting, the journal, order and checks live
     here.
-
-    Attributes:
-        pointwise: Whether a passage's score does not depend on the passages beside it.
-        selective: Whether it may discard passages, or fail to score one; others must score all.
-        batch_items: The most passages that `score_batch` is given at once.
-        batch_tokens: The most tokens of these, the query counted with each, or None.
-        turns: How many calls a batch takes, one after the other.
-        concurrency: How many batches of one query are under way at once.
-        journal: Where replies are kept and looked up, or None.
     """
 
-    pointwise: bool = True
-    selective: bool = False
-    batch_items: int = 1000
-    batch_tokens: int | None = None
-    turns: int = 1
-    concurrency: int = 1
-    journal: Journal | None = None
+    pointwise: bool = True  # Whether a passage's score does not depend on the passages beside it
+    selective: bool = False  # Whether it may discard passages, or fail to score one; others must score all
+    batch_items: int = 1000  # The most passages that `score_batch` is given at once
+    batch_tokens: int | None = None  # The most tokens of these, the query counted with each, or None
+    turns: int = 1  # How many calls a batch takes, one after the other
+    concurrency: int = 1  # How many batches of one query are under way at once
+    journal: Journal | None = None  # Where replies are kept and looked up, or None
 
     @abstractmethod
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:

@@ -22,21 +22,13 @@ _SHORT, _LONG = 10, 300  # tokens of an answer
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How a reader is asked.
+    """How a reader is asked."""
 
-    Attributes:
-        name: In records; of one's own file its name and a hash of what it says.
-        context: Instructions where passages are sent.
-        none: Instructions where none is.
-        max_tokens: Of an answer.
-        first_line: Whether only the answer's first line is kept.
-    """
-
-    name: str
-    context: str
-    none: str
-    max_tokens: int = _LONG
-    first_line: bool = False
+    name: str  # In records; of one's own file its name and a hash of what it says
+    context: str  # Instructions where passages are sent
+    none: str  # Instructions where none is
+    max_tokens: int = _LONG  # Of an answer
+    first_line: bool = False  # Whether only the answer's first line is kept
 
     @property
     def hash(self) -> str:

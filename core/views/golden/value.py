@@ -24,15 +24,10 @@ USUAL = 20
 
 @dataclass(frozen=True, eq=False)
 class Next:
-    """What judging more would do.
+    """What judging more would do."""
 
-    Attributes:
-        names: The stacks that may be chosen; of equal ones the first.
-        worth: How often each is the best, and what to judge.
-    """
-
-    names: tuple[str, ...]
-    worth: Worth
+    names: tuple[str, ...]  # The stacks that may be chosen; of equal ones the first
+    worth: Worth  # How often each is the best, and what to judge
 
     @property
     def likeliest(self) -> tuple[str, float]:
