@@ -5,12 +5,8 @@ is the sum of its steps. Steps that run here answer all queries once before: thi
 warms the caches. Steps that call a vendor answer `warm_up` queries first, once per model and round; their
 results are those of the first repeat of the first round. A step always gets those results of the steps
 before it, so that all repeats do the same work.
-
-Figures of single queries that are neither time nor usage.
-
-How sure a stack was of itself (`core.pipeline.ranking.hits`) by the scores of its pool; with the prefix
-"dense_" by those of the vector search of a hybrid, and with "rerank_" by the reranker's. What an approximate
-index found of the exact neighbours ("ann_recall"). What a reranker or a rewrite told about itself.
+Signals are figures of single queries beside time and usage: how sure a stack was, by the scores of its pool
+("dense_": of a hybrid's vector search, "rerank_": of the reranker); "ann_recall"; what a reranker told.
 """
 
 from __future__ import annotations
