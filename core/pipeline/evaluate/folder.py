@@ -36,6 +36,7 @@ class Status(jobs.Status):
     calls_again: int = 0  # calls whose answers were lost and that were sent again
     runs_done: int = 0  # stacks whose results have landed
     runs_total: int = 0  # stacks in all
+    on: str = ""  # the cluster that does it, where a word names it; its address is nowhere
 
 
 Progress = Callable[[Status], None]

@@ -60,9 +60,10 @@ class Launcher:
         self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))
 
     def resume(self, one: Known, store: Path) -> None:
-        """Let one that was stopped go on."""
+        """Let one that was stopped go on, where it ran."""
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
-        self._start(launch, one.status.name, store, (*self.resumes, one.name))
+        where = ("--on", one.status.on) if one.status.on else ()
+        self._start(launch, one.status.name, store, (*self.resumes, one.name, *where))
 
     def _start(self, launch: Path, name: str, store: Path, command: Sequence[str]) -> None:
         jobs.begin(launch, name, ["--store", str(store.absolute()), *command])

@@ -14,6 +14,7 @@ from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.cluster.executor import Cluster
+from core.pipeline.evaluate.cluster.nodes import CONFIGURED, LOCAL
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
@@ -203,6 +204,7 @@ class _Session:
             usd_limit=self._job.budget_usd,
             runs_done=runs - left,
             runs_total=runs,
+            on=self._on if self._on in (LOCAL, CONFIGURED) else "",
         )
         return Tracker(status, path=self._folder.status_file, told=progress, facts=self._receipts.told)
 

@@ -7,6 +7,7 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline.evaluate import State
+from core.pipeline.evaluate.folder import Status
 from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.store import Store
 from tests.stores import Lab
@@ -65,3 +66,12 @@ def test_what_cannot_begin_says_why(store: Path):
     failed = wait(store, State.FAILED)
     assert "nowhere" in failed.status.message
     assert failed.folder is None
+
+
+@pytest.mark.parametrize(("on", "options"), [("", ()), ("ray", ("--on", "ray"))])
+def test_it_goes_on_where_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, options: object):
+    begun: list[tuple[str, ...]] = []
+    monkeypatch.setattr("core.jobs.begin", lambda _folder, _name, command: begun.append(tuple(command)))
+    stopped = Status(name="swept", state=State.CANCELLED, on=on)
+    EVALUATION.resume(Known("swept-1", stopped, None), tmp_path / "store")
+    assert begun[0][-len(("resume", "swept-1", *options)) :] == ("resume", "swept-1", *options)
