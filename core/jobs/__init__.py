@@ -1,7 +1,7 @@
 """Long work: begun as a process of its own or shared by several, watched by its state file, cancelled."""
 
 from core.jobs.job import Job, State, Status, Tracker, begin, jobs, new_folder, read_status
-from core.jobs.process import Stopped, Watch, asked_to_stop, cores, spread, stop
+from core.jobs.process import Stopped, Watch, asked_to_stop, cores, spread, spread_over, stop
 
 __all__ = [
     "Job",
@@ -17,5 +17,6 @@ __all__ = [
     "new_folder",
     "read_status",
     "spread",
+    "spread_over",
     "stop",
 ]

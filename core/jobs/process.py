@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.paths import ROOT
 
@@ -104,6 +104,8 @@ def spread(
         gather: Takes the results, in the order of the blocks.
     """
     workers = min(workers, len(blocks))
+    if workers > 1 and _others:
+        return gather(_others[-1](task, blocks))
     if workers > 1 and not multiprocessing.current_process().daemon:
         try:
             context = multiprocessing.get_context("spawn")
@@ -112,6 +114,21 @@ def spread(
         except BrokenProcessPool:
             pass  # processes cannot be started here (a script from standard input, a sandbox): one is enough
     return gather(map(task, blocks))
+
+
+Others = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Does a task for every block; its results in the order of the blocks."""
+_others: list[Others] = []
+
+
+@contextmanager
+def spread_over(others: Others) -> Iterator[None]:
+    """Let others do what several processes of this machine would share, while the block runs."""
+    _others.append(others)
+    try:
+        yield
+    finally:
+        _others.remove(others)
 
 
 def _end_with_parent() -> None:

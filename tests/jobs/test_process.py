@@ -1,6 +1,7 @@
 """Processes that are known by their numbers, and those that share work."""
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,17 @@ def test_what_it_prints_is_kept(tmp_path: Path):
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_work_is_shared_and_gathered_in_order(workers: int, count: int):
     assert process.spread(abs, list(range(-count, 0)), workers, list) == list(range(count, 0, -1))
+
+
+@pytest.mark.parametrize(("workers", "by_others"), [(1, 0), (2, 3)])
+def test_others_do_what_is_shared(workers: int, by_others: int):
+    seen: list[int] = []
+
+    def others(task: Callable[[int], int], blocks: Sequence[int]) -> Iterator[int]:
+        seen.extend(blocks)
+        return map(task, blocks)
+
+    with process.spread_over(others):
+        assert process.spread(abs, [-3, -2, -1], workers, list) == [3, 2, 1]
+    assert len(seen) == by_others
+    assert process.spread(abs, [-1], workers, list) == [1]

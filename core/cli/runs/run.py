@@ -56,6 +56,7 @@ def run(
     # Here because the engines take a second to load, which no other command should wait for.
     from core.cli.runs import plan as planning  # noqa: PLC0415
     from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
+    from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
@@ -64,10 +65,11 @@ def run(
     if (spec is None) == (from_manifest is None):
         raise typer.BadParameter("Name a specification or a --manifest.", param_hint="SPEC")
     context: Context = ctx.obj
-    if from_manifest is not None:
-        job, problems = manifest.job_of(context, from_manifest, to_run=not dry_run)
-    else:
-        job, problems = manifest.read(context, load(spec or "", split=split), to_run=not dry_run)
+    with sharing(on):
+        if from_manifest is not None:
+            job, problems = manifest.job_of(context, from_manifest, to_run=not dry_run)
+        else:
+            job, problems = manifest.read(context, load(spec or "", split=split), to_run=not dry_run)
     if again:
         job = manifest.anew(job)
     job = evaluating.with_budget(job, budget)
@@ -103,7 +105,10 @@ def resume(
     budget counts what was spent before.
     """
     context: Context = ctx.obj
-    job, problems = manifest.continued(context, name)
+    from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415 - with the engines, a second
+
+    with sharing(on):
+        job, problems = manifest.continued(context, name)
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
     evaluating.execute(context, evaluating.with_budget(job, budget), form, on)

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing import AuthenticationError
 from pathlib import Path
 from types import ModuleType
@@ -20,14 +21,16 @@ import pytest
 from core.errors import BudgetError, ClqError, InputError, ProviderError, UnknownNameError
 from core.jobs import Stopped
 from core.paths import ROOT
+from core.pipeline.chunk import chunk
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk
 from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link, Served, connected
-from core.pipeline.evaluate.cluster.nodes import SETTING
+from core.pipeline.evaluate.cluster.nodes import SETTING, sharing
 from core.providers.base import Amount, Reply
 from core.providers.calls import Limits
-from core.records import Basis
+from core.records import Basis, Collection
+from tests.pipeline.corpora import WORDS
 from tests.pipeline.evaluate import helpers, paid
 from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
 from tests.pipeline.evaluate.vendor import Vendor, vendor
@@ -215,6 +218,17 @@ def test_same_results_as_here(tmp_path: Path):
         assert there.table(name).sort(pl.all()).equals(here.table(name).sort(pl.all()))
     timed = [sunk.table("timings").drop("ms").sort(pl.all()) for sunk in (here, there)]
     assert timed[0].equals(timed[1])
+
+
+@pytest.mark.extras
+def test_documents_are_cut_by_all_machines(cluster: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("core.pipeline.chunk.run._BLOCK", 5_000)
+    texts = {"source": [f"d{at}" for at in range(9)], "text": [f"{WORDS} {at}. " * 20 for at in range(9)]}
+    chunker = {"method": "recursive", "size": 64}
+    asked = partial(chunk, pl.DataFrame(texts), chunker, collection=Collection(collection_id="c", name="C"))
+    with sharing(cluster.address):
+        there = asked(workers=2)
+    assert there.passages.equals(asked(workers=1).passages)
 
 
 @pytest.mark.extras

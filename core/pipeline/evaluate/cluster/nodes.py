@@ -20,6 +20,7 @@ from uuid import uuid4
 from core.errors import ClqError, InputError
 from core.extras import needed
 from core.files import locked
+from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk, Told, Within
 from core.pipeline.evaluate.cluster.link import Address, Link, Served, connected
@@ -157,6 +158,37 @@ _RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "s
 """What Ray hands out for a task: where its one result will be, or its two, or one after the other."""
 
 
+def _do(work: Callable[[Any], Any], block: object) -> object:
+    return work(block)
+
+
+@contextmanager
+def sharing(address: str) -> Iterator[None]:
+    """Have documents cut by a cluster of several machines, which is joined when there are any.
+
+    Args:
+        address: As of `Nodes`; nothing is shared where it is empty, or this machine's alone.
+    """
+    if address in ("", LOCAL):
+        yield
+        return
+    nodes, joined = Nodes(address), False
+
+    def others(work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
+        nonlocal joined
+        if not joined:
+            nodes.join()
+            joined = True
+        return nodes.each(work, blocks)
+
+    try:
+        with spread_over(others):
+            yield
+    finally:
+        if joined:
+            nodes.part()
+
+
 class Nodes:
     """The machines of one process's turn at an evaluation.
 
@@ -190,6 +222,20 @@ class Nodes:
                 where="Ray",
                 do="Start one (ray start --head), or use --on ray.",
             ) from error
+
+    def part(self) -> None:
+        """End a cluster that was started here, or leave it."""
+        if not self._was_in:
+            self.ray.shutdown()
+
+    def each(self, work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
+        """Do something for every block, on whatever machine; its results in the order of the blocks."""
+        task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(_do)
+        with self.causes():
+            done = [task.remote(work, block) for block in blocks]
+            for place, ref in enumerate(done):
+                yield self.ray.get(ref)
+                done[place] = None  # Ray lets go of it
 
     def open(
         self, order: Order, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
@@ -274,8 +320,7 @@ class Nodes:
                 self.ray.cancel(ref, force=True)
             self.ray.get(self._keeper.close.remote())
             self.ray.kill(self._keeper)
-        if not self._was_in:
-            self.ray.shutdown()
+        self.part()
 
     @contextmanager
     def causes(self) -> Iterator[None]:
