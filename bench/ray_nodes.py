@@ -1,13 +1,15 @@
-"""Evaluations on Ray: ``python -m bench.ray_nodes overhead|speedup|node|driver [TIMES]``; run by hand.
+"""Evaluations on Ray: ``python -m bench.ray_nodes overhead|speedup|node|driver|client [TIMES]``; run by hand.
 
 overhead: 648 stacks of the fake vendor, here and on one node. speedup: a sweep of work for processors, on one
 and on two nodes of one processor each. node, driver: one of two nodes, or the process that writes, is killed
-with -9 while an evaluation with paid models runs, TIMES times; counts are the vendor's.
+with -9 while an evaluation with paid models runs, TIMES times; counts are the vendor's. client: results of a
+process that comes by ray:// are equal.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -224,6 +226,23 @@ def driver(times: int) -> None:
         tell(kills, needed, bought, billed, whole=folder / "whole", other=folder / "killed")
 
 
+def client(_: int) -> None:
+    """Come as a client of Ray, from a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with (
+        tempfile.TemporaryDirectory() as name,
+        served(Path(name)) as server,
+        nodes(1, ray_client_server_port=port),
+    ):
+        paid.work_much(Path(name) / "whole", server.url, "k")
+        command = [sys.executable, "-m", "bench.ray_nodes", "work", f"{name}/far", server.url]
+        subprocess.run([*command, f"ray://127.0.0.1:{port}"], cwd=ROOT, check=True)
+        paid.require_same(Path(name) / "whole", Path(name) / "far")
+        print("equal results by ray://", flush=True)
+
+
 def tell(
     turn: int, needed: Counter[str], bought: Counter[str], billed: float, *, whole: Path, other: Path
 ) -> None:
@@ -251,6 +270,5 @@ if __name__ == "__main__":
     elif task == "part":
         do_part(*given)
     else:
-        {"overhead": overhead, "speedup": speedup, "node": node, "driver": driver}[task](
-            int(given[0]) if given else 1
-        )
+        tasks = {"overhead": overhead, "speedup": speedup, "node": node, "driver": driver, "client": client}
+        tasks[task](int(given[0]) if given else 1)

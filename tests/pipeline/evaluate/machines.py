@@ -12,13 +12,14 @@ from tests.pipeline.evaluate.vendor import Vendor
 
 
 @contextmanager
-def nodes(count: int, cpus: int = 1) -> Iterator[Any]:
+def nodes(count: int, cpus: int = 1, **head: Any) -> Iterator[Any]:
     """A cluster of so many machines, which this process has joined."""
     import ray
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - so Ray reads it
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, "include_dashboard": False})
+    args = {"num_cpus": cpus, "include_dashboard": False, **head}
+    cluster = Cluster(initialize_head=True, head_node_args=args)
     for _ in range(count - 1):
         cluster.add_node(num_cpus=cpus)
     ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")

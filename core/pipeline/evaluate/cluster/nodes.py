@@ -154,7 +154,12 @@ def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
         yield from worker.finish(piece, [each for each in inputs if isinstance(each, dict)])
 
 
-_RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming"}
+def finish_all(turn: Turn, piece: Piece, *inputs: Answers | Done) -> list[Done]:
+    """As `finish`, and bring all results together: a client of Ray ("ray://") takes none as they come."""
+    return list(finish(turn, piece, *inputs))
+
+
+_RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming", finish_all: 1}
 """What Ray hands out for a task: where its one result will be, or its two, or one after the other."""
 
 
@@ -252,6 +257,8 @@ class Nodes:
 
     def begin(self, work: Callable[..., Any], share: Share, *given: Any) -> Any:
         """Have a task done somewhere: `build`, `ask` or `finish`; returns where its results will be."""
+        if work is finish and self.ray.util.client.ray.is_connected():
+            work = finish_all
         if (work, share) not in self._tasks:
             memory = {} if share.memory_gb is None else {"memory": share.memory_gb * 2**30}
             self._tasks[work, share] = self.ray.remote(
@@ -267,7 +274,8 @@ class Nodes:
         """Wait a while for results of tasks; those that are there, and None for a task that has ended."""
         for ref in self._there(pending, wait_s):
             if isinstance(ref, self.ray.ObjectRef):
-                yield ref, self._get(ref)
+                brought = self._get(ref)
+                yield from ((ref, done) for done in (brought if isinstance(brought, list) else [brought]))
                 yield ref, None
             else:
                 yield from self._streamed(ref)
