@@ -228,6 +228,7 @@ def driver(times: int) -> None:
 
 def client(_: int) -> None:
     """Come as a client of Ray, from a process of its own."""
+    os.environ["PYTHONPATH"] = str(ROOT)  # a client does not tell machines where it has the checkout
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
