@@ -8,7 +8,7 @@ from core.ui.pick import pick_one, pick_stack, pick_stacks, still_offered
 from core.ui.view import View, current_view
 from core.views import theme
 from core.views.cost.stack import models
-from core.views.curves import cuts, page, sent, words
+from core.views.curves import cuts, page, words
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.query_sets import among
@@ -61,7 +61,7 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
     bare = None if measure is None else measure.at(None)
     only = among(view.snapshot, view.scope)
     rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only)
-    weights = sent.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
+    weights = cuts.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
     return page.against(rows, weights)
 
 
@@ -138,7 +138,7 @@ def cut_off_methods(view: View) -> None:
     if run_id is None:
         show.head("No stack is chosen.")
         return
-    found = cut(view, run_id, sent.vocabulary(generator, view.book))
+    found = cut(view, run_id, cuts.vocabulary(generator, view.book))
     sentence = words.cut_answer(found, view.quality.k)
     left_out = found.left_out if found.rows.height else ""
     show.head(sentence, caveats={"how to read": words.CUTS, "not all queries": left_out})

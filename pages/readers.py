@@ -1,7 +1,6 @@
 from core.ui.pages import PAGES, pick_section
 from core.ui.sections.readers_depth import by_depth, matrix, with_and_without_gold
-from core.ui.sections.readers_generators import generators
-from core.ui.sections.readers_joint import joint_k
+from core.ui.sections.readers_joint import generators, joint_k
 from core.ui.sections.readers_rebel import rerankers
 from core.ui.view import current_view
 

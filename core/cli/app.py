@@ -16,11 +16,11 @@ import typer
 from typer.core import TyperGroup
 
 from core.cli import diagnose, golden, readers
-from core.cli.answers import cost, decide, judges, measures, prices, record, score
+from core.cli.answers import cost, decide, judges, prices, record, score
 from core.cli.answers import next as next_
 from core.cli.context import Context
 from core.cli.output import complain
-from core.cli.results import delete, doctor, export, formats, import_, listing, store
+from core.cli.results import delete, export, import_, listing, store
 from core.cli.runs import demo, indexes, manifest, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
@@ -28,10 +28,10 @@ from core.errors import ClqError, refusal
 # One line per command: its name and its function.
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
-    ("formats", formats.run),
+    ("formats", listing.formats),
     ("list", listing.run),
     ("score", score.run),
-    ("measures", measures.run),
+    ("measures", score.listed),
     ("decide", decide.run),
     ("next", next_.run),
     ("record", record.record),
@@ -46,7 +46,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("resume", run_command.resume),
     ("search", run_command.search),
     ("manifest", manifest.run),
-    ("doctor", doctor.run),
+    ("doctor", store.doctor),
 )
 
 

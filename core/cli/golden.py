@@ -18,11 +18,11 @@ from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.paid import Work, add_commands
 from core.errors import InputError
-from core.golden.refine.settings import RefineSettings
+from core.golden.refine.base import RefineSettings
 from core.importers.read.text import shown
 from core.records import Batch
 from core.toml import toml
-from core.views.golden.build import form
+from core.views.golden import form
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob

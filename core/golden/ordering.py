@@ -13,9 +13,9 @@ import polars as pl
 from core.errors import InputError
 from core.files import read_json, write_json
 from core.golden.job import GoldenJob
-from core.golden.judge import ORDER, TRIES, ordering
 from core.golden.refine import Refinement, RefineSettings, refinement, restore
 from core.golden.refine.predict import Prediction, noise_of, predict, usd_per_call
+from core.golden.stages import ORDER, TRIES, ordering
 from core.pipeline.evaluate.measure import in_order
 from core.prices import PriceBook
 from core.providers.chat import Chat

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from core.golden.job import GoldenJob
-from core.golden.judge import GRADE, ORDER, grading, ordering
 from core.golden.pool import Pool, Ranked
-from core.golden.stages import missing, pool_of, ranked_by
+from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known

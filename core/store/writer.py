@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError, UnknownNameError
 from core.records import Batch, now
-from core.store import faults
+from core.store import engine
 from core.store.engine import ENGINE
 from core.store.layout import Layout, copy_catalogue, entries, remove
 from core.store.ledger import KINDS, Kind, Ledger
@@ -109,8 +109,8 @@ class Writer:
             change()
         except BaseException as error:
             self._failed = True
-            if isinstance(error, faults.FAULTS):
-                raise faults.of(error, "writing", self._layout.root, "Nothing was changed.") from error
+            if isinstance(error, engine.FAULTS):
+                raise engine.of(error, "writing", self._layout.root, "Nothing was changed.") from error
             raise
 
     def _refuse_failed(self) -> None:
@@ -139,7 +139,7 @@ class Writer:
             self.discard()
             self.revision = self._base
             return
-        with faults.told("writing", self._layout.root, "Nothing was changed."):
+        with engine.told("writing", self._layout.root, "Nothing was changed."):
             self._ledger.add_revision(now(), action, note)
             self._cursor.execute("COMMIT")
             self._cursor.execute("CHECKPOINT " + self._alias)

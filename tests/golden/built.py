@@ -22,7 +22,7 @@ from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
-from core.views.golden.build import form
+from core.views.golden import form
 from tests.vendors import keys_for
 
 QUESTIONS = {"q1": "sort a frame", "q2": "mean of rows", "q3": "plot a chart"}

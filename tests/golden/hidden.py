@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from core.golden.judge import GRADE, ORDER
+from core.golden.stages import GRADE, ORDER
 from core.paths import ROOT
 from core.pipeline.evaluate import corpus_of
 from core.pipeline.evaluate.budget import Receipts

@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from core.golden.judge import grading, ordering, read_grade, read_order
 from core.golden.pool import Pool, Ranked, fused, with_texts
 from core.golden.prompts import KINDS, LANGUAGES, prompt, prompt_hash
 from core.golden.spec import GoldenSpec
-from core.golden.stages import label_mix, pruned
+from core.golden.stages import grading, label_mix, ordering, pruned, read_grade, read_order
 from core.paths import ROOT
 from core.pipeline.sweep import SpecError
 from core.pipeline.sweep.load import load_as, parse_as

@@ -5,7 +5,7 @@ from pathlib import Path
 from core.golden.spec import GoldenSpec
 from core.pipeline.sweep.load import parse_as
 from core.store import Store
-from core.views.golden.build.form import lacks
+from core.views.golden.form import lacks
 from tests.golden import built
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything

@@ -216,7 +216,7 @@ def test_pools_that_time_out_are_halved(
     late = Step("timeout", seconds=0.7)
     vendors.script("cohere/rerank", late)
     if not own:
-        monkeypatch.setattr("core.providers.rerank.remote.RemoteReranker.too_much", lambda *_: None)
+        monkeypatch.setattr("core.providers.rerank.places.RemoteReranker.too_much", lambda *_: None)
     passages = TEXTS[:48]
     with make_reranker(config, journal=Journal(tmp_path / "replies")) as reranker:
         reranker._line.caller._sleep = lambda _: None  # type: ignore[attr-defined]

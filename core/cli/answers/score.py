@@ -1,4 +1,7 @@
-"""``score``: measures of runs, as means with intervals, per query, or per query at every cutoff."""
+"""``score``: measures of runs, as means with intervals, per query, or per query at every cutoff.
+
+``measures [MEASURE]``: what can be computed, or one measure with its worked example.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,36 @@ from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
+from core.views.measures.words import explained, measure_table
 from core.views.scoring.from_files import in_parts, score_files, write_parquet
-from core.views.scoring.reported import wanted
+from core.views.scoring.reported import as_reported, only_reported, wanted
 from core.views.scoring.table import Over, score_table
 from core.views.workspace.scope import resolve_runs
+
+_LISTED = ("measure", "says", "formula", "parameters", "range", "better")
+
+
+def listed(
+    ctx: typer.Context,
+    measure: Annotated[
+        str | None,
+        typer.Argument(
+            help='One measure, for example "RA-nWG" or "RBP(p=0.5)@3": its definition and a worked example.',
+            show_default=False,
+        ),
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """List the measures, those that runs of the store came with too, or explain one to recompute by hand."""
+    context: Context = ctx.obj
+    told = only_reported(context.store().read())
+    if measure is not None:
+        known = told.filter(measure=measure.strip().partition("@")[0])
+        emit(explained(Measure.parse(measure)) if known.is_empty() else as_reported(known), form)
+        return
+    rows = pl.concat([measure_table(), told.select("measure", "says")], how="diagonal")
+    rows = rows.with_columns(pl.all().fill_null(""))
+    emit(rows.select(_LISTED) if form is Format.TABLE else rows, form)
 
 
 def run(

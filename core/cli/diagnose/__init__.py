@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from core.cli.diagnose import names, noise, questions
+from core.cli.diagnose import names, noise
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -16,6 +16,6 @@ def main() -> None:
 
 app.command("names")(names.run)
 app.command("resume")(names.resume)
-app.command("questions")(questions.run)
+app.command("questions")(names.in_questions)
 app.command("noise")(noise.noise)
 app.command("robust")(noise.robust)

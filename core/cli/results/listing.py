@@ -1,4 +1,7 @@
-"""``list runs|stacks|golden-sets|collections``: what the store holds."""
+"""``list runs|stacks|golden-sets|collections``: what the store holds.
+
+``formats [NAME]``: what can be imported, or everything about one format.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,27 @@ import typer
 
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, emit
+from core.errors import UnknownNameError
+from core.importers import FORMATS
 from core.store import Snapshot
+from core.views.add.imports import described, format_table
+
+
+def formats(
+    name: Annotated[
+        str | None, typer.Argument(help="One format, as for import --as.", show_default=False)
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """List the formats that can be imported, or say what is taken of one and what is left out."""
+    if name is None:
+        rows = format_table()
+        emit(rows.select("as", "format", "brings") if form is Format.TABLE else rows, form)
+        return
+    known = [each.name for each in FORMATS]
+    if name not in known:
+        raise UnknownNameError("format", name, known)
+    emit(pl.DataFrame(described(name), schema=["what", "how"], orient="row"), form)
 
 
 class Kind(StrEnum):

@@ -3,9 +3,8 @@
 A driver asks `batch()`, has it judged, answers `told(order)` or `skipped()`, and writes `state()` after each.
 """
 
-from core.golden.refine.base import Pair, Point, Refinement, Row
+from core.golden.refine.base import METHODS, TOP, Method, Pair, Point, Refinement, RefineSettings, Row
 from core.golden.refine.methods import refinement, restore
-from core.golden.refine.settings import METHODS, TOP, Method, RefineSettings
 
 __all__ = [
     "METHODS",

@@ -18,9 +18,8 @@ from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController
 
 from core.errors import InputError
-from core.golden.refine.base import Refinement, Turns
+from core.golden.refine.base import TOP, Method, Refinement, RefineSettings, Turns
 from core.golden.refine.locks import Locks
-from core.golden.refine.settings import TOP, Method, RefineSettings
 from core.records import JsonMap
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.golden.refine.settings import METHODS, RefineSettings
+from core.golden.refine.base import METHODS, RefineSettings
 from core.golden.refine.simulate import GRADE_NOISE, Simulated, World, simulate, tau
 from core.prices import CURRENCY, PriceBook
 from core.stats.intervals import SEED, resample_weights

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
+from core.golden.refine.base import RefineSettings
 from core.golden.refine.methods import refinement
-from core.golden.refine.settings import RefineSettings
 from core.stats.intervals import SEED, bootstrap_means
 
 Floats = NDArray[np.float64]

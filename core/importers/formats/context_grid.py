@@ -12,8 +12,7 @@ from core.importers.naming import Value, measure_name, named
 from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_json
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
-from core.importers.reported import MEASURES
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.runs import MEASURES, collection_of, imported_run, run_labels
 from core.importers.samples import text_id
 from core.importers.settings import axes_of, kept
 from core.records import Run

@@ -21,7 +21,7 @@ from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counte
 from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_object
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.text import shown
-from core.importers.reported import MEASURES, Figure, Reported, reported_runs
+from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.settings import kept
 
 _EMPTY = "results without a measure"

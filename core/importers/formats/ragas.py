@@ -14,7 +14,6 @@ import polars as pl
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account, settled
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
-from core.importers.formats.cells import id_list, text_list
 from core.importers.judgements import VALUE
 from core.importers.read.jsons import (
     MOST_BYTES,
@@ -30,6 +29,7 @@ from core.importers.read.jsons import (
     texts,
 )
 from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import PARQUET, Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import place, shown
 from core.importers.samples import SAMPLE, Answered, assemble, completed

@@ -31,7 +31,7 @@ from core.importers.read.jsons import (
 )
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
-from core.importers.reported import MEASURES, Figure, Reported, reported_runs
+from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 
 _TEXTS = ("contents", "content", "text", "segment", "passage", "body", "abstract")

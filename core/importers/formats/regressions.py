@@ -17,7 +17,7 @@ from core.importers.formats.traces.spans import number_of
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, Tree, head_lines
 from core.importers.read.text import place, quoted, shown, whole
-from core.importers.reported import Figure, Reported, reported_runs
+from core.importers.runs import Figure, Reported, reported_runs
 
 _MEASURE = re.compile(r"(?P<name>nDCG|NDCG|AP|MAP|RR|MRR|R|Recall|P)@(?P<k>[1-9]\d{0,5})")
 _NAMES = {"NDCG": "nDCG", "MAP": "AP", "MRR": "RR", "Recall": "R"}

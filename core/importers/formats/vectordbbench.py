@@ -17,7 +17,7 @@ from core.importers.base import SURE, Format, Import, Options, counted, merged
 from core.importers.read.jsons import Json, amount, expect, number, objects, optional, outline
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
-from core.importers.reported import Figure, Reported, reported_runs
+from core.importers.runs import Figure, Reported, reported_runs
 from core.importers.settings import kept
 from core.records import canonical_json, short_hash
 

@@ -2,6 +2,12 @@
 
 What a chat model is asked for stands in `core.pipeline.query.ways`. A rewrite that cannot be used never
 reaches the search: the cleaned query is taken instead, and the details say why.
+
+What a chat model may be asked to make of a query: restate it, write a passage that answers it, vary it.
+
+Restating follows the CLQ paper, §4.4.1. A hypothetical passage (HyDE: Gao et al., 2023) is searched in place
+of the query, by its words and by its vector; several queries are searched one by one and their rankings fused
+by reciprocal rank. A reranker always judges against the query itself, restated or not.
 """
 
 from __future__ import annotations
@@ -9,18 +15,179 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Unpack
 
 from core.errors import UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
-from core.pipeline.query.ways import RESTATE, WAYS, way_of
 from core.providers.base import Amount, Model, Reply, carrying, timed
 from core.providers.chat import Chat, chat_config, make_chat
-from core.providers.chat.ask import Task, ask, mark_for, marked
+from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
+from core.providers.chat.reading import Reading, bare, json_value, object_schema
 from core.providers.config import ModelConfig
 from core.providers.remote import Wired
-from core.records import Basis
+from core.records import Basis, JsonMap
+
+RESTATE, HYDE, MULTI_QUERY = "chat", "hyde", "multi-query"
+"""Ways; a rewrite is named "<way>:<chat model>"."""
+QUERIES = 4
+"""Queries that are searched under "multi-query": the one that was typed, and three that a model wrote."""
+
+_LONGEST = 200  # characters that a rewritten query may always have
+_LONGEST_RATIO = 2  # beyond them, how many times the query's own length
+_LONGEST_PASSAGE = 3000
+_PIECE = re.compile(r"\w")
+_LABEL = re.compile(r"\A(?:search )?(?:query|question)\s*:\s*", re.IGNORECASE)
+_LISTED = re.compile(r"\A(?:[-*•]|\d+[.)])\s+")
+_QUOTED = re.compile(r"\A[\"“«](.*)[\"”»]\Z", re.DOTALL)
+
+_RESTATE = f"""\
+You prepare questions for a search engine. You are given what a person typed; you write down the
+information that the person needs, as one clear search query.
+
+{NOTICE}
+
+- Leave out greetings, thanks, apologies, filler words, emoji, and whatever the person tells about themselves
+  that does not change what is to be found.
+- Keep every name, number, date, code, quoted term, negation and condition exactly as it is written.
+- Keep the language of the question. Spell out what "it" or "this" refers to where the text itself says so.
+- Add nothing: no synonyms, no explanations, no guesses. Never answer the question.
+- If it is already clear, repeat it unchanged.
+
+Answer with the query alone, on one line, without quotation marks.
+If you are asked for JSON: {{"query": "…"}}"""
+_HYDE = f"""You help a search engine. You are given a question; you write the passage that a good document
+would answer it with, so that real passages like it can be found.
+
+{NOTICE}
+
+- One paragraph of three to six sentences, in the language of the question and in the style of a document.
+- Keep every name, number, date, code and quoted term of the question.
+- Where you do not know, write what such a passage would plausibly say. Nobody reads it; it is only searched
+  with.
+
+Answer with the passage alone. If you are asked for JSON: {{"passage": "…"}}"""
+_VARY = f"""You help a search engine. You are given a question; you write {QUERIES - 1} other search queries
+that find passages which answer it.
+
+{NOTICE}
+
+- Each looks at the need from another side or says it in other words; each stands alone.
+- Keep the language of the question, and its names, numbers, dates and codes wherever you use them.
+
+Answer with one query on each line and nothing else. If you are asked for JSON: {{"queries": ["…", "…"]}}"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What a chat model is asked for."""
+
+    system: str  # instructions
+    schema: JsonMap  # what a JSON answer looks like
+    read: Callable[[str, str, str], Reading[str]]  # of answer, cleaned query, mark
+    answer: Callable[[int], int]  # usual length of an answer in characters, given the query's
+
+
+def way_of(name: str) -> str:
+    """The way of a rewrite by its name; the name itself where no model is asked."""
+    return name.partition(":")[0]
+
+
+def read_query(answer: str, *, most: int, mark: str) -> Reading[str]:
+    """Read one query from JSON or from a single line."""
+    text, problem = _text(answer, "query")
+    if not problem and len(text.splitlines()) > 1 and not bare(answer).startswith("{"):
+        problem = "it is more than one line"
+    query = hygiene(_QUOTED.sub(r"\1", _LABEL.sub("", text.strip())))
+    problem = problem or _problem(query, most, mark)
+    return Reading("" if problem else query, problem, 0 if problem else 1)
+
+
+def _restated(answer: str, clean: str, mark: str) -> Reading[str]:
+    return read_query(answer, most=_most(clean), mark=mark)
+
+
+def _passage(answer: str, _: str, mark: str) -> Reading[str]:
+    text, problem = _text(answer, "passage")
+    passage = hygiene(text)
+    problem = problem or _problem(passage, _LONGEST_PASSAGE, mark)
+    return Reading("" if problem else passage, problem, 0 if problem else 1)
+
+
+def _queries(answer: str, clean: str, mark: str) -> Reading[str]:
+    text = bare(answer)
+    lines = text.splitlines()
+    if text.startswith("{"):
+        found = _value(text)
+        listed = found.get("queries") if isinstance(found, Mapping) else None
+        if not isinstance(listed, list):
+            return Reading("", 'it has no list "queries"', 0)
+        lines = [each for each in listed if isinstance(each, str)]
+    cleaned = (hygiene(_QUOTED.sub(r"\1", _LISTED.sub("", line.strip()))) for line in lines)
+    usable = [
+        each for each in dict.fromkeys(cleaned) if each != clean and not _problem(each, _most(clean), mark)
+    ]
+    if not usable:
+        return Reading("", "it has no query that can be used", 0)
+    return Reading("\n".join([clean, *usable[: QUERIES - 1]]), "", 1)
+
+
+def _text(answer: str, key: str) -> tuple[str, str]:
+    """Return a text that stands alone or under a key of JSON, and why there is none."""
+    text = bare(answer)
+    if not text.startswith("{"):
+        return text, ""
+    value = _value(text)
+    if value is None:
+        return "", "it is not valid JSON"
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return (found, "") if isinstance(found, str) else ("", f'it has no text "{key}"')
+
+
+def _value(text: str) -> object:
+    try:
+        return json_value(text)
+    except ValueError:
+        return None
+
+
+def _most(clean: str) -> int:
+    return max(_LONGEST, _LONGEST_RATIO * len(clean))
+
+
+def _problem(text: str, most: int, mark: str) -> str:
+    if not _PIECE.search(text):
+        return "it is empty"
+    if len(text) > most:
+        return f"it is longer than {most} characters"
+    return "it repeats the marks" if mark in text else ""
+
+
+_STRING = {"type": "string"}
+WAYS: Mapping[str, Way] = MappingProxyType(
+    {
+        RESTATE: Way(
+            system=_RESTATE,
+            schema=object_schema({"query": _STRING}),
+            read=_restated,
+            answer=lambda length: length,
+        ),
+        HYDE: Way(
+            system=_HYDE,
+            schema=object_schema({"passage": _STRING}),
+            read=_passage,
+            answer=lambda length: length + 500,
+        ),
+        MULTI_QUERY: Way(
+            system=_VARY,
+            schema=object_schema({"queries": {"type": "array", "items": _STRING}}),
+            read=_queries,
+            answer=lambda length: (QUERIES - 1) * length,
+        ),
+    }
+)
+
 
 _ANSWER_TOKENS = 400
 _WORD = re.compile(r"\w")

@@ -15,8 +15,7 @@ from core.pipeline.chunk import CHUNKERS
 from core.pipeline.evaluate.identity import billed_by
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.index.terms import LANGUAGES
-from core.pipeline.query.rewrite import REWRITES, Rewrite, make_rewrite, rewrite_config
-from core.pipeline.query.ways import WAYS
+from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite, rewrite_config
 from core.pipeline.ranking.cut import CUTS, cut_options
 from core.pipeline.ranking.dedup import DEDUPS, dedup_options
 from core.pipeline.ranking.fuse import FUSIONS, fusion_options

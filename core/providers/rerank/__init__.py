@@ -17,7 +17,7 @@ from core.providers.remote import Wired, Wiring, wiring_of
 from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
 from core.providers.rerank.base import Reranked, Reranker, Scores
 from core.providers.rerank.by_chat import ChatReranker
-from core.providers.rerank.local import FakeReranker, NoReranker
+from core.providers.rerank.places import FakeReranker, NoReranker
 from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
 from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
 

@@ -17,7 +17,7 @@ from core.providers.base import Amount
 from core.providers.calls import Limits, Secret
 from core.providers.config import ModelConfig
 from core.providers.remote import cohere_client
-from core.providers.rerank.remote import Received, RemoteReranker
+from core.providers.rerank.places import Received, RemoteReranker
 from core.records import Basis
 
 _READ_TOKENS = 4096

@@ -13,7 +13,7 @@ from core.providers.config import ModelConfig
 from core.providers.onnx_folder import OnnxFolder, open_folder
 from core.providers.remote import Wiring
 from core.providers.rerank.base import Scores
-from core.providers.rerank.local import LocalReranker
+from core.providers.rerank.places import LocalReranker
 from core.records import JsonMap
 
 _QUERY_SHARE = 2  # a query that fills more than half of the model's length is cut, too

@@ -12,7 +12,7 @@ from core.providers.base import CHECK, SENTENCE_TRANSFORMERS, loaded, optional
 from core.providers.config import ModelConfig
 from core.providers.remote import Wiring
 from core.providers.rerank.base import Scores
-from core.providers.rerank.local import LocalReranker
+from core.providers.rerank.places import LocalReranker
 
 
 class SentenceTransformersReranker(LocalReranker):

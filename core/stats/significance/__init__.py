@@ -2,20 +2,199 @@
 
 Everything compares the same queries: one set of resamples and one set of swaps is drawn from the seed and
 applied to every stack as a matrix product, so that statements about several stacks hold jointly.
+
+The comparison of pairs of stacks: difference, interval, test, effect size and power in one table.
 """
 
-from core.stats.significance.bootstrap import Method, interval, resampled, share_best, weights
-from core.stats.significance.paired import (
-    TOLERANCE,
-    Setup,
-    compare,
-    detectable,
-    holm,
-    outcomes,
-    queries_needed,
-)
-from core.stats.significance.randomisation import Swaps, swap_test
-from core.stats.significance.sample import Sample, paired_rows
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from core.stats.intervals import SEED
+from core.stats.significance.bootstrap import RESAMPLES, Method, interval, resampled, share_best, weights
+from core.stats.significance.randomisation import PERMUTATIONS, Swaps, swap_test
+from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
+
+ALPHA = 0.05
+POWER = 0.8
+TOLERANCE = 0.01
+"""Two scores of a query that differ by no more are a tie, unless the user says otherwise."""
+
+
+_Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
+
+
+def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
+    """The smallest true difference that n queries show with `POWER` at the level `ALPHA`."""
+    counts = np.asarray(n, dtype=np.float64)
+    spread = np.asarray(sd, dtype=np.float64)
+    return np.where(counts >= 2, _Z * spread / np.sqrt(np.maximum(counts, 1)), np.nan)
+
+
+def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
+    """How many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
+    ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
+    return np.ceil((_Z * ratio) ** 2)
+
+
+def differences(one: Sample, other: Sample) -> Floats:
+    """Each query's share in the difference, other − one: [P, Q], NaN where the query does not count.
+
+    For a mean that is the plain difference. For a ratio of means it is the linear part (delta method): its
+    mean is the difference of the ratios and its spread that of the estimate.
+    """
+    parts = []
+    for each in (one, other):
+        bottom = each.bottom.sum(axis=1, keepdims=True)
+        n = each.applies.sum(axis=1, keepdims=True)
+        at = quotient(each.top.sum(axis=1, keepdims=True), bottom)
+        parts.append(at + quotient(n * (each.top - at * each.bottom), bottom))
+    return np.where(one.applies, parts[1] - parts[0], np.nan)
+
+
+def spread(deltas: Floats) -> Floats:
+    """Standard deviation over the queries that count (n − 1 below): [P, Q] to [P], NaN below two."""
+    known = ~np.isnan(deltas)
+    n = known.sum(axis=1)
+    middle = quotient(np.sum(deltas, axis=1, where=known), n.astype(np.float64))
+    squares = np.sum((deltas - middle[:, None]) ** 2, axis=1, where=known)
+    made: Floats = np.sqrt(np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan))
+    return made
+
+
+def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
+    """Queries that the second stack wins, ties and loses: three [P].
+
+    Args:
+        deltas: [P, Q], from `differences`; turned where lower is better.
+        tolerance: Largest difference that is a tie.
+    """
+    limit = tolerance + 1e-12  # 0.3 − 0.2 is a tie at a tolerance of 0.1
+    wins, losses = (deltas > limit).sum(axis=1), (deltas < -limit).sum(axis=1)
+    return wins, (~np.isnan(deltas)).sum(axis=1) - wins - losses, losses
+
+
+def superiority(deltas: Floats) -> Floats:
+    """P(second > first) + ½ P(equal) for a query drawn at random (Vargha & Delaney 2000, paired): [P]."""
+    wins, ties, losses = outcomes(deltas, 0.0)
+    return quotient(wins + ties / 2, (wins + ties + losses).astype(np.float64))
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Adjust the p-values of a family so that the chance of any false alarm stays below the level.
+
+    Step-down Bonferroni (Holm 1979, Scand. J. Statist. 6): the smallest of m is multiplied by m, the next by
+    m − 1 and so on, never below an earlier one, at most 1.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
+    adjusted = np.full(values.shape, np.nan)
+    steps = values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+_BLOCK = 512  # pairs at a time; bounds the memory of their resamples
+_ROUNDING = 1e-12  # what sums of the same values in another order can differ by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a comparison is made; all of it is shown beside the numbers."""
+
+    method: Method = "percentile"  # kind of the bootstrap interval
+    level: float = 0.95  # its coverage, in (0, 1)
+    tolerance: float = TOLERANCE  # largest per-query difference that is a tie
+    resamples: int = RESAMPLES  # number of bootstrap resamples
+    permutations: int = PERMUTATIONS  # number of swaps where they are drawn
+    seed: int = SEED  # seed of both
+    higher_is_better: bool = True  # who wins a query
+
+
+def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | None = None) -> pl.DataFrame:
+    """Compare pairs of stacks, each on the queries that count for both.
+
+    Args:
+        first: [P], row of the first stack of each pair.
+        second: [P], row of the second; differences are second − first.
+
+    Returns:
+        One row per pair: first, second, n (queries), value_first, value_second, difference, low, high (null
+        below two queries), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
+        wins, ties, losses (of the second, with the tolerance), sd (of the differences; of their linear part
+        for a ratio of means), d_z = difference / sd (null where nothing varies), superiority (see `effect`),
+        detectable (smallest difference that n queries show at 80 % power), needed (queries that would show
+        the observed difference).
+    """
+    chosen = setup or Setup()
+    left, right = (np.asarray(each, dtype=np.intp) for each in (first, second))
+    blocks = [
+        _block(sample, left[start : start + _BLOCK], right[start : start + _BLOCK], chosen)
+        for start in range(0, max(1, len(left)), _BLOCK)
+    ]
+    p, exact = swap_test(sample, left, right, Swaps(chosen.permutations, chosen.seed))
+    return (
+        pl.concat([pl.DataFrame(block) for block in blocks])
+        .with_columns(pl.Series("p", p), pl.Series("exact", exact), pl.Series("p_holm", holm(p)))
+        .with_columns(pl.col(pl.Float64).fill_nan(None))
+    )
+
+
+def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setup: Setup) -> dict[str, Any]:
+    one, other = paired_rows(sample, left, right)
+    before, after = one.estimate(), other.estimate()
+    low, high = _bounds(one, other, setup)
+    deltas = differences(one, other)
+    gains = deltas if setup.higher_is_better else -deltas
+    wins, ties, losses = outcomes(gains, setup.tolerance)
+    sd, n = spread(deltas), one.n
+    gap = np.where(np.abs(after - before) <= _ROUNDING, 0.0, after - before)
+    return {
+        "first": left,
+        "second": right,
+        "n": n,
+        "value_first": before,
+        "value_second": after,
+        "difference": gap,
+        "low": low,
+        "high": high,
+        "wins": wins,
+        "ties": ties,
+        "losses": losses,
+        "sd": sd,
+        "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
+        "superiority": superiority(gains),
+        "detectable": detectable(sd, n),
+        "needed": queries_needed(sd, gap),
+    }
+
+
+def _bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
+    drawn = weights(one.top.shape[1], setup.resamples, setup.seed)
+    replicates = _replicates(one, other, drawn)
+    gap = np.where(one.n >= 2, other.estimate() - one.estimate(), np.nan)
+    left_out = without_one(other) - without_one(one) if setup.method == "BCa" else None
+    return interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
+
+
+def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
+    if (one.bottom == other.bottom).all():  # means: one product, and equal stacks differ by exactly 0
+        return resampled(Sample(other.top - one.top, one.bottom, one.applies), drawn)
+    return resampled(other, drawn) - resampled(one, drawn)
+
+
+def without_one(sample: Sample) -> Floats:
+    """The statistic with one query left out: [S, Q], NaN where the query does not count."""
+    rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
+    made = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
+    return np.where(sample.applies, made, np.nan)
+
 
 __all__ = [
     "TOLERANCE",

@@ -26,8 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.files import replacing
-from core.store.engine import ENGINE
-from core.store.faults import FAULTS
+from core.store.engine import ENGINE, FAULTS
 from core.store.seals import Sealed, checksum, sound, verify
 
 _STEP = 500_000

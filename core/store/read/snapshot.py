@@ -9,8 +9,7 @@ import polars as pl
 from core.answers import EARLIER, KEY, parted
 from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
-from core.store.engine import Params
-from core.store.faults import EXAMINE, told
+from core.store.engine import EXAMINE, Params, told
 from core.store.read import chunkings, graded, sources
 from core.store.read.graded import Graded
 from core.store.read.lists import Judges

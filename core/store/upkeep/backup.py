@@ -11,8 +11,7 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
 from core.files import replacing, sync
-from core.store.engine import Catalogue
-from core.store.faults import told
+from core.store.engine import Catalogue, told
 from core.store.layout import Layout, copy_catalogue, remove
 from core.store.read import codes
 from core.store.seals import Sealed, advice

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError, StoreVersionError
-from core.store.engine import ENGINE
-from core.store.faults import told
+from core.store.engine import ENGINE, told
 from core.store.layout import RESTORE, Layout, sealed
 from core.store.read import codes
 from core.store.seals import Sealed, checksum

@@ -21,10 +21,9 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import SECTION
 from core.ui.view import View
-from core.views.golden import refined
-from core.views.golden.build import form
-from core.views.golden.build import form as asked
-from core.views.golden.build.form import Form
+from core.views.golden import form, refined
+from core.views.golden import form as asked
+from core.views.golden.form import Form
 from core.views.run.paid import dollars
 from core.views.text import plain
 

@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
-from core.views.golden.build.form import models
+from core.views.golden.form import models
 from core.views.readers import landing
 from core.views.readers import landing as words
 from core.views.readers.words import SENT

@@ -1,4 +1,7 @@
-"""Section of page Readers: dollars per correct answer by passages sent."""
+"""Section of page Readers: dollars per correct answer by passages sent.
+
+Section of page Readers: generators side by side, by criterion and judge.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES
-from core.ui.pick import pick_stacks
+from core.ui.pick import pick_stacks, still_offered
 from core.ui.sections.readers_depth import found_in, no_curve
 from core.ui.view import View
 from core.views import theme
+from core.views.readers import generators as data
 from core.views.readers import joint, words
 from core.views.text import plain
 
@@ -100,4 +104,89 @@ MORE: Mapping[str, Any] = {
     "reader": show.text_column("reader"),
     "scorer": show.text_column("scorer"),
     "missing": show.text_column("cost lacks"),
+}
+
+
+@cached(entries=16)
+def _criteria(view: View) -> dict[str, tuple[str, ...]]:
+    return data.criteria(view.snapshot, view.scope)
+
+
+@cached("Scoring the generators…", entries=16)
+def _cells(view: View, chosen: tuple[str, ...]) -> pl.DataFrame:
+    return data.cells(view.snapshot, view.scope, chosen)
+
+
+@cached("Comparing the generators…", entries=32)
+def _compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame:
+    rows = _cells(view, chosen)
+    gaps = data.differences(view.snapshot, view.scope, rows, baseline)
+    return data.generator_table(rows, gaps)
+
+
+def generators(view: View) -> None:
+    """Draw the section."""
+    head = st.container()
+    known = _criteria(view)
+    if not known:
+        nothing()
+        return
+    left, right = st.columns([3, 2])
+    usual = data.usual(known)
+    if "crit" in st.session_state:  # another workspace has others
+        st.session_state["crit"] = [name for name in st.session_state["crit"] if name in known]
+    picked = left.multiselect(
+        "Criteria", list(known), key="crit", bind="query-params", placeholder=f"all {len(usual)}"
+    )
+    chosen = tuple(picked or usual)
+    rows = _cells(view, chosen)
+    labels = rows["label"].unique(maintain_order=True).to_list()
+    still_offered("genbase", labels)
+    baseline = right.selectbox("Baseline", labels, key="genbase", bind="query-params")
+    table = _compared(view, chosen, baseline)
+    with head:
+        show.head(data.answer(table, chosen, baseline), caveats={"how to read": words.GENERATORS})
+    shown: dict[str, Any] = {name: column for name, column in WHO.items() if table[name].count()}
+    shown["total"] = show.number_column("total", 1, "Sum of the criteria, each the mean of its judges.")
+    shown["difference"] = st.column_config.NumberColumn("difference", format="%+.1f", help="To the baseline.")
+    shown |= {
+        data.mean_of(name): show.number_column(
+            name.replace("_", " "), 1, "Mean of its judges, over the cases that all of them scored."
+        )
+        for name in chosen
+    }
+    shown["n"] = show.number_column("n", 0, "Cases of the criterion that has fewest.")
+    more: dict[str, Any] = {"label": show.text_column("generator", width=260)}
+    more |= {
+        f"difference_{end}": st.column_config.NumberColumn(f"difference, {end}", format="%+.1f")
+        for end in ("low", "high")
+    }
+    more["difference_n"] = show.number_column("difference, n", 0, "Cases that it is over.")
+    more |= {
+        f"{name}, {judge}": show.text_column(f"{name.replace('_', ' ')}, {judge}", "95 % interval.", 150)
+        for name in chosen
+        for judge in known[name]
+    }
+    table = table.with_columns(pl.col("mode").replace(words.SENT))
+    show.table(table, "generators", shown, more=more)
+    with st.expander("Every judge"):
+        show.table(rows, "generator_cells", CELLS)
+
+
+WHO = {
+    "reader": show.text_column("reader", width=130),
+    "prompt": show.text_column("prompt", width=90),
+    "temperature": show.number_column("temperature", 2),
+    "k": show.number_column("k", 0),
+    "mode": show.text_column("sent", width=130),
+    "name": show.text_column("stack", width=180),
+}
+CELLS = {
+    "label": show.text_column("generator", width=260),
+    "criterion": show.text_column("criterion", width=170),
+    "judge": show.text_column("judge"),
+    "value": show.number_column("score", 1, "Points 0 to 100."),
+    "low": show.number_column("low", 1, "95 % interval."),
+    "high": show.number_column("high", 1),
+    "queries": show.number_column("n", 0, "Cases."),
 }

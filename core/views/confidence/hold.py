@@ -22,11 +22,11 @@ from core.stats.significance import Sample, interval, paired_rows, resampled, we
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
 from core.views.decision.facts import CHANCES, status_rows
-from core.views.workspace.harm import harm_measure
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Floats, at_cutoff, evidence
+from core.views.workspace.stacks import harm_measure
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:

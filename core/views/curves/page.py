@@ -124,7 +124,7 @@ class CurvesView:
 
 
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Add what Top(K) weighs to every point of the curves, from `core.views.curves.sent.tokens_sent`."""
+    """Add what Top(K) weighs to every point of the curves, from `core.views.curves.cuts.tokens_sent`."""
     return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
 
 

@@ -16,10 +16,10 @@ from core.decide.turning import Turn, turns
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, promising_rows, promising_words, unasked_words
-from core.views.workspace.harm import cap_words, harm_measure
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import overturned
+from core.views.workspace.stacks import cap_words, harm_measure
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""

@@ -12,8 +12,8 @@ import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, axes
 from core.tables import remembered
-from core.views.workspace.harm import harm_measure
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.stacks import harm_measure
 
 NO_LIMIT = "no limit"
 LARGEST = 1e9

@@ -11,9 +11,9 @@ from core.decide.axes import COST
 from core.decide.rules import Constraints, Decision
 from core.views import text
 from core.views.decision.near import unasked_words
-from core.views.workspace.harm import cap_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import overturned
+from core.views.workspace.stacks import cap_words
 
 SHORT = 34
 """Letters of a name where several stand in one line."""

@@ -12,7 +12,7 @@ from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth
 from core.store import Snapshot
-from core.views.curves.sent import tokens_sent
+from core.views.curves.cuts import tokens_sent
 from core.views.readers.words import EVERY, SENT, WITH, WITHOUT
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in

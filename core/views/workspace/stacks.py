@@ -1,6 +1,8 @@
 """The stack table: one row per run of the workspace with its quality, latency, cost and axes.
 
 Every page reads this table, so that a stack has the same numbers everywhere.
+
+Which harm a cap is about: what was judged harmful, or its upper bound where much is unjudged.
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ from typing import Any
 import polars as pl
 
 from core.bidi import CONTROLS
+from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
-from core.metrics.rates import ANSWER
+from core.metrics.rates import ANSWER, HOLES
 from core.prices import PriceBook
 from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.stats.latency import GENERATE
 from core.store import Snapshot
+from core.tables import remembered
+from core.views import text
 from core.views.workspace.answers import graded, means
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.costs import basis, costs
-from core.views.workspace.harm import with_harm
 from core.views.workspace.latencies import jitters, latencies
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
@@ -36,6 +40,41 @@ from core.views.workspace.scores import (
     mean,
     unperturbed,
 )
+
+_TINY = 1e-9
+
+
+def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
+    """Decide which harm a workspace goes by.
+
+    The same for all stacks, since Harm of one does not compare with an upper bound of another.
+    """
+    holes = table.select((pl.col("harm_upper") - pl.col("harm")).max()).item()
+    upper = holes is not None and holes > HOLES + _TINY
+    measure = Measure("HarmUpper" if upper else "Harm", k)
+    known = table["harm_upper" if upper else "harm"]
+    name = None if known.is_null().all() else str(measure)
+    return table.with_columns(known.alias("harm"), pl.lit(name, pl.String).alias("harm_of")).drop(
+        "harm_upper"
+    )
+
+
+@remembered
+def harm_measure(table: pl.DataFrame) -> str | None:
+    """The harm that a stack table goes by; None where none is known."""
+    found = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)
+    return None if found.is_empty() else str(found[0])
+
+
+def cap_words(table: pl.DataFrame, limits: Constraints) -> str:
+    """What a harm cap is about and why, in a sentence; empty without a cap, or any harm."""
+    name = harm_measure(table)
+    if limits.max_harm is None or name is None:
+        return ""
+    head = f"The harm cap of {text.score(limits.max_harm)} is about {name}"
+    if name.startswith("HarmUpper"):
+        return f"{head} (Harm + Hole): more than {HOLES:.0%} of a Top-K is unjudged.".replace("%", " %")
+    return f"{head}: at most {HOLES:.0%} of any Top-K is unjudged.".replace("%", " %")
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:

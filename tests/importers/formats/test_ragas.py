@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers.formats.cells import text_list
+from core.importers.read.rows import text_list
 from core.importers.samples import text_id
 from core.store import Store
 from tests.importers.helpers import SHARED, graded, lost, needs, parquet, read, refusal, rows, up, zipped

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import ProviderError, UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
-from core.pipeline.query.rewrite import REWRITES, ChatRewrite, make_rewrite, rewrite_config
-from core.pipeline.query.ways import read_query
+from core.pipeline.query.rewrite import REWRITES, ChatRewrite, make_rewrite, read_query, rewrite_config
 from core.providers.calls import Journal, Keys
 from core.providers.chat import CHATS, FakeChat
 from core.providers.chat.ask import find_marked

@@ -10,8 +10,16 @@ import pytest
 
 from core.pipeline.evaluate import run_job
 from core.pipeline.index.bm25 import make_bm25
-from core.pipeline.query.rewrite import ChatRewrite, make_rewrite, rewrite_config
-from core.pipeline.query.ways import HYDE, MULTI_QUERY, QUERIES, WAYS, way_of
+from core.pipeline.query.rewrite import (
+    HYDE,
+    MULTI_QUERY,
+    QUERIES,
+    WAYS,
+    ChatRewrite,
+    make_rewrite,
+    rewrite_config,
+    way_of,
+)
 from core.pipeline.ranking.fuse import reciprocal_rank_fusion
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job

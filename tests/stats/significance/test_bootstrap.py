@@ -9,8 +9,7 @@ from scipy.stats import bootstrap
 
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import SEED, bootstrap_means, resample_weights
-from core.stats.significance import Sample, interval, resampled, share_best, weights
-from core.stats.significance.paired import without_one
+from core.stats.significance import Sample, interval, resampled, share_best, weights, without_one
 
 TAILS = (0.025, 0.975)
 

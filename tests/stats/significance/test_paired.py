@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from core.stats.intervals import bootstrap_means
-from core.stats.significance import Sample, Setup, compare, detectable, queries_needed
-from core.stats.significance.paired import differences, spread
+from core.stats.significance import Sample, Setup, compare, detectable, differences, queries_needed, spread
 
 QUICK = Setup(resamples=200, permutations=199)
 TABLES = st.integers(1, 25).flatmap(

@@ -11,8 +11,7 @@ from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
-from core.views.curves.cuts import cuts, figure
-from core.views.curves.sent import tokens_sent, vocabulary
+from core.views.curves.cuts import cuts, figure, tokens_sent, vocabulary
 from core.views.curves.words import cut_answer
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in

@@ -7,8 +7,8 @@ from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.views.confidence.hold import joint_sample
 from core.views.decision.verdict import verdict
-from core.views.workspace.harm import cap_words, with_harm
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.stacks import cap_words, with_harm
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import BOOK, LAB, table

@@ -24,7 +24,7 @@ from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import numbers
 from core.importers.read.tabular import columns, header, kind_of, read_table
 from core.importers.read.text import place, shown
-from core.importers.reported import ONE_ANSWER, Figure, Reported, reported_runs
+from core.importers.runs import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
 from core.records import WHOLE_FLOW
 
