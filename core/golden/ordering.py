@@ -77,11 +77,7 @@ class Ordering:
         return None if reading.problem else [batch[place] for place in reading.value]
 
     def foreseen(self, every: Sequence[Items], settings: RefineSettings, book: PriceBook) -> Prediction:
-        """Measure the judge's noise by repeats of first batches, and predict what refining gains.
-
-        Raises:
-            InputError: If no question has enough passages, or the judge never answered with an order.
-        """
+        """Measure the judge's noise by repeats of first batches, and predict what refining gains."""
         some = [items for items in every if len(items.passage_ids) >= settings.batch][:_BATCHES]
         batches = [(items, self._begin(items, settings, fresh=True).batch() or ()) for items in some]
         asked = [(items, batch, again) for items, batch in batches for again in range(_REPEATS)]

@@ -35,11 +35,7 @@ class Ranked:
 
 
 def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
-    """Fuse rankings.
-
-    Returns:
-        Columns of `POOL`, by question and rank.
-    """
+    """Fuse rankings."""
     parts = [
         source.rows.select(*_PAIR, pl.col("rank").cast(pl.Int64), kind=pl.lit(source.kind), source=pl.lit(at))
         for at, source in enumerate(sources)
@@ -79,12 +75,7 @@ class Pool:
 
 
 def with_texts(pool: pl.DataFrame, texts: pl.DataFrame) -> Pool:
-    """Add the texts to a pool; copies of a text are judged once.
-
-    Args:
-        pool: Columns of `POOL`.
-        texts: passage_id and text.
-    """
+    """Add the texts to a pool; copies of a text are judged once."""
     known = pool.join(texts.select("passage_id", "text"), on="passage_id", maintain_order="left")
     first = pl.col("passage_id").sort_by("rank").first().over("query_id", "text")
     return Pool(known.with_columns(first=first), pool.height - known.height)

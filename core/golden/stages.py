@@ -41,13 +41,7 @@ _GRADES = range(1, 6)
 
 
 def grading(question: str, passage: str, language: Language) -> Task[int | None]:
-    """The task of grading one passage.
-
-    Args:
-        question: The question as it was asked, never a rewrite.
-        passage: The passage's text.
-        language: Of the instructions.
-    """
+    """The task of grading one passage."""
     mark = mark_for(question, passage)
     return Task(
         prompt("grade", language),
@@ -227,11 +221,7 @@ def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
 
 
 def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
-    """One grade per question and passage: those that are taken, then those given now, copies included.
-
-    Returns:
-        query_id, passage_id, grade, raw and judge, sorted.
-    """
+    """One grade per question and passage: those that are taken, then those given now, copies included."""
     given = _combined(acts, job.spec.golden.judge.policy)
     held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
     of_copies = held.sort("rank").group_by("query_id", "first", maintain_order=True).first()
@@ -265,11 +255,7 @@ def _combined(acts: pl.DataFrame, policy: Any) -> pl.DataFrame:  # noqa: ANN401
 
 
 def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
-    """What is refined (S5): whole grades from 5 down until at least `keep` texts of a question are kept.
-
-    Returns:
-        query_id, passage_id, text, grade and rank (in the pool), one row per text.
-    """
+    """What is refined (S5): whole grades from 5 down until at least `keep` texts of a question are kept."""
     rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
     sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
     before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))

@@ -218,14 +218,7 @@ def graded_by(
     wanted: str | None,
     judges: pl.DataFrame | None = None,
 ) -> Import:
-    """Answers with the measures of each query as their scores.
-
-    Args:
-        answers: query_id, text, k, and what else is known of each.
-        values: Columns of `VALUE`.
-        wanted: The measure that the user calls the grade.
-        judges: query_id, signal, judge: the model that measured, where one did.
-    """
+    """Answers with the measures of each query as their scores."""
     values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
     known = values.filter(pl.col("value").is_finite())
     chosen = grade_measure(known["signal"].unique(maintain_order=True).to_list(), wanted)

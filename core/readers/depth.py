@@ -51,22 +51,7 @@ def depth_of(
     epsilon: float = EPSILON,
     plateau: float = PLATEAU,
 ) -> Depth:
-    """Read a curve of scores by k.
-
-    Args:
-        ks: Evaluated depths, in any order; 0 stands for the closed book.
-        values: Score at each, in points; a depth whose score is None or NaN was not evaluated.
-        closed_book: Score without passages, in points; None = none known, unless 0 is among the depths.
-        delta: Neighbours of k* lie within k* ± this.
-        epsilon: Smallest gain in points that counts.
-        plateau: Share of the best score that the deepest k has to keep.
-
-    Returns:
-        k*, RSS or why there is none, RSC in both readings, and the shape.
-
-    Raises:
-        InputError: If no depth above 0 has a score, or one depth is given twice.
-    """
+    """Read a curve of scores by k."""
     scores = _curve(ks, values)
     if closed_book is None or math.isnan(closed_book):
         closed_book = scores.get(0)

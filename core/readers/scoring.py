@@ -97,19 +97,7 @@ CITING = ("citation_precision", "citation_recall")
 
 
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
-    """Score an answer, best over the gold answers.
-
-    Args:
-        scorer: One of `SCORERS`.
-        answer: What the reader said.
-        golds: Answers that are right.
-
-    Returns:
-        0..1.
-
-    Raises:
-        InputError: If the scorer is not known or there is no gold answer.
-    """
+    """Score an answer, best over the gold answers."""
     if scorer not in SCORERS:
         raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
     if not golds:
@@ -133,13 +121,6 @@ def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, floa
     Precision is the share of cited numbers whose passage is relevant, a number that was not sent being wrong;
     recall the share of relevant passages sent that are cited. The names are ALCE's (Gao et al. 2023, §3),
     which asks a model whether passages entail a sentence; here the judgements of the passages decide.
-
-    Args:
-        answer: What the reader said.
-        relevant: Whether each passage sent is relevant, passage [1] first.
-
-    Returns:
-        Precision and recall; None where nothing is cited, and where nothing relevant was sent.
     """
     numbers = cited(answer)
     right = sum(1 for number in numbers if 1 <= number <= len(relevant) and relevant[number - 1])

@@ -228,12 +228,7 @@ _TYPES = {
 
 
 def rows_of(table: str, files: str) -> str:
-    """The rows of a table's files as SQL; what a part of an earlier release lacks is null.
-
-    Args:
-        table: A key of `TABLES`.
-        files: The parameter that the files are given by.
-    """
+    """The rows of a table's files as SQL; what a part of an earlier release lacks is null."""
     if table not in _LATER:
         return f"read_parquet({files})"
     nulls = ", ".join(f'NULL::{_TYPES[type(kind)]} AS "{name}"' for name, kind in _LATER[table].items())

@@ -94,11 +94,7 @@ def forbidden() -> str:
 
 
 def require() -> None:
-    """Let nothing happen that this visitor may not do, whatever the browser sent.
-
-    Raises:
-        AccessError: If the visitor may not; nothing was changed then.
-    """
+    """Let nothing happen that this visitor may not do, whatever the browser sent."""
     if reason := forbidden():
         raise AccessError(reason)
 

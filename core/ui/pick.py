@@ -120,11 +120,7 @@ def pick_from_chart(
 
 
 def selected_row(key: str) -> int | None:
-    """The row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum.
-
-    Args:
-        key: Key of the table or the chart.
-    """
+    """The row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
     selection = st.session_state[key]["selection"]
     if rows := selection.get("rows"):
         return int(rows[0])

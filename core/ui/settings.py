@@ -50,11 +50,7 @@ def compared(
 
 
 def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | None:
-    """Offer to draw another judge's grades in the chances, where one graded enough of the same passages.
-
-    Returns:
-        The golden set of that judge; None = off.
-    """
+    """Offer to draw another judge's grades in the chances, where one graded enough of the same passages."""
     known = _auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
     if not known:
         return None

@@ -103,11 +103,7 @@ def offer(
     *,
     key: str,
 ) -> None:
-    """Draw what is wrong with a specification, or its plan in a line with the button that begins.
-
-    Args:
-        said: What the line says, and the button.
-    """
+    """Draw what is wrong with a specification, or its plan in a line with the button that begins."""
     planning = planned(text, kind, plan_of)
     for problem in () if planning is None else planning.problems:
         say(st.container(), problem)

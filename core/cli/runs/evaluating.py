@@ -78,14 +78,7 @@ def execute(context: Context, job: Job, form: Format, on: str) -> None:
 
 @contextmanager
 def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], bool]]]:
-    """Work with a bar that can be interrupted; how it ended badly as an exit code.
-
-    Args:
-        kept: What becomes of work that is interrupted, in words.
-
-    Yields:
-        Whom to tell how far it is, and whether somebody asked it to stop.
-    """
+    """Work with a bar that can be interrupted; how it ended badly as an exit code."""
     try:
         with progressing() as tell, asked_to_stop() as asked:
             yield tell, asked.is_set

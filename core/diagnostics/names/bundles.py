@@ -93,11 +93,7 @@ def phrases(language: Language) -> Phrases:
 
 
 def read_works(path: Path) -> tuple[Work, ...]:
-    """Read works from a table of one's own: .csv with columns entity, topic and title.
-
-    Raises:
-        InputError: If it cannot be read, or holds too few to draw bundles of.
-    """
+    """Read works from a table of one's own: .csv with columns entity, topic and title."""
     try:
         rows = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -117,14 +113,7 @@ def read_works(path: Path) -> tuple[Work, ...]:
 
 
 def works_of(passages: pl.DataFrame) -> tuple[Work, ...]:
-    """Take works from the passages of a collection: a source is the entity, each of its titles a topic.
-
-    Args:
-        passages: source and title; passages that lack one of them do not count.
-
-    Raises:
-        InputError: See `require_works`.
-    """
+    """Take works from the passages of a collection: a source is the entity, each of its titles a topic."""
     named = passages.select("source", "title").drop_nulls().unique(maintain_order=True)
     works = tuple(Work(source, title, title) for source, title in named.iter_rows())
     require_works(works)
@@ -132,11 +121,7 @@ def works_of(passages: pl.DataFrame) -> tuple[Work, ...]:
 
 
 def require_works(works: Sequence[Work]) -> None:
-    """Refuse works that no bundle can be drawn from.
-
-    Raises:
-        InputError: If there are too few entities, or none has two topics.
-    """
+    """Refuse works that no bundle can be drawn from."""
     topics = _by_entity(works)
     if len(topics) < _FEWEST:
         raise InputError(f"{len(topics)} entities are too few.", do=f"Give at least {_FEWEST}.")
@@ -147,15 +132,7 @@ def require_works(works: Sequence[Work]) -> None:
 def bundles(
     works: Sequence[Work], language: Language, *, run: int, queries: int, seed: str = "names"
 ) -> list[Bundle]:
-    """Draw the bundles of one run: works, impostors and the forms of question and candidate.
-
-    Args:
-        works: What to draw from.
-        language: Of the phrases.
-        run: Its number; each draws anew.
-        queries: How many; works come again only where there are fewer.
-        seed: The same seed draws the same.
-    """
+    """Draw the bundles of one run: works, impostors and the forms of question and candidate."""
     drawn = np.random.default_rng(int(short_hash(seed, language, str(run)), 16))
     forms = phrases(language)
     query, work = _one(drawn, forms.queries), _one(drawn, forms.works)

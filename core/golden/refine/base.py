@@ -57,12 +57,7 @@ class RefineSettings:
     sure: float = 0.9
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range.
-
-        Raises:
-            UnknownNameError: If there is no such method.
-            InputError: If a number is out of range.
-        """
+        """Refuse what is out of range."""
         if self.method not in METHODS:
             raise UnknownNameError("method of refinement", self.method, METHODS)
         for name, least in _LEAST.items():
@@ -306,11 +301,7 @@ class Turns(ABC):
         return {**self._given, "settings": self.settings.as_json(), "log": [*self._log]}
 
     def replay(self, log: Sequence[Sequence[int] | None]) -> None:
-        """Tell again what was told before.
-
-        Raises:
-            ValueError: If an order is none of these items.
-        """
+        """Tell again what was told before."""
         items = set(range(len(self._grades)))
         for order in log:
             if order is not None and not (len(set(order)) == len(order) and items.issuperset(order)):

@@ -155,18 +155,7 @@ def refinement(
     *,
     seed: str,
 ) -> Refinement:
-    """Begin the refinement of one query.
-
-    Args:
-        grades: Grade of each passage, 1..5 (what S5 kept).
-        ranks: Its rank in the fused pool, which decides where scores are equal.
-        ids: Its id, which decides where ranks are equal, too.
-        settings: What to do and when to stop.
-        seed: Of the sampling; one per query.
-
-    Raises:
-        InputError: If the lengths differ or an id is there twice.
-    """
+    """Begin the refinement of one query."""
     return _begin(grades, ranks, ids, settings, seed)
 
 

@@ -36,11 +36,7 @@ class World:
     mean: float = 3.0  # of the truth
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be simulated.
-
-        Raises:
-            InputError: If a number is out of range.
-        """
+        """Refuse what cannot be simulated."""
         if not 2 <= self.items <= MOST_ITEMS:
             raise InputError(f"{self.items} items cannot be simulated.", do=f"Use 2 to {MOST_ITEMS}.")
         for name, value in (("noise", self.noise), ("grade noise", self.grade_noise)):
@@ -122,12 +118,7 @@ def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tupl
 
 
 def tau(order: Sequence[int], truth: Floats) -> float:
-    """Kendall's tau of an order, best first, to true values without ties.
-
-    Args:
-        order: Every item once.
-        truth: The value of each item.
-    """
+    """Kendall's tau of an order, best first, to true values without ties."""
     values = truth[np.array(order)]
     pairs = np.triu_indices(len(values), 1)
     return float(np.sign(np.subtract.outer(values, values)[pairs]).mean())

@@ -89,14 +89,7 @@ def _parts(name: str) -> tuple[list[str], str]:
 
 
 def renamed(text: str, names: Collection[str], form: str, language: str = "english") -> str:
-    """Put the names in a query into another form, everything else as it is.
-
-    Args:
-        text: The query.
-        names: Those that it holds, as it writes them.
-        form: One of `FORMS`.
-        language: Of the mask.
-    """
+    """Put the names in a query into another form, everything else as it is."""
     if not names or form == OFF:
         return text
     if form == "nfd":
@@ -175,13 +168,7 @@ def known_names(passages: pl.DataFrame) -> frozenset[str]:
 
 
 def names_in(text: str, known: Collection[str] = (), given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Find the names in a question, each once, in their order.
-
-    Args:
-        text: The question.
-        known: Names of the metadata.
-        given: What the question's tags say that it names; where it holds any of them, nothing else counts.
-    """
+    """Find the names in a question, each once, in their order."""
     own = [name for name in given if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
     return tuple(dict.fromkeys(own or _names(text, known)))
 

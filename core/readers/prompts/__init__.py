@@ -54,15 +54,7 @@ def user(question: str, passages: Sequence[str]) -> str:
 
 
 def prompt(name: str) -> Prompt:
-    """Return the prompt of a name, or of a path to a text file.
-
-    Args:
-        name: One of `PROMPTS`, or a path.
-
-    Raises:
-        UnknownNameError: If there is none of this name.
-        InputError: If the file cannot be read, or says nothing.
-    """
+    """Return the prompt of a name, or of a path to a text file."""
     if name in PROMPTS:
         short = name.startswith("short")
         texts = (_read(_HERE / f"{name}.txt"), _read(_HERE / f"{name}{_NONE}"))

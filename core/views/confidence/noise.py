@@ -173,14 +173,7 @@ def noise(
 
 
 def of_rows(found: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
-    """Judged passages and where the stacks have them.
-
-    Args:
-        found: The evidence whose stacks and queries count.
-        rows: Judgements with known (the reference's grade, null = not audited), sorted by query.
-        rankings: Final rankings of the stacks.
-        measure: At its cutoff.
-    """
+    """Judged passages and where the stacks have them."""
     queries = {name: place for place, name in enumerate(found.query_ids)}
     rows = (
         rows.filter(pl.col("query_id").is_in(list(queries)))

@@ -66,12 +66,7 @@ def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
 
 
 def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
-    """The locks that no path of others implies, from which all the others follow.
-
-    Args:
-        locks: Acyclic pairs, the better first.
-        items: How many items there are.
-    """
+    """The locks that no path of others implies, from which all the others follow."""
     graph = Graph(items)
     for pair in locks:
         graph.lock(pair)

@@ -106,15 +106,7 @@ def material_of(job: Job) -> Material:
 
 
 def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
-    """What the store holds of runs that are read.
-
-    Args:
-        names: The runs by id or label, or "workspace".
-
-    Raises:
-        UnknownNameError: If the store has no such collection, run or golden set.
-        InputError: If its passages are not stored, or nobody says which of several golden sets counts.
-    """
+    """What the store holds of runs that are read."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.sweep.reader import WORKSPACE  # noqa: PLC0415
     from core.readers.job import Material, Replay  # noqa: PLC0415

@@ -106,13 +106,7 @@ def progress(status: Status, landed: str = "") -> str:
 
 
 def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
-    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong.
-
-    Args:
-        status: Its status.
-        done: What it put into the store; empty where nothing.
-        remarks: Sentences of its own kind.
-    """
+    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong."""
     parts = [f"{status.state}: {done}" if done else f"{status.state}"]
     if status.usd:
         parts[0] += f", {usd(status.usd, '')} spent"

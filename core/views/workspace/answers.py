@@ -128,12 +128,7 @@ def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFr
 
 
 def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """What the answers took that a measure is about, at its cutoff.
-
-    Returns:
-        run_id, query_id, reader, item (what price books name it), input_tokens, output_tokens, ms and usd:
-        means over passes, null = unknown.
-    """
+    """What the answers took that a measure is about, at its cutoff."""
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
     every = snapshot.answers(run_ids).filter(top)
@@ -155,15 +150,7 @@ def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """What answers took as rows of the table "usage": tokens where the book prices them, else dollars.
-
-    Args:
-        rows: Of `taken`.
-        runs: run_id and basis (how their numbers came about).
-
-    Returns:
-        Rows of every run: one without answers has one whose amount is not known.
-    """
+    """What answers took as rows of the table "usage": tokens where the book prices them, else dollars."""
     prices = book.frame().select("item", "unit").unique()
     priced = [item for item in rows["item"].unique() if _priced(prices, item)]
     counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())

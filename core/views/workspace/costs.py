@@ -117,12 +117,7 @@ def costs(
 
 
 def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """What answers cost beside a reported cost: nothing where its source billed generation itself.
-
-    Args:
-        own: The usage of retrieval, and of generation that a source billed with its flow.
-        usage: That with what the answers took.
-    """
+    """What answers cost beside a reported cost: nothing where its source billed generation itself."""
     billed = set(own.filter(pl.col("stage") == GENERATE)["run_id"])
     scopes = dict(runs.select("run_id", "manifest").iter_rows())
     within = [run for run, text in scopes.items() if run in billed or _covers_answers(text)]
