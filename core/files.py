@@ -74,7 +74,6 @@ def database(path: Path, version: int, schema: Sequence[str]) -> sqlite3.Connect
 
     Args:
         path: The file; made when it is missing, with its folder.
-        version: Of what is kept in it.
         schema: Statements that make what is missing; they may be run again.
 
     Raises:

@@ -100,7 +100,6 @@ def effects(
         rows: `SIBLINGS`.
         values: Values per query by run, of the same queries in the same order; NaN = not applicable.
         alike: Overlap@K and tau of two runs' rankings.
-        seed: Of the bootstrap.
 
     Returns:
         `EFFECTS`: quality with its 95 % interval; change = quality minus that of the same stack and rewrite

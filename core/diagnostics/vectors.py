@@ -48,13 +48,9 @@ def similarities(
     """How near perturbed queries stay to what they ask for, in an embedder's vectors.
 
     Args:
-        texts: The queries.
-        embed: Makes vectors of queries.
         language: That small talk is in.
         references: An ideal restatement of each query; None = the query itself.
-        way: How they are perturbed.
         levels: To which levels; 0 is always among them.
-        seed: Of the bootstrap.
 
     Returns:
         `SIMILARITIES`, a row per level: mean cosine to the reference with its 95 % interval; drop = cosine −
@@ -116,7 +112,6 @@ def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     """Measure an embedder, or go on with it; nothing is paid twice.
 
     Args:
-        job: What is asked for.
         site: Where, and who is told.
 
     Returns:

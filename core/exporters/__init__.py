@@ -275,7 +275,6 @@ def write(batch: Batch, path: Path, name: str) -> Written:
     """Write a batch in a format.
 
     Args:
-        batch: What to write.
         path: A new folder, or a file that ends in ``.zip``.
         name: One of `FORMATS`.
 

@@ -55,7 +55,6 @@ def send(
     """Log runs; every call makes new ones.
 
     Args:
-        runs: What to log.
         uri: The tracking server, ``http://`` or ``https://``.
         experiment: Name of the experiment; made if there is none.
         environ: Where credentials are looked up.

@@ -41,9 +41,7 @@ def run_job(
     """Build a golden set, or what is left of it; result and errors as of `turn.take`.
 
     Args:
-        job: What is asked for.
         sink: Receives what must be there before (the collection).
-        land: Takes the finished golden set.
         site: Where, and who is told.
     """
     search = job.search

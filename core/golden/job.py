@@ -146,7 +146,6 @@ def read_job(
     """Read everything that a specification names.
 
     Args:
-        spec: The specification.
         shelf: Where stored collections, golden sets and runs are.
         books: Price books by name; None = those that come with the product.
         to_run: Whether keys must be there; not for a plan.

@@ -48,9 +48,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
     """Work out what a build will take; sends nothing and writes nothing.
 
     Args:
-        job: The build.
         pool: Its `candidates`.
-        problems: What to tell with it.
 
     Returns:
         The plan. Dollars are those of answers that can be used at once.

@@ -87,7 +87,6 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
         rankings: run_id, query_id, passage_id, rank; others than of `stacks` and beyond `k` are left out.
         judged: query_id, passage_id, grade, a passage once; only its queries count.
         stacks: Run ids.
-        k: The cutoff.
     """
     queries = tuple(judged["query_id"].unique().sort())
     of_stack, of_query = ({name: at for at, name in enumerate(names)} for names in (stacks, queries))
@@ -120,8 +119,6 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
 
     Args:
         field: The stacks that may be chosen.
-        scoring: The measure.
-        seed: Of the worlds.
         worlds: How many.
     """
     open_ = np.flatnonzero(field.held() == 0)

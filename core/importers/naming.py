@@ -83,7 +83,6 @@ def named(name: str, column: str) -> Value | None:
 
     Args:
         name: The column's own name, or the one that the user gave it.
-        column: The column.
 
     Returns:
         Measures (with their cutoff, where there is one), quantiles of latency ("latency_p50"), times of one
@@ -250,7 +249,6 @@ def roles_by(
 
     Args:
         columns: Names as they stand in the file.
-        given: What the user said.
         roles: The roles that there are, each with its names, the likeliest first.
         name: File, for messages.
 

@@ -79,7 +79,6 @@ def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
     """Read the status in a file.
 
     Args:
-        kind: What it holds.
         alive: Whether the work's process was there a moment ago.
 
     Returns:
@@ -104,7 +103,6 @@ class Tracker(Generic[S]):
     """Counts units of work, guesses what is left, and tells.
 
     Args:
-        status: Where it starts.
         path: The file to keep up to date; None = no file.
         told: Told about every unit of work, and once more at the end.
         facts: Fields of the status to look up whenever it is told.

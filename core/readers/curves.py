@@ -87,7 +87,6 @@ def points(
 
     Args:
         scores: Rows of "answer_scores", of any runs.
-        scorer: Whose scores are taken.
         judge: Whose judgement is taken; None = the mean of all judges.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
 
@@ -180,7 +179,6 @@ def depths(
 
     Args:
         curve_points: As from `points`; the closed book is its row of mode "none".
-        mode: Whose curves are read.
         delta: As of `core.readers.depth.depth_of`, like what follows.
 
     Returns:

@@ -43,8 +43,6 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
     """Work out what readers will take; sends nothing and writes nothing.
 
     Args:
-        job: The job.
-        problems: What to tell with it.
         known: Whether the rankings are; else its passages stand for those that will be.
     """
     calls = {model: job.calls(model) for model in job.reader.models}

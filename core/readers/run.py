@@ -63,7 +63,6 @@ def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Res
     """Have readers answer, or what is left of it; result and errors as of `turn.take`.
 
     Args:
-        job: What is asked for.
         land: Takes answers and scores, to put beside those that the runs have; says what was left out.
         site: Where, and who is told.
     """

@@ -92,7 +92,6 @@ def replicates(
     Args:
         judged: What is judged, and where stacks have it.
         counts: From `audited`; may count passages of other queries too.
-        scoring: The measure.
         drawn: [R, Q], how often each query counts in a resample; a row of zeros gives NaN.
         seed: Of the drawing; each resample has a generator of its own.
         tables: How many tables of grades are drawn per resample.

@@ -106,9 +106,7 @@ def pick_from_chart(
     """What a click on a mark does: choose the row that is the first custom datum of the mark.
 
     Args:
-        table: The rows that the marks stand for.
         key: Setting of the address that takes the choice.
-        column: What of the row is chosen.
     """
 
     def picked() -> None:

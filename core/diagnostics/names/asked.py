@@ -100,7 +100,6 @@ def asked_margins(
         ways: What perturbs the questions, by the name of the perturbation.
         embed_queries: Makes vectors of questions.
         embed_passages: Makes vectors of passages.
-        seed: Of the bootstrap.
 
     Returns:
         condition ("" = as they are), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over

@@ -117,8 +117,6 @@ def read_job(
     """Read everything that a specification names.
 
     Args:
-        spec: The specification.
-        books: Price books by name.
         passages: Reads those of a stored collection.
 
     Raises:
@@ -174,7 +172,6 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
     """Diagnose, or what is left of it; result and errors as of `turn.take`.
 
     Args:
-        job: What is asked for.
         land: Takes the figures, one batch with a collection for each embedder, dimension and language.
         site: Where, and who is told.
     """

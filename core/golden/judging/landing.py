@@ -42,7 +42,6 @@ def refuse_taken(known: pl.DataFrame, golden_set_id: str, judge: str) -> None:
 
     Args:
         known: golden_set_id, judge, manifest (or its text) of what the store has.
-        golden_set_id: The id.
         judge: Who would write it.
 
     Raises:
@@ -61,7 +60,6 @@ def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFram
 
     Args:
         book: Where it was written down.
-        queue: One of the judge's queues of the collection.
         before: Judgements of the judge's golden set as the store has it; what the book lacks stays.
         gradings: The acts behind those.
 

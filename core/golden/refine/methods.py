@@ -33,7 +33,6 @@ def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tupl
         scores: [n].
         orders: Items of every order, best first [orders, m].
         centre: Means of the Gaussian prior [n].
-        precision: Its precision.
     """
     told = scores[orders]
     highest = told.max(axis=1, keepdims=True, initial=-np.inf)
@@ -171,9 +170,6 @@ def _begin(
 
 def restore(state: JsonMap) -> Refinement:
     """Go on with what `state` of a refinement returned.
-
-    Args:
-        state: As read from JSON.
 
     Raises:
         InputError: If it is no state.

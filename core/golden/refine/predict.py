@@ -175,12 +175,10 @@ def predict(
     the one with fewer calls.
 
     Args:
-        noise: Of the judge.
         grades: Of every query the grades of the items that would be refined.
         settings: Of the refinement; each method is tried with them.
         usd: Dollars of one call, as `usd_per_call` tells; None = not known.
         runs: Queries to simulate for each method.
-        seed: Of the simulation.
 
     Raises:
         InputError: If no query has two items, or the runs are out of range.

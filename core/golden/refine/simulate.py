@@ -72,7 +72,6 @@ def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: i
     """Refine simulated queries. The same seed gives every method the same queries.
 
     Args:
-        settings: Of the refinement.
         world: Of the queries and their judge.
         runs: How many queries.
         seed: Of all that is random.

@@ -62,7 +62,6 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
     """One JSON value from its text, checked as in `read_json`.
 
     Args:
-        data: The text.
         name: File (and key), for messages.
         line: Where the text stands, if it is one line of a file.
 

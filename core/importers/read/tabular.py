@@ -86,7 +86,6 @@ def read_table(piece: Piece, kind: str | None, rows: int | None = None, *, do: s
     """Read a table.
 
     Args:
-        piece: The file.
         kind: As `kind_of` says; None is refused.
         rows: Only so many first rows, from the head of the file.
         do: What a table needs, said where it is none.

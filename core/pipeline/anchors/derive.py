@@ -52,9 +52,6 @@ def judged(
     """What a golden set with spans says about the passages that one chunker made.
 
     Args:
-        golden_set: The golden set that the spans belong to.
-        spans: Its spans.
-        chunked: The passages.
         coverage: See `derive`.
 
     Returns:

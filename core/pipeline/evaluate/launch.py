@@ -47,7 +47,6 @@ class Launcher:
         """Start one as a process of its own; its paths are relative to the current folder.
 
         Args:
-            text: The specification.
             store: Where its results go.
             options: Of the command, besides those that it always has.
 

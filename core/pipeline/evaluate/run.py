@@ -69,7 +69,6 @@ def run_job(
     """Run an evaluation, or what is left of it.
 
     Args:
-        job: What is asked for.
         sink: Receives what must be there before (the collection), then batches of finished runs.
         work: The folder of all evaluations.
         progress: Told about every unit of work.
@@ -77,7 +76,6 @@ def run_job(
         held: Ids of runs that the sink has already; they are not run again.
         keys: Where keys of providers are looked up.
         before: What chooses the stacks that run; None = all do.
-        after: What is done with the runs.
         on: The cluster that does it: "ray" for one that is started here, or its address; empty = none. Its
             machines look keys up themselves, and see `work` under the same path.
 

@@ -77,7 +77,6 @@ def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
     """Do the work, or what is left of it.
 
     Args:
-        order: What is asked for.
         do: Does it and returns what it made in the store.
         site: Where, and who is told.
 

@@ -34,7 +34,6 @@ def perturbed(text: str, told: JsonMap, names: Collection[str] = ()) -> str:
     """Perturb a query.
 
     Args:
-        text: The query.
         told: Ways and levels, and the language where it is not English.
         names: What it names, for the way "names".
 

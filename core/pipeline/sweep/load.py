@@ -98,7 +98,6 @@ def load_as(model: type[Spec], source: str | Path) -> Spec:
     """Read a specification of any kind from a file, or from a text of several lines.
 
     Args:
-        model: What it has to be.
         source: A path, or the text.
 
     Raises:
@@ -127,7 +126,6 @@ def parse(text: str, form: str | None = None, *, folder: Path | None = None, nam
     """Read a specification from a text; see `load`.
 
     Args:
-        text: The specification.
         form: "toml", "yaml" or "json"; None = YAML or JSON if TOML does not take it.
         folder: What paths are relative to; None = the current folder.
         name: What messages call the text.

@@ -141,7 +141,6 @@ def plan(
         known: What names stand for; None = the catalogues and the job's own models.
         rates: Times of vendors.
         built: Whether the result of a building step is there already, so that nothing is paid for it.
-        problems: What to tell with it.
 
     Returns:
         The plan. Dollars are those of calls that succeed at once: a call whose answer is lost is paid twice.
@@ -189,7 +188,6 @@ def asked_lines(
     Args:
         of: The stage, the model and how many calls.
         used: What they use in all.
-        book: Prices.
         exact: See `Line`.
         note: What is assumed where it is not exact.
     """
@@ -212,7 +210,6 @@ def embedded_lines(
         of: The stage, the embedder, and what its texts are.
         texts: What is embedded; what is in a journal already is counted as well.
         known: The specification's models.
-        book: Prices.
     """
     stage, model, purpose = of
     config = embedder_config(known.models.get(model, model))

@@ -49,7 +49,6 @@ def read_job(
     """Read everything that a specification names and make an evaluation of it.
 
     Args:
-        spec: The specification.
         shelf: Where stored collections and golden sets are.
         known: What it can name; None = looked up.
         books: Price books by name; None = those that come with the product.

@@ -77,7 +77,6 @@ class Rates:
 
         Args:
             stage: "embed", "rerank" or "rewrite".
-            model: Its name.
             depth: How many passages are reranked.
             used: What it uses; answers of chat models take time by their length.
         """
@@ -138,7 +137,6 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
     passages of usual length. Nothing is kept.
 
     Args:
-        job: The evaluation.
         known: What names stand for; None = the catalogues and the job's own models.
 
     Returns:

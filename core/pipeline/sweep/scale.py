@@ -67,7 +67,6 @@ def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[S
     """Foresee every kind of index, of so many passages, at the dimensions that a sweep has.
 
     Args:
-        specs: Of the stacks.
         passages: How many there will be.
         book: Prices of processor, memory and disk.
 

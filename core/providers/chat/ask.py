@@ -97,7 +97,6 @@ def marked(label: str, text: str, mark: str) -> str:
 
     Args:
         label: What it is: "question", "passage 3".
-        text: Any text.
         mark: From `mark_for`.
     """
     return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
@@ -129,8 +128,6 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
     """Ask, and ask again with what was wrong if the answer cannot be used as it is.
 
     Args:
-        chat: The model.
-        task: What is asked for.
         extra: See `Chat.complete`.
         tries: How often it is asked at most.
 

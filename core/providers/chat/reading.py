@@ -174,8 +174,6 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
     """A whole number that is an answer's only value; None, with what is wrong, where it cannot be used.
 
     Args:
-        key: Its name.
-        among: What it may be.
         mark: The marks of the prompt, which an answer must not repeat.
     """
     value, problem = only(answer, key, mark)

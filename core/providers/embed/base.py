@@ -62,7 +62,6 @@ class Embedder(Model, ABC):
 
         Args:
             texts: One or more texts with content.
-            purpose: What they are embedded for.
 
         Returns:
             float32 [len(texts), dim].
@@ -90,7 +89,6 @@ class Embedder(Model, ABC):
 
         Args:
             texts: Any number of texts; equal ones are embedded once.
-            purpose: What they are embedded for.
             on_batch: Told how far it is; what it raises ends the work, and what was done is in the journal.
 
         Returns:
@@ -141,7 +139,6 @@ class Embedder(Model, ABC):
         """Embed one query.
 
         Args:
-            text: The query.
             extra: Tells calls apart that are to be made again although the text is the same ("repeat 2").
 
         Returns:

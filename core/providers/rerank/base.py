@@ -66,8 +66,6 @@ class Reranker(Model, ABC):
         """Score at most `batch_items` passages.
 
         Args:
-            query: The query.
-            passages: One or more passages.
             extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
 
         Returns:
@@ -94,7 +92,6 @@ class Reranker(Model, ABC):
         """Order passages for a query.
 
         Args:
-            query: The query.
             passages: Any number, best first as they were retrieved; a listwise reranker takes at most
                 `batch_items`.
             extra: See `score_batch`.

@@ -76,7 +76,6 @@ class Snapshot(Revision):
         Args:
             table: A key of `TABLES`.
             owners: Collections, golden sets or runs whose rows count.
-            column: One of its columns of texts.
             asked: Only those of these values that exist; None for any.
             most: How many at most; 0 for all.
         """

@@ -146,7 +146,6 @@ def shares(
         table: The stack table, or some of its rows; the shares are among these stacks.
         sample: Of `joint_sample`, with judge noise where that counts; None = no results per query.
         limits: Constraints and rule.
-        resamples: How many.
         seed: Of the resampling; show it beside the shares.
 
     Returns:

@@ -134,10 +134,7 @@ def noise(
     """Draw the grades of a reference judge in the bootstrap of a workspace's queries.
 
     Args:
-        snapshot: Where to read.
         table: The stack table, or some of its rows.
-        scope: The workspace.
-        quality: The measure.
         reference: The golden set whose grades stand for the truth, one of `auditors`.
         resamples: How many.
         seed: Of the resampling and of the drawing.

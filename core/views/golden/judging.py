@@ -287,9 +287,7 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     """Write a judge's golden set, or that of two judges settled, in one transaction.
 
     Args:
-        store: Where to.
         book: What was judged.
-        queue: A queue of the judge's.
         into: Name of the golden set, where disagreements were settled.
 
     Raises:

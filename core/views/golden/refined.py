@@ -26,9 +26,6 @@ _GAP = (None,)
 def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
     """The points behind `convergence`.
 
-    Args:
-        refined: Refinements by question.
-
     Returns:
         query_id, turn, changed (places of the Top-20 with another passage than at the point before), settled
         (pairs locked, or by `map` how sure the Top-20 is, 0..1).
@@ -116,7 +113,6 @@ def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> p
     """The locks of some questions, or the judgements that contradict them.
 
     Args:
-        refined: Refinements by question.
         contradicted: The judgements against a path of locks, instead of the locks.
 
     Returns:

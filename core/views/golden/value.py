@@ -61,12 +61,7 @@ def what_next(
     """Rank the unjudged passages by what their grades could do to the choice.
 
     Args:
-        snapshot: Where to read.
-        table: The stack table.
         decision: What was selected from it.
-        scope: The workspace.
-        quality: The measure.
-        seed: Of the worlds.
 
     Returns:
         None where no two stacks can be told apart by grades.

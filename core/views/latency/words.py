@@ -34,7 +34,6 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score
     Args:
         row: Of the stack in `page.percentile_table`.
         stages: Of `page.path_stages`.
-        score: What the stack has of it.
     """
     named = f"{row['name']} ({quality.name} {text.score(score)})"
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)

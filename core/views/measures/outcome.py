@@ -247,9 +247,6 @@ def curve_table(found: Sequence[Curve]) -> pl.DataFrame:
 def distribution(found: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
     """How the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
-    Args:
-        least: Answers that a run needs at a K / Np.
-
     Returns:
         name, ratio, grade (a level in words), place (of the level, lowest first), n and share of the answers
         of the run at that ratio; sorted.

@@ -30,10 +30,6 @@ TYPED = pl.Schema(
 def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query_id: str) -> pl.DataFrame:
     """Read how the siblings of a run that were asked a query perturbed rank it.
 
-    Args:
-        run_id: The run with the queries as they are.
-        query_id: The query.
-
     Returns:
         `TYPED`, what hurts most first: run, perturbation, what was typed (null where only the run knows),
         the score, its difference to that of the query as it is, and the share of the Top-K that stays; empty
@@ -103,7 +99,6 @@ def mark(row: Mapping[str, Any], k: int, *, clean: bool) -> str:
 
     Args:
         row: Of `Side.ranking`.
-        k: The cutoff.
         clean: Whether it stands in the ranking of the query as it is.
     """
     there = row["before"]

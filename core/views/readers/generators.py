@@ -151,7 +151,6 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
 
     Args:
         rows: Of `cells`.
-        baseline: A label.
 
     Returns:
         label, difference (points), difference_low and difference_high (95 % bootstrap over the questions that

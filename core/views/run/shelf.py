@@ -18,11 +18,7 @@ if TYPE_CHECKING:  # the engines take a second to load, which reading a plan doe
 
 
 class StoreShelf:
-    """Reads from one revision of a store; see `core.pipeline.sweep.sources.Shelf`.
-
-    Args:
-        snapshot: The revision.
-    """
+    """Reads from one revision of a store; see `core.pipeline.sweep.sources.Shelf`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -25,7 +25,6 @@ def perturbed_grades(
 
     Args:
         golden_set_id: The judgements, which are those of the clean queries.
-        final: The runs' own rankings.
         measures: Robust measures, which say how the queries are perturbed.
 
     Returns:

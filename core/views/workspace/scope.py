@@ -198,10 +198,6 @@ _PAIR = ("query_id", "passage_id")
 def audits(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
     """Find the golden sets of a collection whose every judged passage a larger one judges, too.
 
-    Args:
-        snapshot: Where to read.
-        collection_id: The collection.
-
     Returns:
         By the id of such a golden set the id of the largest one that it audits; an earlier version of a
         golden set that has grown stands here as well.

@@ -155,10 +155,6 @@ def are_spans(roles: Mapping[str, str]) -> bool:
 def span_rows(table: Table, options: Options) -> pl.DataFrame:
     """The judged spans of a table, as they are given.
 
-    Args:
-        table: The table.
-        options: For the columns.
-
     Returns:
         query_id, source, start_char, end_char (null where there is a quote), quote, grade (text), judge and
         line of every row.

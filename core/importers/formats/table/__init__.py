@@ -134,8 +134,6 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
 
     Args:
         columns: Names as they stand in the file.
-        rows: Its first rows as text.
-        said: What the user said of it.
         name: File, for messages.
 
     Raises:
