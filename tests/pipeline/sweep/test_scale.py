@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import InputError
-from core.pipeline.index import INDEX_NAMES
+from core.pipeline.index import INDEX_NAMES, expected_bytes
 from core.pipeline.sweep.scale import at_scale, build_seconds
 from core.prices import PriceBook, load_books
 
@@ -35,11 +35,33 @@ def test_time_grows_at_least_with_the_passages(name: str):
     assert 2 <= two / one < 2.3
 
 
-@pytest.mark.parametrize(("passages", "seconds"), [(100_000, 23.9), (1_000_000, 351.4)])
-def test_a_graph_takes_the_time_that_was_measured_here(passages: int, seconds: float):
-    options = {"M": 16, "efConstruction": 64}
-    foreseen = build_seconds("hnsw-f32", dim=64, passages=passages, options=options)
+@pytest.mark.parametrize(
+    ("name", "options", "passages", "seconds"),
+    [
+        ("hnsw-f32", {"M": 16, "efConstruction": 64}, 100_000, 23.9),
+        ("hnsw-f32", {"M": 16, "efConstruction": 64}, 1_000_000, 351.4),
+        ("pgvector", {"m": 16, "ef_construction": 64}, 1_000_000, 724.4),
+        ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 1_000_000, 46.7),
+    ],
+)
+def test_an_index_takes_the_time_that_was_measured_here(
+    name: str, options: dict[str, object], passages: int, seconds: float
+):
+    foreseen = build_seconds(name, dim=64, passages=passages, options=options)
     assert foreseen == pytest.approx(seconds, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "passages", "size"),
+    [
+        ("pgvector", {"url_env": "URL", "m": 16}, 1_000_000, 896_335_872),
+        ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 1_000_000, 277_711_238),
+    ],
+)
+def test_an_index_takes_the_bytes_that_were_measured_here(
+    name: str, options: dict[str, object], passages: int, size: int
+):
+    assert expected_bytes(name, dim=64, passages=passages, options=options) == pytest.approx(size, rel=0.05)
 
 
 @pytest.mark.parametrize(
