@@ -309,8 +309,9 @@ def new_evaluation() -> None:
     if found is not None:
         point_out(found.problems, *((filled, places) if text == written else (None, {})))
     if isinstance(found, Plan):
-        begin = partial(EVALUATION.begin, text, cache.store().path, where())
-        said = f"{size_of(found)}. {dollars(found)}"
+        options = where()
+        begin = partial(EVALUATION.begin, text, cache.store().path, options)
+        said = f"{size_of(found)}. {dollars(found, here=not options)}"
         work.start(said, button(found), found, begin, key="run", details=partial(whole, found))
 
 

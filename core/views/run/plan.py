@@ -131,10 +131,11 @@ def button(made: Plan) -> str:
     return f"Run {count(len(made.stacks), 'stack')} · {takes}"
 
 
-def dollars(made: Plan) -> str:
-    """What it costs, how that was counted, and whether the budget is enough."""
+def dollars(made: Plan, *, here: bool = True) -> str:
+    """What it costs on this machine or a cluster, how that was counted, and whether the budget is enough."""
     if not made.lines:
-        return "Nothing is paid for: everything runs on this machine."
+        where = "Nothing is paid for: everything runs on this machine."
+        return where if here else "No vendor is paid: everything runs on the cluster."
     how = "exact" if made.exact else "estimated"
     if made.usd is None:
         total = f"Dollars: unknown, at least ${made.usd_known:,.4f} ({how})"

@@ -126,6 +126,7 @@ def planned(**given: Any) -> Any:
 )  # fmt: skip
 def test_dollars(given: dict[str, Any], words: str):
     assert plan.dollars(planned(**given)) == words
+    assert "this machine" not in plan.dollars(planned(**given), here=False)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,6 +125,10 @@ def _at_work(turn: Turn) -> Iterator[Worker]:
     ray = _ray()
     if turn.key not in _workers:
         _workers.clear()
+        with suppress(
+            ValueError
+        ):  # not its first thread; the call under way of a worker that is ended is lost
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
         link = connected(turn.desk, turn.proof, uuid4().hex)
         order: Order = ray.get(turn.order[0])
         _workers[turn.key] = Worker(order, link), link
