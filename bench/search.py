@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from core.metrics import Measure
 from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
-from core.pipeline.evaluate.build import Artifacts, Builder
-from core.pipeline.evaluate.models import Models
+from core.pipeline.evaluate.build import Artifacts, Builder, Models
 from core.pipeline.search.asking import Course, Grades
 from core.pipeline.search.propose import Told, propose
 from core.pipeline.search.race import Race, Rules

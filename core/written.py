@@ -1,8 +1,52 @@
-"""Numbers as people read them: fixed decimals, units, unknown shown as unknown."""
+"""How values are written: numbers for people, TOML, and text of others without marks that turn it round.
+
+A name may hold characters that turn everything behind them (U+202E and its kin), and a name in Hebrew or
+Arabic draws the figures that follow it to its own side. So names are shown without such characters, and what
+is written from right to left is shown as an island (Unicode Standard Annex 9: FSI and PDI).
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from datetime import date
+
+CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""The characters that say in which direction to read, as the inside of a regular expression's class."""
+_CONTROLS = re.compile(f"[{CONTROLS}]")
+_LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+_ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")
+
+
+def upright(text: str) -> str:
+    """A text of others without the characters that say in which direction to read."""
+    return text if text.isascii() else _CONTROLS.sub("", text)
+
+
+def isolated(text: str) -> str:
+    """`upright`, and every stretch that reads from right to left an island in the line."""
+    return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", upright(text))
+
+
+def escaped(json: str) -> str:
+    """JSON that says the same with such characters written as numbers."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+
+
+def toml(value: object) -> str:
+    """Return a text, number, date, truth or list of them as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"

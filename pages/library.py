@@ -4,7 +4,6 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.bidi import upright
 from core.errors import ClqError
 from core.exporters import FORMATS
 from core.store import Kind, Snapshot
@@ -15,6 +14,7 @@ from core.ui.view import end, find_place
 from core.views.library import inventory
 from core.views.library.inventory import NAMES, goes_along, printed, printed_tables
 from core.views.text import count, plain
+from core.written import upright
 
 ASKED, PACKED = "_delete_asked", "_packed"
 TITLES: dict[Kind, str] = {"run": "Runs", "collection": "Collections", "golden_set": "Golden sets"}

@@ -5,19 +5,20 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.bidi import upright
 from core.stats.significance import Setup
 from core.ui import cache, show
 from core.ui.cache import cached
 from core.ui.pick import pick_from_chart, pick_stack, still_offered
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare.sides import by_tag
+from core.views.queries import one_query as single
 from core.views.queries import page as queries
-from core.views.queries import typed, words
+from core.views.queries import words
 from core.views.queries.bars import BARS, bars
 from core.views.queries.one_query import ROWS, OneQuery, one_query, shown_text
 from core.views.text import plain
 from core.views.workspace.scope import Quality
+from core.written import upright
 
 _TABLE = "table_queries"
 _DEPTHS = ("first 3", "Top-K", "all")
@@ -202,14 +203,14 @@ def cards(
 @cached("Reading what was typed…", entries=128)
 def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
     """Read the perturbed siblings of a run for a query."""
-    return typed.typed(view.snapshot, view.scope, view.quality, run_id, query_id)
+    return single.typed(view.snapshot, view.scope, view.quality, run_id, query_id)
 
 
 @st.fragment
 def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None:
     """Draw what perturbations of the query do, and one ranking beside that of the query as it is."""
     st.markdown("#### As people type it")
-    st.caption(plain(typed.answer(rows, view.quality)))
+    st.caption(plain(single.answer(rows, view.quality)))
     offered = rows["perturb"].to_list()
     still_offered("typed", offered)
     name = st.segmented_control(
@@ -226,7 +227,7 @@ def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None
         with place:
             st.markdown(f"**{plain(side.name)}**")
             st.caption(plain(words.ranked(side, view.quality)))
-            of = partial(typed.mark, k=view.quality.k, clean=clean)
+            of = partial(single.mark, k=view.quality.k, clean=clean)
             cards(side.ranking.head(view.quality.k), against=False, judged=judged, mark=of)
 
 

@@ -17,7 +17,6 @@ from typer.core import TyperGroup
 
 from core.cli import diagnose, golden, readers
 from core.cli.answers import cost, decide, judges, prices, record, score
-from core.cli.answers import next as next_
 from core.cli.context import Context
 from core.cli.output import complain
 from core.cli.results import delete, export, import_, listing, store
@@ -33,7 +32,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("score", score.run),
     ("measures", score.listed),
     ("decide", decide.run),
-    ("next", next_.run),
+    ("next", decide.evaluate_next),
     ("record", record.record),
     ("snapshot", record.snapshot),
     ("cost", cost.run),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.bidi import escaped
 from core.cli.answers.deciding import Question, deciding
 from core.cli.context import Context
 from core.cli.output import Format, FormatOption, complain, emit
@@ -21,8 +20,8 @@ from core.errors import InputError
 from core.golden.refine.base import RefineSettings
 from core.importers.read.text import shown
 from core.records import Batch
-from core.toml import toml
 from core.views.golden import form
+from core.written import escaped, toml
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob

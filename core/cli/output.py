@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from core.bidi import escaped, upright
 from core.importers.read.text import shown
-from core.views.tables import to_csv
+from core.views.text import to_csv
+from core.written import escaped, upright
 
 _CELL = 200
 _PIPED_WIDTH = 240

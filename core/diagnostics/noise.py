@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
-from core.stats.agreement import order_agreement
+from core.stats.correlation import order_agreement
 from core.stats.intervals import SEED, bootstrap_means
 
 CLEAN, NONE = "", "none"

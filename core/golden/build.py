@@ -10,9 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from core.golden.job import GoldenJob
+from core.golden.job import GoldenJob, Pool
 from core.golden.ordering import Ordering, items_of, order_rows
-from core.golden.pool import Pool
 from core.golden.spec import AUTO, NONE, GoldenSpec
 from core.golden.stages import Judging, Search, judgements, label_mix, missing, pool_of, pruned
 from core.pipeline.evaluate.artifacts import Artifacts

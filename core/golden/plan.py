@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from core.golden.job import GoldenJob
-from core.golden.pool import Pool, Ranked
+from core.golden.job import GoldenJob, Pool, Ranked
 from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities

@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import ProviderError
-from core.golden.job import GoldenJob
-from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.golden.job import GoldenJob, Pool, Ranked, fused, with_texts
 from core.golden.prompts import Language, prompt, prompt_hash
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import paid

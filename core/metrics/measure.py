@@ -14,7 +14,7 @@ from types import MappingProxyType
 from core.errors import InputError, UnknownNameError
 from core.metrics import classical, gain, rates, tradeoff
 from core.metrics.info import MeasureInfo, Values
-from core.metrics.proc import with_ceiling
+from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
 from core.params import Param, Value, show
 

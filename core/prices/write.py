@@ -22,7 +22,7 @@ from core.errors import PriceError
 from core.files import write_text
 from core.paths import DEFAULT_STORE, PRICES
 from core.prices.book import DEFAULT_BOOK, PRICED_AS, UNITS, Price, PriceBook, check_amount
-from core.toml import toml
+from core.written import toml
 
 OWN_FOLDER = "price-books"
 """Name of the folder with the user's own books, beside the store."""

@@ -15,7 +15,7 @@ from core.errors import ProviderError
 from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.turn import Turn
-from core.pipeline.sweep.reader import JudgeScorer, Reader
+from core.pipeline.sweep.fields import JudgeScorer, Reader
 from core.providers.chat import Chat
 from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
 from core.providers.chat.reading import bare, object_schema, whole_number

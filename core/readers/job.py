@@ -17,8 +17,8 @@ from core.errors import InputError
 from core.pipeline.evaluate.identity import model_identity
 from core.pipeline.evaluate.job import EMPTY_BOOK
 from core.pipeline.sweep.check import chat_problems, require
+from core.pipeline.sweep.fields import Mode, Reader
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.reader import Mode, Reader
 from core.prices import PriceBook
 from core.providers.chat import chat_config, make_chat
 from core.providers.config import ModelConfig

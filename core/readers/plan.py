@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from core.pipeline.evaluate import Job
+from core.pipeline.sweep.fields import AnswerJudge, Reader
 from core.pipeline.sweep.plan import Bill, Line, Plan, asked_lines, asked_seconds
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
-from core.pipeline.sweep.reader import AnswerJudge, Reader
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task
 from core.providers.tokens import counter

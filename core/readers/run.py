@@ -17,9 +17,8 @@ from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.pipeline.sweep.fields import Named, Table, under
+from core.pipeline.sweep.fields import Named, Reader, Table, under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
-from core.pipeline.sweep.reader import Reader
 from core.readers.answering import ANSWER, JUDGE, SCALES, Answering
 from core.readers.job import ReaderJob, Wanted, require_material
 from core.readers.scoring import CITING, scored

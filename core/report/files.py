@@ -12,7 +12,6 @@ from urllib.parse import urljoin
 
 import plotly.graph_objects as go
 
-from core.bidi import escaped
 from core.report import render, snapshot
 from core.report.data import Case, record_data
 from core.report.render import Chart
@@ -25,6 +24,7 @@ from core.views.decision.verdict import Verdict
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging
+from core.written import escaped
 
 SHOWN = 16
 """Stacks drawn at most, in the order of the table."""

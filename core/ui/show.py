@@ -17,8 +17,7 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import View, current_frame, current_page, find_view
 from core.views import text
-from core.views.tables import to_csv, to_parquet, upright
-from core.views.text import plain
+from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 from core.views.workspace.scope import Quality
 

@@ -2,9 +2,8 @@ import polars as pl
 import pytest
 
 from core.decide.marginal import marginal
-from core.decide.near import conditioned
+from core.decide.near import conditioned, turns
 from core.decide.rules import Constraints, decide
-from core.decide.turning import turns
 from core.errors import UnknownNameError
 
 COLUMNS = ("run_id", "quality", "quality_low", "quality_high", "latency_ms", "cost", "candidates")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.golden.job import Pool, Ranked, fused, with_texts
 from core.golden.prompts import KINDS, LANGUAGES, prompt, prompt_hash
 from core.golden.spec import GoldenSpec
 from core.golden.stages import grading, label_mix, ordering, pruned, read_grade, read_order

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from core.stats.agreement import AGREEMENT, agreement, order_agreement
+from core.stats.correlation import AGREEMENT, agreement, order_agreement
 
 
 def ranking(**lists):

@@ -5,10 +5,10 @@ import pytest
 
 from core.decide.axes import quality_axis
 from core.decide.marginal import marginal
+from core.decide.near import turns
 from core.decide.neighbours import neighbours
 from core.decide.routing.policies import Depths, oracle
 from core.decide.rules import Constraints, decide
-from core.decide.turning import turns
 from core.stats.significance import Sample, Setup, compare
 from core.ui.pick import listed
 from core.views.compare.page import with_verdict

@@ -1,4 +1,7 @@
-"""``decide``: the stack to ship under an SLA, a budget and a quality floor, with what could overturn it."""
+"""``decide``: the stack to ship under an SLA, a budget and a quality floor, with what could overturn it.
+
+``next``: the stacks to evaluate next.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.bidi import escaped
 from core.cli.answers.deciding import Best, CostPer, Judged, Of, On, Question, deciding
 from core.cli.output import Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
 from core.stats.significance.bootstrap import RESAMPLES
+from core.written import escaped
 
 if TYPE_CHECKING:
     from core.report.data import Case
@@ -170,3 +173,22 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
         complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")
     for words in warnings(found.sure_table, found.decision, asked):
         complain(f"warning: {shown(words, _LINE)}")
+
+
+_LONGEST = 600
+
+
+@deciding
+def evaluate_next(ctx: typer.Context, question: Question, *, form: FormatOption = Format.TABLE) -> None:
+    """Say which stacks that nobody has evaluated to evaluate next: modelled from those in the store."""
+    from core.views.confidence.words import next_stack_words  # noqa: PLC0415
+    from core.views.confidence.worth import missing_model, next_rows  # noqa: PLC0415
+
+    case = question.on_store(ctx.obj)
+    made = case.decided()
+    rows = next_rows(made.table, made.decision, case.asked.constraints)
+    complain(shown(next_stack_words(rows), _LONGEST))
+    missing = missing_model()
+    if missing is not None:
+        complain(missing)
+    emit(rows, form, empty="No stack to add.")

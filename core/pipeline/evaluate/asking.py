@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.job import Corpus
-from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import Outside
 from core.pipeline.ranking.cut import keep

@@ -12,14 +12,13 @@ from core.pipeline.environment import Collector
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
-from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.cluster.executor import Cluster
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, LOCAL
 from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer, Signals
-from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Outbox, Writer
 from core.pipeline.evaluate.runner import Here, Runner
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph

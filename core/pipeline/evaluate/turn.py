@@ -14,8 +14,8 @@ from core.errors import BudgetError, ProviderError
 from core.files import write_json
 from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
+from core.pipeline.evaluate.build import Models
 from core.pipeline.evaluate.folder import Folder, Log, Progress, Status, folder_of
-from core.pipeline.evaluate.models import Models
 from core.prices import PriceBook
 from core.providers.calls import Journal, Keys, redact
 from core.providers.config import ModelConfig

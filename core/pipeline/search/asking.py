@@ -14,11 +14,10 @@ from core.metrics import Measure, score_at
 from core.pipeline.environment import threads
 from core.pipeline.evaluate.asking import Asker, Outcome, clipped, reranked
 from core.pipeline.evaluate.budget import FREE
-from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
-from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import LOCAL
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
 from core.pipeline.query.perturb import perturbed

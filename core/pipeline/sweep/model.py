@@ -31,12 +31,12 @@ from core.pipeline.sweep.fields import (
     Named,
     NameForm,
     Positive,
+    Reader,
     Resources,
     Search,
     Table,
     under,
 )
-from core.pipeline.sweep.reader import Reader
 from core.providers.config import ModelConfig
 
 Mode = Literal["sparse", "dense", "hybrid"]

@@ -18,8 +18,7 @@ from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, shown
 from core.importers.runs import slug
-from core.pipeline.anchors import read_spans
-from core.pipeline.anchors.derive import holds_spans
+from core.pipeline.anchors import holds_spans, read_spans
 from core.pipeline.documents import Documents, read_documents
 from core.pipeline.documents.read import READERS
 from core.pipeline.query.entities import tagged

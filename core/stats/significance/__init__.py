@@ -17,8 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from core.stats.intervals import SEED
-from core.stats.significance.bootstrap import RESAMPLES, Method, interval, resampled, share_best, weights
-from core.stats.significance.randomisation import PERMUTATIONS, Swaps, swap_test
+from core.stats.significance.bootstrap import (
+    PERMUTATIONS,
+    RESAMPLES,
+    Method,
+    Swaps,
+    interval,
+    resampled,
+    share_best,
+    swap_test,
+    weights,
+)
 from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
 
 ALPHA = 0.05

@@ -18,8 +18,7 @@ from core.ui import cache, door
 from core.ui.shell import show_error
 from core.views.add import words
 from core.views.add.words import on_page
-from core.views.tables import upright
-from core.views.text import count, plain, shorten, weight
+from core.views.text import count, plain, shorten, upright, weight
 
 SKIP = "_left_out"
 _ROWS, _VALUES = 8, 4

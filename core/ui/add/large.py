@@ -19,8 +19,7 @@ from core.views.add import background, imports, words
 from core.views.add.background import Choice, offers, told
 from core.views.add.matching import Unmatched
 from core.views.add.versions import settle
-from core.views.tables import upright
-from core.views.text import plain
+from core.views.text import plain, upright
 
 _DONE, _LEFT = "_imported", "_imported_left"
 

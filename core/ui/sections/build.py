@@ -8,10 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.golden.build import BUILD, REFINED
-from core.golden.job import GoldenJob
+from core.golden.job import GoldenJob, Pool
 from core.golden.ordering import refinements
 from core.golden.plan import GoldenPlan, candidates, plan
-from core.golden.pool import Pool
 from core.golden.prompts import KINDS, prompt
 from core.golden.refine import restore
 from core.golden.spec import GoldenSpec

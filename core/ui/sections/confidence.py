@@ -9,8 +9,8 @@ import polars as pl
 import streamlit as st
 
 from core.decide.joint import JointSample
+from core.decide.near import turns
 from core.decide.rules import Constraints, Decision, Rule, decide
-from core.decide.turning import turns
 from core.metrics import Measure
 from core.stats.intervals import SEED
 from core.ui import cache, show

@@ -20,8 +20,7 @@ from core.ui.view import View, current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
 from core.views.golden.value import what_next
-from core.views.tables import to_csv
-from core.views.text import label, plain
+from core.views.text import label, plain, to_csv
 
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"

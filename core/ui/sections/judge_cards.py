@@ -10,7 +10,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.bidi import upright
 from core.errors import ClqError
 from core.golden.judging.book import Book, Item, Queue
 from core.golden.judging.landing import CORRECTNESS, RUBRIC, set_of
@@ -19,10 +18,11 @@ from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pages import SECTION
-from core.views.golden import judging, ordered, words
+from core.views.golden import judging, soundness, words
 from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
+from core.written import upright
 
 Change = Callable[[float | None], object]
 """What a keystroke does, given the seconds spent on the card."""
@@ -76,7 +76,7 @@ def cards(data: Snapshot, queue: Queue) -> list[Card]:
 
 
 opinions = cached(entries=64)(judging.opinions)
-compared = cached(entries=64)(ordered.compare)
+compared = cached(entries=64)(soundness.compare)
 
 
 @st.fragment
@@ -256,7 +256,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         st.caption(words.WRITE_ANSWERS)
     if queue.mode == "order":
         found = compared(data, queue, items)
-        st.markdown(plain(ordered.sentence(found)))
+        st.markdown(plain(soundness.sentence(found)))
         columns = {
             "query_id": show.text_column("query"),
             "passages": st.column_config.ListColumn("your order, best first"),

@@ -12,7 +12,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.metrics import Measure
-from core.stats.agreement import agreement
+from core.stats.correlation import agreement
 from core.stats.significance import Sample, Setup, compare
 from core.store import Snapshot
 from core.views.workspace.query_sets import among

@@ -15,7 +15,7 @@ import polars as pl
 from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
 from core.metrics import Measure
-from core.stats.agreement import AGREEMENT
+from core.stats.correlation import AGREEMENT
 from core.stats.latency import SHARES, quantile_gap
 from core.stats.significance import Sample, Setup, compare
 from core.store import Snapshot

@@ -12,9 +12,9 @@ import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY
 from core.decide.joint import JointSample, chances
+from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
-from core.decide.turning import Turn
 from core.metrics import Measure
 from core.stats.intervals import SEED
 from core.stats.latency import SHARES
@@ -33,7 +33,7 @@ def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
     """What would have to be true: one row per number, each changed by itself.
 
     Args:
-        turns: From `core.decide.turning.turns` on the same table.
+        turns: From `core.decide.near.turns` on the same table.
 
     Returns:
         stack, number (the word of its axis), now, then and change in words with their unit, winner

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure
-from core.stats.agreement import order_agreement
+from core.stats.correlation import order_agreement
 from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
 from core.views.compare.page import LEVEL
 from core.views.workspace.scope import Quality

@@ -11,10 +11,10 @@ import polars as pl
 
 from core.pipeline.sweep.known import Known
 from core.store import Snapshot
-from core.toml import toml
 from core.views.diagnostics.names import plan_words as size_of
 from core.views.run.paid import closing, fact, listed, press
 from core.views.text import count
+from core.written import toml
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.names.job import NamesPlan

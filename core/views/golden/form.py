@@ -18,10 +18,10 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.toml import toml
 from core.views.run.paid import bill, closing, fact, listed, now, press
 from core.views.run.shelf import StoreShelf
 from core.views.text import count
+from core.written import toml
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob

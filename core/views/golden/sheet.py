@@ -12,7 +12,7 @@ from core.golden.judging.book import Item, Queue
 from core.golden.judging.landing import RUBRIC
 from core.importers.formats.judging_sheet import COLUMNS, SHEET
 from core.views.golden.judging import Card
-from core.views.tables import upright
+from core.views.text import upright
 
 _WIDTHS = {"question": 34, "title": 24, "passage": 90, "grade": 8, "note": 30}
 _CELL = 32_767

@@ -23,8 +23,8 @@ from core.views.workspace.scope import audits, resolve_runs
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job, Status
     from core.pipeline.evaluate.run import After
+    from core.pipeline.sweep.fields import Reader
     from core.pipeline.sweep.problems import Problem
-    from core.pipeline.sweep.reader import Reader
     from core.prices import PriceBook
     from core.readers.job import Material, ReaderJob
     from core.readers.plan import ReaderPlan
@@ -108,7 +108,7 @@ def material_of(job: Job) -> Material:
 def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
     """What the store holds of runs that are read."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
-    from core.pipeline.sweep.reader import WORKSPACE  # noqa: PLC0415
+    from core.pipeline.sweep.fields import WORKSPACE  # noqa: PLC0415
     from core.readers.job import Material, Replay  # noqa: PLC0415
 
     collections = snapshot.collections()["collection_id"]

@@ -15,8 +15,8 @@ from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
 from core.store import Snapshot
-from core.toml import toml
 from core.views.workspace.scope import Scope
+from core.written import toml
 
 WORKSPACE = "this workspace"
 _FIRST = ("quick-local", "clq-paper")

@@ -14,7 +14,7 @@ from core.store import Snapshot
 from core.views.library.export import records
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
-    from core.golden.pool import Kind, Ranked
+    from core.golden.job import Kind, Ranked
 
 
 class StoreShelf:
@@ -78,7 +78,7 @@ class StoreShelf:
         Raises:
             UnknownNameError: If a named run is none of these.
         """
-        from core.golden.pool import Ranked  # noqa: PLC0415 - loads the engines
+        from core.golden.job import Ranked  # noqa: PLC0415 - loads the engines
 
         runs = self._snapshot.runs(collection_id).filter(
             pl.col("has_rankings") & pl.col("chunking").is_null()

@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from core.bidi import CONTROLS
 from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
 from core.metrics.rates import ANSWER, HOLES
@@ -40,6 +39,7 @@ from core.views.workspace.scores import (
     mean,
     unperturbed,
 )
+from core.written import CONTROLS
 
 _TINY = 1e-9
 

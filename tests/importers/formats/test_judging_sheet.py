@@ -15,7 +15,7 @@ from core.store import Store
 from core.views.add.imports import bring
 from core.views.golden.judging import Card
 from core.views.golden.sheet import sheet, to_excel
-from core.views.tables import to_csv
+from core.views.text import to_csv
 from tests.importers.helpers import read, refusal, up
 from tests.stores import HOSTILE, Lab
 

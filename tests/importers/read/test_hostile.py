@@ -18,7 +18,7 @@ from core.cli.results import import_
 from core.importers import Limits, Options
 from core.store import Store
 from core.views.add.imports import bring, plan
-from core.views.tables import to_csv
+from core.views.text import to_csv
 from tests.importers.formats.test_autorag import project
 from tests.importers.formats.test_excel import book, changed
 from tests.importers.helpers import read, rows, up, zipped

@@ -9,8 +9,7 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Options
-from core.pipeline.anchors import read_spans
-from core.pipeline.anchors.derive import holds_spans
+from core.pipeline.anchors import holds_spans, read_spans
 from core.tables import TABLES
 
 TEXT = "Lift comes from\nthe wing. Drag slows it down. The wing bends. 😀 end"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, permutation_test
 
 from core.stats.significance import Sample, Swaps, holm, swap_test
-from core.stats.significance.randomisation import EXACT_UP_TO
+from core.stats.significance.bootstrap import EXACT_UP_TO
 
 
 def p_of(first, second, **swaps):

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from core.decide.joint import JointSample
+from core.decide.near import turns
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
-from core.decide.turning import turns
 from core.views.confidence import charts, hold, words
 from core.views.confidence.hold import shares
 from core.views.decision.facts import Asked

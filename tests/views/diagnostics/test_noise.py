@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.metrics import Measure
-from core.pipeline.evaluate import models
+from core.pipeline.evaluate import build
 from core.providers import embed
 from core.store import Snapshot
 from core.views.diagnostics.noise import drops, effect_table, gather, per_query, robust_table
@@ -175,7 +175,7 @@ def test_an_embedder_that_is_paid_for_needs_a_yes(tmp_path: Path, monkeypatch: p
     made = Lab().ask({"q1": "where do cats sleep", "q2": "who sang"}).run("clean", final={"q1": ["p"]})
     made.judge({"q1": {"p": 5}}).write(tmp_path / "store")
     fake = embed.make_embedder("fake", 8)
-    monkeypatch.setattr(models, "make_embedder", lambda *_, **__: fake)
+    monkeypatch.setattr(build, "make_embedder", lambda *_, **__: fake)
     asked = ["--store", str(tmp_path / "store"), "diagnose", "noise", "--embedder", "voyage-3.5"]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 1

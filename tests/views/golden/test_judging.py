@@ -10,7 +10,7 @@ from core.store import Store
 from core.tables import frame
 from core.views.golden import judging
 from core.views.golden.judging import begin, begin_settling, land, pool, progress
-from core.views.golden.ordered import compare, sentence
+from core.views.golden.soundness import compare, sentence
 from core.views.workspace.scope import Scope
 from tests.stores import HOSTILE, Lab
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.views.queries.one_query import one_query
-from core.views.queries.typed import answer, mark, typed
+from core.views.queries.one_query import answer, mark, one_query, typed
 from core.views.workspace.scope import Quality
 from tests.stores import Lab
 from tests.views.made import LAB

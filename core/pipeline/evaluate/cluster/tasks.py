@@ -15,13 +15,12 @@ from core.jobs import Tracker
 from core.pipeline.environment import Collector, threads
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.build import OPEN_BYTES, Builder
+from core.pipeline.evaluate.build import OPEN_BYTES, Builder, Models
 from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link
 from core.pipeline.evaluate.folder import Block, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Measurer, Signals, words
-from core.pipeline.evaluate.models import Models
 from core.pipeline.evaluate.results import Made, Writer
 from core.pipeline.evaluate.runner import Here
 from core.pipeline.evaluate.steps import Graph, Route, Step
