@@ -20,6 +20,7 @@ from core.params import Param
 
 SECTION = "arXiv:2511.09545 §4.4, worst case (ours)"
 _USUAL = {"noise": 4}
+_SAID = " and ".join(f"{way} {level}" for way, level in _USUAL.items())
 
 PERTURBATIONS: tuple[Param, ...] = (
     Param(
@@ -99,7 +100,8 @@ def robust(info: MeasureInfo) -> MeasureInfo:
     return replace(
         info,
         name=f"Robust[{info.name}]",
-        text=f"The worst {info.name} over the query as it is and as it is perturbed.",
+        text=f"The worst {info.name} over the query as it is and as it is perturbed, "
+        f"by default with {_SAID}.",
         formula=f"{'min' if info.higher_is_better else 'max'} over the query and its chosen perturbations of "
         f"{info.name}@K, query by query",
         section=SECTION,

@@ -12,6 +12,7 @@ from core.ui import cache, show
 from core.ui.pick import still_offered
 from core.ui.view import View
 from core.views.diagnostics import noise_page as page
+from core.views.diagnostics.names import spoken
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query
 
 
@@ -73,7 +74,8 @@ def _vectors(view: View, gathered: Gathered) -> None:
         return
     st.subheader("How far the query's vector moves", anchor=False)
     st.caption("Cosine to the clean query by level of small talk; the paper's is to a restatement of it.")
-    shown = rows.with_columns(pl.col("share") * 100)
+    named = pl.col("language").str.to_lowercase().map_elements(spoken, return_dtype=pl.String)
+    shown = rows.with_columns(pl.col("share") * 100, language=named)
     show.table(shown, "noise_vectors", VECTORS, whole=rows)
 
 

@@ -168,7 +168,8 @@ def generators(view: View) -> None:
         for judge in known[name]
     }
     table = table.with_columns(pl.col("mode").replace(words.SENT))
-    show.table(table, "generators", shown, more=more)
+    itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
+    show.table(table.with_columns(difference=itself), "generators", shown, more=more, whole=table)
     with st.expander("Every judge"):
         show.table(rows, "generator_cells", CELLS)
 

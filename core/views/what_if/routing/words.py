@@ -47,7 +47,7 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     interval = text.interval(routed["low"], routed["high"]).strip()
     return [
         (f"{quality.name} routed", text.score(routed["quality"]), f"{interval} n = {routed['n']}".strip()),
-        ("Over one depth", *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}")),
+        ("Over one K for all", *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}")),
         ("Over chance", *_span(routed, "gain", "at the same rate")),
         (
             "Oracle",
