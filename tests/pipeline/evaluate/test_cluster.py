@@ -187,6 +187,19 @@ def test_where_no_cluster_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         helpers.run(tmp_path, on="127.0.0.1:1")
 
 
+def test_a_cluster_that_asks_for_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class AuthenticationError(Exception): ...
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError from AuthenticationError()
+
+    stand_in = ModuleType("ray")
+    stand_in.__dict__.update({"is_initialized": lambda: False, "init": refuse})
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    with pytest.raises(ClqError, match="RAY_AUTH_MODE"):
+        helpers.run(tmp_path, on="auto")
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vendor]:
     with (

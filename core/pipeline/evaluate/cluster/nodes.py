@@ -227,6 +227,12 @@ class Nodes:
             _require_answer(address)
             self.ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
         except (OSError, RuntimeError, ValueError) as error:
+            if type(error.__cause__).__name__ == "AuthenticationError":
+                raise ClqError(
+                    "The cluster refuses this machine.",
+                    where="Ray",
+                    do="Set RAY_AUTH_MODE=token on every machine, with the same token (ray get-auth-token).",
+                ) from error
             raise ClqError(
                 f"No cluster answers ({type(error).__name__}).",  # its address may be the operator's secret
                 where="Ray",
