@@ -11,6 +11,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
+from core.store import engine
 from tests import stores
 from tests.shared import once
 
@@ -30,6 +31,14 @@ def no_power_cut() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def one_thread_for_queries() -> Iterator[None]:
+    """A second thread makes a query on a few rows no faster and a store's write a fifth dearer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(engine._CONFIG, "threads", 1)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def commands_built_once() -> Iterator[None]:
     """Keep the tree of commands, which the runner would build anew from every signature at each call."""
     with pytest.MonkeyPatch.context() as patch:
@@ -41,6 +50,7 @@ def pytest_collection_finish() -> None:
     """Move modules and tests, which live as long as the process, out of the garbage collector's sight."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # tests make and drop much that has no cycles
     atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
 
 
