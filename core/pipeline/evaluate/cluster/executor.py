@@ -17,7 +17,7 @@ import numpy as np
 from core.jobs import Tracker, Watch
 from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.cluster import nodes
+from core.pipeline.evaluate.cluster import machines, nodes
 from core.pipeline.evaluate.cluster.parts import Part, parts
 from core.pipeline.evaluate.cluster.tasks import OWN, SHARED, Order, Piece
 from core.pipeline.evaluate.folder import ARTIFACTS, Block, Folder, Log, Measurements, Status
@@ -158,7 +158,7 @@ class Cluster:
         if step not in self._built:
             share = self._job.resources["embed" if step.kind in ("vectors", "slice") else "index"]
             before = [self._built[each] for each in step.needs]
-            self._built[step] = self._nodes.begin(nodes.build, share, step.key, *before)
+            self._built[step] = self._nodes.begin(machines.build, share, step.key, *before)
             self._running[self._built[step]] = _Task(words(step), [{"build": 1}])
 
     def _begin_asking(
@@ -183,9 +183,9 @@ class Cluster:
         held += [self._built[each] for step in part.steps for each in step.needs if not each.asks]
         share = self._job.resources["query"]
         if final:
-            done = self._nodes.begin(nodes.finish, share, piece, *held)
+            done = self._nodes.begin(machines.finish, share, piece, *held)
         else:
-            part.answers, done = self._nodes.begin(nodes.ask, share, piece, *held)
+            part.answers, done = self._nodes.begin(machines.ask, share, piece, *held)
         counts = part.counts if final else [len(part.steps)]
         units = [{"answer": count if first else 0, "measure": count * len(turn)} for count in counts]
         said = words((part.routes[-1].steps if part.routes else part.steps)[-1])

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from core.errors import ClqError, InputError
-from core.extras import needed
-from core.files import locked
 from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.cluster.desk import Desk, Told, Within
-from core.pipeline.evaluate.cluster.link import Address, Link, Served, connected
-from core.pipeline.evaluate.cluster.tasks import Answers, Done, Order, Piece, Worker
+from core.pipeline.evaluate.cluster.desk import Within
+from core.pipeline.evaluate.cluster.machines import LAST_S, RETURNS, Keeper, Turn, do, finish, finish_all, ray
+from core.pipeline.evaluate.cluster.tasks import Done, Order
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
 from core.providers.calls import Keys
@@ -36,12 +31,8 @@ SETTING = "CLQ_RAY_ADDRESS"
 """Where a cluster's address stands, in the environment or in a secrets file."""
 _ATTEMPTS = 20
 """How often a task is begun again on another machine."""
-_ANSWER_S, _LAST_S = 10.0, 20.0
-"""Seconds that a cluster has to answer in, and tasks to end in when they are to stop."""
-
-
-def _ray() -> ModuleType:
-    return needed("ray", "requirements-ray.txt", "A cluster")
+_ANSWER_S = 10.0
+"""Seconds that a cluster has to answer in."""
 
 
 def configured() -> str:
@@ -49,127 +40,11 @@ def configured() -> str:
     return Keys().setting(SETTING)
 
 
-class Turn(NamedTuple):
-    """What a task is given to find the work that it is a part of."""
-
-    key: str  # tells it from others
-    order: Sequence[Any]  # where Ray holds the `Order`; a process fetches it once
-    desk: Address
-    proof: bytes
-
-
 def _require_answer(address: str) -> None:
     """Raise at once where nobody listens; Ray itself would try for minutes."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if parts.hostname and parts.port:
         socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_S).close()
-
-
-class Keeper:
-    """The desk as an actor, on the machine of the process that writes; see `Desk`."""
-
-    def __init__(
-        self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None, proof: bytes
-    ) -> None:
-        self._alone = ExitStack()
-        self._alone.enter_context(locked(receipts.with_name("desk.lock"), wait=_patience()))
-        host = _ray().util.get_node_ip_address()
-        self._served = Served(Desk(receipts, journals, book, limit), host, proof)
-
-    def address(self) -> Address:
-        """Return where workers find it."""
-        return self._served.address
-
-    def told(self) -> Told:
-        """Return what a status says of the spending, and how far a task is."""
-        with self._served.lock:
-            return self._served.desk.told()
-
-    def stop(self) -> None:
-        """Let every task end."""
-        with self._served.lock:
-            self._served.desk.stop()
-
-    def lose_nodes(self, nodes: Sequence[str]) -> None:
-        """Give back what workers on lost machines held."""
-        with self._served.lock:
-            self._served.desk.lose_nodes(nodes)
-
-    def close(self) -> None:
-        """Release the files."""
-        self._served.close()
-        self._alone.close()
-
-
-def _patience() -> Callable[[], None]:
-    """Wait for the desk of a process that was killed, which Ray ends within moments."""
-    end = time.monotonic() + _LAST_S
-
-    def wait() -> None:
-        if time.monotonic() > end:
-            raise InputError(
-                "A cluster still works on this evaluation for a process that is gone.",
-                where="Ray",
-                do="Wait a moment, and resume.",
-            )
-
-    return wait
-
-
-_workers: dict[str, tuple[Worker, Link]] = {}
-"""The worker of this process, by turn; there is one at most."""
-
-
-@contextmanager
-def _at_work(turn: Turn) -> Iterator[Worker]:
-    ray = _ray()
-    if turn.key not in _workers:
-        _workers.clear()
-        with suppress(
-            ValueError
-        ):  # not its first thread; the call under way of a worker that is ended is lost
-            signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-        link = connected(turn.desk, turn.proof, uuid4().hex)
-        order: Order = ray.get(turn.order[0])
-        _workers[turn.key] = Worker(order, link), link
-    worker, link = _workers[turn.key]
-    link.ask("begin", ray.get_runtime_context().get_node_id())
-    try:
-        yield worker
-    finally:
-        link.tell("end")
-
-
-def build(turn: Turn, key: str, *_built: Done) -> Done:
-    """Build what a step is; a task."""
-    with _at_work(turn) as worker:
-        worker.build(key)
-    return Done({})
-
-
-def ask(turn: Turn, piece: Piece, *inputs: Answers | Done) -> tuple[Answers, Done]:
-    """Ask the queries of a piece, given the answers of those before it and what was built; a task."""
-    with _at_work(turn) as worker:
-        return worker.ask(piece, [each for each in inputs if isinstance(each, dict)])
-
-
-def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
-    """As `ask`, and bring the results of one stack after the other; as many if it is begun again."""
-    with _at_work(turn) as worker:
-        yield from worker.finish(piece, [each for each in inputs if isinstance(each, dict)])
-
-
-def finish_all(turn: Turn, piece: Piece, *inputs: Answers | Done) -> list[Done]:
-    """As `finish`, and bring all results together: a client of Ray ("ray://") takes none as they come."""
-    return list(finish(turn, piece, *inputs))
-
-
-_RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming", finish_all: 1}
-"""What Ray hands out for a task: where its one result will be, or its two, or one after the other."""
-
-
-def _do(work: Callable[[Any], Any], block: object) -> object:
-    return work(block)
 
 
 @contextmanager
@@ -210,7 +85,7 @@ class Nodes:
         self._address = configured() if address == CONFIGURED else address
         if not self._address:
             raise InputError("No cluster is configured.", where=SETTING, do=f"Set {SETTING} to its address.")
-        self.ray = _ray()
+        self.ray = ray()
         self._alive: frozenset[str] = frozenset()
         self._tasks: dict[tuple[Callable[..., Any], Share], Any] = {}
 
@@ -246,7 +121,7 @@ class Nodes:
 
     def each(self, work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
         """Do something for every block, on whatever machine; its results in the order of the blocks."""
-        task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(_do)
+        task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(do)
         with self.causes():
             done = [task.remote(work, block) for block in blocks]
             for place, ref in enumerate(done):
@@ -276,7 +151,7 @@ class Nodes:
                 num_cpus=share.cpus,
                 num_gpus=share.gpus,
                 max_retries=_ATTEMPTS,
-                num_returns=_RETURNS[work],
+                num_returns=RETURNS[work],
                 **memory,
             )(work)
         return self._tasks[work, share].remote(self._turn, *given)
@@ -334,7 +209,7 @@ class Nodes:
         with suppress(self.ray.exceptions.RayError, AttributeError):
             self._keeper.stop.remote()
             if pending:
-                self.ray.wait(list(pending), num_returns=len(pending), timeout=_LAST_S)
+                self.ray.wait(list(pending), num_returns=len(pending), timeout=LAST_S)
             for ref in pending:
                 self.ray.cancel(ref, force=True)
             self.ray.get(self._keeper.close.remote())
