@@ -51,7 +51,7 @@ Floats = NDArray[np.float64]
 Steps = list[tuple[int, list[int]]]
 COLLECTIONS = ROOT.parent / "shared" / "collections"
 SEEDS, TRIALS, PLAIN = 20, 240, 170
-SHARES = (0.05, 0.1, 0.15, 0.2, 0.5)
+SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.5)
 SPEC = """
 name = "search-grid"
 {collection}
@@ -174,15 +174,18 @@ def raced(grid: Grid, seed: int, rules: Rules, trials: int, sampler: str) -> tup
 
 
 def whole(grid: Grid, seed: int, sampler: str, most: int) -> Steps:
-    """Ask each proposed stack every query: random search, or a plain sampler that is told of each ten."""
+    """Ask each proposed stack every query: random search, or a plain sampler that is told of each ten.
+
+    What has all of the grid's hypervolume stops, as nothing is left to gain.
+    """
     points, queries = grid.points, grid.quality.shape[1]
     rows = np.random.default_rng(seed).permutation(len(points))[:most].tolist()
     if sampler != "random":
         del rows[10:]
-        while len(rows) < most:
+        while len(rows) < most and volume(points[rows]) < volume(points) - 1e-12:
             known = [Told(row, tuple(map(float, points[row]))) for row in rows]
             rows += propose(grid.space, known, 10, maximised=(False,) * 3, sampler=sampler, seed=seed)
-    return [(queries * count, rows[:count]) for count in range(1, most + 1)]
+    return [(queries * count, rows[:count]) for count in range(1, len(rows) + 1)]
 
 
 def at_share(grid: Grid, steps: Steps, share: float) -> float:

@@ -58,6 +58,7 @@ SEARCHED = {
     "quality": show.score_column("quality", "Of those asked few, as they compare with those asked all."),
     "latency_ms": show.number_column("ms", 1, "Median of its questions."),
     "usd_per_1k": show.dollar_column("$ / 1k"),
+    "harm": show.score_column("harm", "Of the first passages, where it has a limit."),
 }
 AT_SCALE = "≈ by bytes per vector and seconds per vector; a graph takes longer the larger it is."
 PATH_SEEN = 20  # letters of a path that its field shows

@@ -73,6 +73,7 @@ class Race:
         self.queries, self.rules = queries, rules
         self.rounds = (*(each for each in rules.rounds if each < queries), queries)
         self.entries: dict[int, Entry] = {}
+        self._compared: dict[int, list[int]] = {}
 
     def add(self, row: int, quality: Floats, ms: Floats, usd: Floats, *harm: Floats) -> None:
         """Take what a stack made of its next queries."""
@@ -143,7 +144,10 @@ class Race:
         dropped: list[Entry] = []
         for n in sorted({each.n for each in self.racing}):
             field = [each for each in self.entries.values() if each.n > n or (each.n == n and not each.out)]
-            dropped += self._drop_at(n, field)
+            rows = [each.row for each in field]
+            if self._compared.get(n) != rows:  # else nothing has come that could beat another
+                self._compared[n] = rows
+                dropped += self._drop_at(n, field)
         return dropped
 
     def _drop_at(self, n: int, field: Sequence[Entry]) -> list[Entry]:

@@ -45,8 +45,6 @@ def search_rows(found: JsonMap) -> pl.DataFrame:
     """
     rows = [tuple(entry.get(name) for name in _COLUMNS) for entry in found["entries"]]
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
-    if table["harm"].is_null().all():  # it had no limit
-        table = table.drop("harm")
     return table.sort(pl.col("state") != "through", "quality", descending=[False, True], nulls_last=True)
 
 
