@@ -17,7 +17,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from tests import many_stacks
-from tests.server import CHROMIUM_ARGS, find_chromium, serve
+from tests.server import CHROMIUM_ARGS, find_chromium, serve_cold
 
 COUNTS = (1_000, 10_000)
 MOVES = 30
@@ -57,8 +57,8 @@ def side_by_side(count: int) -> Iterator[tuple[Page, Page]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         many_stacks.seed(folder / "store", count)
-        ours = stack.enter_context(serve(folder / "ours.log", CLQ_STORE=str(folder / "store")))
-        bare = stack.enter_context(serve(folder / "bare.log", app=BARE, BARE_POINTS=str(count)))
+        ours = stack.enter_context(serve_cold(folder / "ours.log", CLQ_STORE=str(folder / "store")))
+        bare = stack.enter_context(serve_cold(folder / "bare.log", app=BARE, BARE_POINTS=str(count)))
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGS))
         yield open_page(browser.new_page(), f"{ours.url}/{PATH}"), open_page(browser.new_page(), bare.url)

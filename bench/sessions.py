@@ -17,7 +17,7 @@ import numpy as np
 
 from tests import many_stacks
 from tests.client import Session
-from tests.server import serve
+from tests.server import serve_cold
 
 STACKS = 1_000
 VISITORS = 20
@@ -53,9 +53,9 @@ def run() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         many_stacks.seed(folder / "store", STACKS)
-        with serve(folder / "ours.log", CLQ_STORE=str(folder / "store")) as server:
+        with serve_cold(folder / "ours.log", CLQ_STORE=str(folder / "store")) as server:
             here = asyncio.run(_visits(f"{server.url}/?ws={many_stacks.COLLECTION}&sla=500"))
-        with serve(folder / "bare.log", app=_BARE, BARE_POINTS=str(STACKS)) as server:
+        with serve_cold(folder / "bare.log", app=_BARE, BARE_POINTS=str(STACKS)) as server:
             there = asyncio.run(_visits(server.url))
     rows = []
     for percentile in (50, 95):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType, TracebackType
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -13,6 +16,14 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from websockets.asyncio.client import ClientConnection, connect
+
+_T = TypeVar("_T")
+
+
+def visiting(visits: Coroutine[Any, Any, _T]) -> _T:
+    """Run visits in a thread of their own: the driver of a browser keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, visits).result()
 
 
 class Session:

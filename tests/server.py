@@ -10,12 +10,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.paths import ROOT
+from tests import warm
 
 APP = ROOT / "app.py"
 CHROMIUM_ARGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -46,8 +47,39 @@ def find_chromium() -> str | None:
 
 
 @contextmanager
-def serve(log: Path, *, app: Path = APP, files: int = 0, **environment: str) -> Iterator[Server]:
-    """Run an app until the block ends.
+def serve(log: Path, **environment: str) -> Iterator[Server]:
+    """Run the dashboard until the block ends, forked from a process that has imported everything.
+
+    Args:
+        log: File that takes its output.
+        environment: Variables to set for it, such as ``CLQ_STORE``.
+
+    Raises:
+        RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
+    """
+    port = _free_port()
+    log.touch()
+    process = warm.process(_served, port, {**os.environ, **environment}, log)
+    try:
+        yield _answering(port, log, process.pid or 0, process.is_alive)
+    finally:
+        process.terminate()
+        process.join(_STOP_S)
+        process.kill()
+        process.join()
+
+
+def _served(port: int, environ: Mapping[str, str], log: Path) -> None:
+    from streamlit.web.cli import main
+
+    warm.become(environ, log, log)
+    sys.argv = ["streamlit", "run", str(APP), "--server.port", str(port)]
+    main(prog_name="streamlit")
+
+
+@contextmanager
+def serve_cold(log: Path, *, app: Path = APP, files: int = 0, **environment: str) -> Iterator[Server]:
+    """Run an app until the block ends, by a command.
 
     Args:
         log: File that takes its output.
@@ -65,10 +97,8 @@ def serve(log: Path, *, app: Path = APP, files: int = 0, **environment: str) -> 
         process = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
         )
-    server = Server(f"http://localhost:{port}", log, process.pid)
     try:
-        _wait(server, process)
-        yield server
+        yield _answering(port, log, process.pid, lambda: process.poll() is None)
     finally:
         process.terminate()
         try:
@@ -84,13 +114,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
+def _answering(port: int, log: Path, pid: int, lives: Callable[[], bool]) -> Server:
+    server = Server(f"http://localhost:{port}", log, pid)
     end = time.monotonic() + _START_S
-    while time.monotonic() < end and process.poll() is None:
+    while time.monotonic() < end and lives():
         try:
             with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:  # noqa: S310
                 if answer.status == 200:
-                    return
+                    return server
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise RuntimeError(f"The server did not start:\n{server.log.read_text()}")

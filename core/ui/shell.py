@@ -53,6 +53,16 @@ _LEAST, _MOST = 4, 128
 _EACH = 8
 
 
+def import_everything() -> None:
+    """Import all that a page may need, which takes seconds."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for package in _PACKAGES:
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
+    Image.preinit()
+
+
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
     """Import everything before the first session, and leave finding the pages to `st.navigation`.
@@ -62,12 +72,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     the first visitor of a server would get a deep link without app.py around it.
     """
     PagesManager.uses_pages_directory = False
-    for name in _LIBRARIES:
-        importlib.import_module(name)
-    for package in _PACKAGES:
-        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(found.name)
-    Image.preinit()
+    import_everything()
     yield
 
 

@@ -13,8 +13,6 @@ import hashlib
 import json
 import math
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -27,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from core.golden.stages import GRADE, ORDER
-from core.paths import ROOT
 from core.pipeline.evaluate import corpus_of
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.folder import Folder, Status, folders
 from core.store import Store
+from tests import warm
 from tests.golden.built import texts_of
 from tests.pipeline import cranfield
 from tests.vendors import Step, serve
@@ -201,14 +199,11 @@ class Place:
         path.write_text(f'prices = "{BOOK}"\n{text}\n{model}')
         return path
 
-    def start(self, *arguments: object, key: str = "key") -> subprocess.Popen[str]:
+    def start(self, *arguments: object, key: str = "key") -> warm.Command:
         """Start the program."""
-        command = [sys.executable, "-m", "core", "--store", self.folder / "store", *arguments]
+        command = ["--store", self.folder / "store", *arguments]
         environ = {**os.environ, "JUDGE_KEY": key, "CLQ_ALLOW_KEYS": f"JUDGE_KEY={self.url}"}
-        return subprocess.Popen(
-            [str(part) for part in command], cwd=ROOT, env=environ, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        return warm.Command([str(part) for part in command], environ)
 
     def do(self, *arguments: object, key: str = "key", code: int = 0) -> str:
         """Run the program to its end and return what it printed."""
@@ -311,7 +306,7 @@ def kill_and_resume(
 
 
 def _wait(
-    process: subprocess.Popen[str], state: Moody | None, key: str, moment: tuple[str, float], needed: int
+    process: warm.Command, state: Moody | None, key: str, moment: tuple[str, float], needed: int
 ) -> str:
     """Until so many answers were sent to this process, or all that are needed to all; tells which it was."""
     kind, answers = moment

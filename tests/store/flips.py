@@ -7,7 +7,6 @@ and reads all that it holds; what the doctor advises must bring everything back.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 import tempfile
 from collections import Counter
@@ -22,6 +21,7 @@ from core.store import Store
 from core.store.upkeep import backup, doctor, repair
 from core.store.upkeep.doctor import Level
 from core.tables import TABLES
+from tests import warm
 from tests.store.material import run, small
 
 
@@ -96,8 +96,6 @@ def repeat(flips: int, seed: int) -> tuple[Counter[str], list[str]]:
         What was seen ("refused" or "the same numbers") by kind of file, and what was wrong.
     """
     draw = np.random.default_rng(seed)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.store.flips"])
     seen: Counter[str] = Counter()
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
@@ -115,8 +113,7 @@ def repeat(flips: int, seed: int) -> tuple[Counter[str], list[str]]:
             data[at] ^= 1 << bit
             path.write_bytes(data)
             told.unlink(missing_ok=True)
-            process = context.Process(target=child, args=(folder / "store", told))
-            process.start()
+            process = warm.process(child, folder / "store", told)
             process.join()
             where = f"{kind}, byte {at} of {len(data)}, bit {bit}"
             if process.exitcode:

@@ -6,7 +6,6 @@ takes on files (opening, renaming, removing, making), chosen at random among tho
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -21,6 +20,7 @@ import numpy as np
 from core.records import Batch
 from core.store import Store
 from core.store.upkeep import backup, doctor
+from tests import warm
 from tests.cli.everything import command, prepare
 from tests.store.material import rankings, run
 
@@ -143,8 +143,6 @@ def repeat(kills: int, seed: int) -> tuple[Counter[str], list[str]]:
         How often each thing was killed, and what was wrong.
     """
     draw = np.random.default_rng(seed)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.store.kills"])
     died: Counter[str] = Counter()
     wrong: list[str] = []
     taken = dict.fromkeys(THINGS, 0)
@@ -164,8 +162,7 @@ def repeat(kills: int, seed: int) -> tuple[Counter[str], list[str]]:
             before, told = content(folder / "store"), folder / "told"
             told.unlink(missing_ok=True)
             last = int(draw.integers(1, taken[thing] + 1)) if taken[thing] else 0
-            process = context.Process(target=child, args=(thing, folder, f"{thing}-{number}", last, told))
-            process.start()
+            process = warm.process(child, thing, folder, f"{thing}-{number}", last, told)
             process.join()
             if process.exitcode == 0:
                 taken[thing] = int(told.read_text())

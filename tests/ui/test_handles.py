@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.client import Session
-from tests.server import serve
+from tests.client import Session, visiting
+from tests.server import serve_cold
 
 LIMIT = 256
 PROC = Path("/proc")
@@ -51,15 +51,15 @@ async def _crowd(url: str, visitors: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prlimit") is None or not PROC.is_dir(), reason="needs prlimit and /proc")
 def test_few_files_are_enough_for_many_visitors(demo_store: Path, tmp_path: Path) -> None:
-    with serve(tmp_path / "log", files=LIMIT, CLQ_STORE=str(demo_store)) as server:
+    with serve_cold(tmp_path / "log", files=LIMIT, CLQ_STORE=str(demo_store)) as server:
 
         def handles() -> int:
             return len(list((PROC / str(server.pid) / "fd").iterdir()))
 
         pages = [f"{server.url}/{page}" for page in ("", "decision", "latency", "queries", "library")]
-        loads = [asyncio.run(_load(pages[number % len(pages)])) for number in range(120)]
+        loads = [visiting(_load(pages[number % len(pages)])) for number in range(120)]
         assert all(loads)
         assert handles() < LIMIT / 2
-        asyncio.run(_crowd(server.url, 100))
-        assert asyncio.run(_load(server.url)), "a visitor who comes when the crowd has left is served"
+        visiting(_crowd(server.url, 100))
+        assert visiting(_load(server.url)), "a visitor who comes when the crowd has left is served"
         assert handles() < LIMIT

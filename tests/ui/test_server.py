@@ -11,8 +11,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.ui.door import HEADERS
 from core.ui.pages import MOVED, PAGES
-from tests.client import Session
-from tests.server import Server, serve
+from tests.client import Session, visiting
+from tests.server import Server, serve_cold
 
 pytestmark = pytest.mark.slow
 
@@ -57,8 +57,8 @@ def watched(
         "PYTHONPATH": str(WATCHED),
     }
     (folder / "events").touch()
-    with serve(folder / "log", **environment) as server:
-        asyncio.run(_all_at_once(server.url))
+    with serve_cold(folder / "log", **environment) as server:
+        visiting(_all_at_once(server.url))
         yield Watched(server, request.param, folder / "events")
 
 
@@ -94,7 +94,7 @@ def test_it_connects_to_nobody(watched: Watched):
             await _open(watched.server.url, Origin=origin)
 
     for origin in ("https://evil.example", "http://192.0.2.1:8501", "null"):
-        asyncio.run(knock(origin))
+        visiting(knock(origin))
     assert [line for line in watched.events.read_text().splitlines() if line.startswith("socket.")] == []
 
 
@@ -113,5 +113,5 @@ def test_every_answer_carries_the_headers(watched: Watched):
     [({}, False), ({"X_Forwarded_For": "192.0.2.9"}, True), ({"Clq_Visitor": "here", "Via": "1.1 p"}, True)],
 )
 def test_only_who_is_here_may_import(watched: Watched, headers: dict[str, str], elsewhere: bool):
-    shown = asyncio.run(_open(f"{watched.server.url}/import", **headers))
+    shown = visiting(_open(f"{watched.server.url}/import", **headers))
     assert ("file_uploader" in shown) is (watched.bound == "localhost" and not elsewhere)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests import warm
 from tests.pipeline.evaluate.vendor import Vendor
 
 Work = Callable[[Path, str, str], object]
@@ -32,13 +32,10 @@ def kill_until_done(
     Each is killed after fewer requests than `calls` of its own, and at most `later_s` later; `after` looks at
     what it left.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])
     attempts: dict[str, bool] = {}
     while True:
         key = f"attempt-{len(attempts)}"
-        process = context.Process(target=work, args=(folder, server.url, key))
-        process.start()
+        process = warm.process(work, folder, server.url, key)
         if sum(attempts.values()) < kills:
             _wait(process, server, key, int(draw.integers(0, calls)), float(draw.uniform(0, later_s)))
             process.kill()

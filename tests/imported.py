@@ -1,0 +1,16 @@
+"""All that the program and the children of tests ever import: what `tests.warm` forks from."""
+
+import bm25s  # noqa: F401
+import faiss  # noqa: F401
+import pandas  # noqa: F401
+import requests  # noqa: F401
+import streamlit.web.cli  # noqa: F401
+import tokenizers  # noqa: F401
+import wordllama  # noqa: F401
+
+import core.cli.app  # noqa: F401
+from core.ui.shell import import_everything
+from tests.pipeline.evaluate import paid  # noqa: F401
+from tests.store import flips, kills  # noqa: F401
+
+import_everything()
