@@ -46,6 +46,24 @@ def commands_built_once() -> Iterator[None]:
         yield
 
 
+_LONG = (
+    "test_five_people_at_once",
+    "test_killed_imports",
+    "test_the_interval_covers_the_true_mean_in_95_of_100_worlds",
+    "test_markup_in_names_and_passages_stays_text",
+    "test_few_files_are_enough_for_many_visitors",
+    "test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice",
+    "test_kills_lose_nothing",
+    "test_a_machine_and_then_the_process_that_writes_are_lost",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: at the end of a run it would leave all processes but one idle."""
+    places = {name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: places.get(item.name, len(_LONG)))
+
+
 def pytest_collection_finish() -> None:
     """Move modules and tests, which live as long as the process, out of the garbage collector's sight."""
     gc.collect()

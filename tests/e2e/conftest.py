@@ -17,6 +17,8 @@ from tests.e2e.watch import WINDOW, Visit
 from tests.server import CHROMIUM_ARGS, Server, find_chromium, serve
 from tests.shared import once
 
+_CLIPBOARD = ["clipboard-read", "clipboard-write"]
+
 
 @pytest.fixture(scope="session")
 def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -81,7 +83,7 @@ def visit(browser: Browser, visitors: list[BrowserContext]) -> Iterator[Callable
 
     def open_page(url: str, *, width: int = WINDOW["width"], height: int = WINDOW["height"]) -> Visit:
         if len(visits) == len(visitors):
-            visitors.append(browser.new_context(permissions=["clipboard-read", "clipboard-write"]))
+            visitors.append(browser.new_context(reduced_motion="reduce", permissions=_CLIPBOARD))
         page = visitors[len(visits)].new_page()
         page.set_viewport_size({"width": width, "height": height})
         visits.append(Visit(page))
