@@ -67,6 +67,7 @@ def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Ope
     page = visit(f"{server.url}/{PAIR}&change={quote('index: flat → hnsw-f32')}")
     page.page.get_by_text("One change, every pair of stacks").click()
     expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
+    page.settle()  # else the click comes while the chart still moves
     charts = page.page.locator(".js-plotly-plot")
     asked = page.address
     click(page, charts.last.locator(".points path.point").first)
