@@ -1,6 +1,5 @@
 from core.ui.pages import PAGES, pick_section
-from core.ui.sections.diagnose_names import names
-from core.ui.sections.diagnose_noise import noise
+from core.ui.sections.diagnose import names, noise
 from core.ui.view import current_view
 
 page = PAGES["diagnostics"]

@@ -16,11 +16,10 @@ import typer
 from typer.core import TyperGroup
 
 from core.cli import diagnose, golden, readers
-from core.cli.answers import cost, decide, judges, prices, record, score
-from core.cli.context import Context
-from core.cli.output import complain
+from core.cli.answers import cost, decide, judges, prices, score
+from core.cli.context import Context, complain
 from core.cli.results import delete, export, import_, listing, store
-from core.cli.runs import demo, indexes, manifest, plan
+from core.cli.runs import indexes, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
 
@@ -33,18 +32,18 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("measures", score.listed),
     ("decide", decide.run),
     ("next", decide.evaluate_next),
-    ("record", record.record),
-    ("snapshot", record.snapshot),
+    ("record", decide.record),
+    ("snapshot", decide.snapshot),
     ("cost", cost.run),
     ("delete", delete.delete),
     ("restore", delete.restore),
     ("export", export.run),
-    ("demo", demo.run),
+    ("demo", run_command.demo),
     ("plan", plan.run),
     ("run", run_command.run),
     ("resume", run_command.resume),
     ("search", run_command.search),
-    ("manifest", manifest.run),
+    ("manifest", plan.manifest),
     ("doctor", store.doctor),
 )
 

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import CollectionOption, Context, RunsOption, golden_set_of
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import (
+    CollectionOption,
+    Context,
+    Format,
+    FormatOption,
+    RunsOption,
+    complain,
+    emit,
+    golden_set_of,
+)
 from core.cli.runs.paid import Work, add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot

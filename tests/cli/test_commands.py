@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 import core
 from core.cli.app import COMMANDS, app
-from core.cli.output import Format, emit
-from core.cli.runs import demo
+from core.cli.context import Format, emit
+from core.cli.runs import run
 from core.errors import InputError, UnknownNameError
 from core.pipeline.demo import Demo
 from core.records import Batch, Collection, Origin, Run, Stack
@@ -335,4 +335,4 @@ def test_python_m_core(tmp_path):
 
 
 def test_the_bar_goes_to_standard_error():
-    assert demo._bar().console.stderr
+    assert run._bar().console.stderr

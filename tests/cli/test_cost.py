@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.cli.output import Format, emit
+from core.cli.context import Format, emit
 from tests.stores import Lab
 
 

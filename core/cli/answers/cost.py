@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, emit
+from core.cli.context import Context, Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.importers.read.text import shown
 from core.prices import DEFAULT_BOOK, PriceBook

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, get_origin
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of
-from core.cli.output import complain
+from core.cli.context import Context, complain, golden_set_of
 from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown

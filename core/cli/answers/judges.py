@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.views.golden import judges, words
 from core.views.golden.judges import POLICIES
 

@@ -12,8 +12,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.errors import InputError, UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
 from core.prices.litellm import BOOK, read_litellm

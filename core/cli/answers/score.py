@@ -13,8 +13,17 @@ import polars as pl
 import typer
 
 from core.cli.answers.deciding import quality_of
-from core.cli.context import CollectionOption, Context, RunsOption, golden_set_of
-from core.cli.output import Format, FormatOption, Ties, complain, emit
+from core.cli.context import (
+    CollectionOption,
+    Context,
+    Format,
+    FormatOption,
+    RunsOption,
+    Ties,
+    complain,
+    emit,
+    golden_set_of,
+)
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list

@@ -15,9 +15,8 @@ import polars as pl
 import typer
 
 from core.cli.answers.deciding import quality_of, workspace
-from core.cli.context import Context, YesOption
+from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
 from core.cli.diagnose.noise import CollectionOption, GoldenOption, MeasureOption
-from core.cli.output import Format, FormatOption, complain, emit
 from core.cli.runs.evaluating import CODES, agreed, work_of
 from core.cli.runs.paid import carried_out
 from core.errors import InputError

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import polars as pl
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, emit
+from core.cli.context import Context, Format, FormatOption, emit
 from core.errors import UnknownNameError
 from core.store import Kind, Snapshot
 from core.views.library.inventory import NAMES, goes_along, listed

@@ -9,8 +9,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, golden_set_of
-from core.cli.output import Format, complain, emit
+from core.cli.context import Context, Format, complain, emit, golden_set_of
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send

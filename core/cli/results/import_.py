@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from core.cli.context import Context, waiting
-from core.cli.output import Format, FormatOption, Ties, complain, emit
+from core.cli.context import Context, Format, FormatOption, Ties, complain, emit, waiting
 from core.errors import ClqError, InputError, refusal
 from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
 from core.importers.stripping import patterns

@@ -11,8 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, waiting
-from core.cli.output import Format, FormatOption, emit
+from core.cli.context import Context, Format, FormatOption, emit, waiting
 from core.cli.runs.evaluating import work_of
 from core.store.upkeep import backup as copies
 from core.store.upkeep.doctor import Report, examine

@@ -14,8 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.cli.context import Context
-from core.cli.output import Format, complain, emit
+from core.cli.context import Context, Format, complain, emit
 from core.errors import BudgetError
 from core.files import read_json
 from core.jobs import asked_to_stop

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from core.cli.context import Context
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.records import Batch, Collection, JsonMap, canonical_json, now
 from core.views.latency.indexes import Machine, dollars, figures, measured

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 import polars as pl
 import typer
 
-from core.cli.context import BudgetOption, Context, DryRunOption, SpecArgument, YesOption
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import (
+    BudgetOption,
+    Context,
+    DryRunOption,
+    Format,
+    FormatOption,
+    SpecArgument,
+    YesOption,
+    complain,
+    emit,
+)
 from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
 from core.views.run.paid import dollars, line_rows
 

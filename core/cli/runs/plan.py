@@ -1,24 +1,35 @@
-"""``plan SPEC``: what a sweep will run, call, cost and take; it spends nothing and writes nothing."""
+"""``plan SPEC``: what a sweep will run, call, cost and take; it spends nothing and writes nothing.
+
+``manifest show|diff``: what is needed to repeat an evaluation or a run, and how two of them differ.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
 
-from core.cli.context import Context, MaybeSpec
-from core.cli.output import Format, FormatOption, complain, emit
+from core.cli.context import Context, Format, FormatOption, MaybeSpec, complain, emit
 from core.cli.runs.evaluating import work_of
+from core.errors import InputError, UnknownNameError
+from core.records import JsonMap, Stack, now
 from core.views.run.paid import bill, line_rows
 from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
+from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:
+    from core.pipeline.evaluate import Job
+    from core.pipeline.sweep import Problem, SweepSpec
     from core.pipeline.sweep.plan import Plan
     from core.pipeline.sweep.resources import Rates
     from core.store import Snapshot
+
 
 SplitOption = Annotated[
     str | None, typer.Option(help="Which split of a BEIR collection judges, instead of the specification's.")
@@ -145,3 +156,137 @@ def _rates(snapshot: Snapshot) -> Rates:
 
     runs = snapshot.runs().filter(pl.col("origin") == "run").tail(_REMEMBERED)
     return Rates(measured(runs, snapshot.timings(runs["run_id"].to_list())))
+
+
+_SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
+"""What must be as it was: to go on measuring; to repeat a result."""
+
+
+class Action(StrEnum):
+    """What to do with manifests."""
+
+    SHOW = "show"
+    DIFF = "diff"
+
+
+def manifest(
+    ctx: typer.Context,
+    action: Annotated[Action, typer.Argument(help="Show one, or tell two apart.", show_default=False)],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="A manifest's file, a run's id or label, or an evaluation's name or id.", show_default=False
+        ),
+    ],
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Show what an evaluation or a run was made from, or what differs between two of them."""
+    from core.pipeline.evaluate.identity import diff  # noqa: PLC0415 - with the engines, a second
+
+    wanted = 1 if action is Action.SHOW else 2
+    if len(names) != wanted:
+        raise typer.BadParameter(f"{action} takes {wanted}, {len(names)} given.", param_hint="NAMES")
+    found = [find(ctx.obj, name) for name in names]
+    if action is Action.SHOW and form is Format.JSON:
+        typer.echo(json.dumps(found[0], ensure_ascii=False, indent=2, allow_nan=False))
+        return
+    rows = diff(found[0], found[1] if len(found) > 1 else {})
+    emit(rows.drop("other") if action is Action.SHOW else rows, form, empty="They are the same.")
+
+
+def find(context: Context, name: str) -> dict[str, Any]:
+    """A manifest."""
+    from core.files import read_json  # noqa: PLC0415
+    from core.pipeline.evaluate import folder  # noqa: PLC0415
+
+    path = Path(name)
+    if path.is_file():
+        found = read_json(path)
+        if found is None or not {"sweep", "hashes"} <= found.keys():
+            raise InputError("The file holds no manifest.", where=path.name)
+        return found
+    runs = context.store().read().runs()
+    if name in {*runs["run_id"], *runs["label"]}:
+        (run_id,) = resolve_runs(runs, [name])
+        manifest: dict[str, Any] = json.loads(
+            runs.row(by_predicate=pl.col("run_id") == run_id, named=True)["manifest"]
+        )
+        return manifest
+    try:
+        kept = read_json(folder.find(work_of(context), name).manifest)
+    except UnknownNameError as error:
+        raise UnknownNameError("manifest", name, (*error.known, *runs["run_id"])) from None
+    return kept or {}
+
+
+def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
+    """Read what a specification names, stored collections and golden sets included."""
+    from core.pipeline.sweep.read import read_job  # noqa: PLC0415
+    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
+
+    shelf = StoreShelf(context.store().read())
+    return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)
+
+
+def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:
+    """The evaluation that repeats what a manifest tells of, measured anew."""
+    told = find(context, name)
+    job, problems = _as_it_was(context, told, name, (*_SEARCHED, *_GRADED), to_run=to_run)
+    return anew(job), problems
+
+
+def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
+    """The evaluation that was begun under a name."""
+    from core.files import read_json  # noqa: PLC0415
+    from core.pipeline.evaluate import folder  # noqa: PLC0415
+
+    place = folder.find(work_of(context), name)
+    told = read_json(place.manifest) or {}
+    job, problems = _as_it_was(context, told, place.path.name, _SEARCHED, to_run=True)
+    job = replace(job, nonce=told["evaluation"].get("nonce", ""), budget_usd=told.get("budget_usd"))
+    if job.evaluation_id != place.evaluation_id:
+        raise InputError(
+            "The evaluation cannot go on: how it measures has changed.",
+            where=place.path.name,
+            do="Run its specification again.",
+        )
+    return job, problems
+
+
+def anew(job: Job) -> Job:
+    """The same evaluation with measurements of its own."""
+    return replace(job, nonce=now().isoformat())
+
+
+def _as_it_was(
+    context: Context, told: JsonMap, where: str, same: Sequence[str], *, to_run: bool
+) -> tuple[Job, list[Problem]]:
+    from core.pipeline.evaluate.identity import hashes  # noqa: PLC0415
+    from core.pipeline.sweep import parse  # noqa: PLC0415
+
+    if not told.get("sweep"):
+        raise InputError(
+            "It was made without a specification, so that it cannot be repeated from its manifest.",
+            where=where,
+            do="The demo is repeated by `demo`.",
+        )
+    job, problems = read(context, parse(json.dumps(told["sweep"]), "json", name=where), to_run=to_run)
+    stacks = told.get("stacks") or [told["spec"]]
+    job = replace(job, stacks=[Stack(spec) for spec in stacks])
+    changed = _changed(told["hashes"], hashes(job), same)
+    if changed:
+        raise InputError(
+            f"What it was made from has changed: {', '.join(changed)}.",
+            where=where,
+            do="Bring the files back as they were, or run the specification as an evaluation of its own.",
+        )
+    return job, problems
+
+
+def _changed(before: Mapping[str, str], today: Mapping[str, str], same: Sequence[str]) -> list[str]:
+    """Names of hashes that differ, chunked corpora included."""
+    return [
+        name
+        for name, value in before.items()
+        if name.split(" ")[0] in same and name in today and today[name] != value
+    ]

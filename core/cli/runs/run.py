@@ -1,18 +1,28 @@
-"""``run SPEC``: execute a sweep, resumable and within its budget, or repeat one from a manifest."""
+"""``run SPEC``: execute a sweep, resumable and within its budget, or repeat one from a manifest.
+
+``demo``: load the published evidence, and really run the demo stacks on this machine.
+"""
 
 from __future__ import annotations
 
 from inspect import cleandoc
+from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.cli.context import Context, DryRunOption, MaybeSpec, YesOption
-from core.cli.output import Format, FormatOption, complain, emit
-from core.cli.runs import evaluating, manifest
+from core.cli.context import Context, DryRunOption, Format, FormatOption, MaybeSpec, YesOption, complain, emit
+from core.cli.runs import evaluating
+from core.cli.runs import plan as planning
 from core.cli.runs.plan import SplitOption
 from core.errors import InputError
 from core.files import read_json
+from core.jobs import State, Status, Tracker
+from core.records import Batch
+from core.views.diagnostics import landing
 from core.views.run.plan import search_rows, search_words
 
 OnOption = Annotated[
@@ -54,7 +64,6 @@ def run(
     that were answered are not paid again.
     """
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.cli.runs import plan as planning  # noqa: PLC0415
     from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
@@ -67,11 +76,11 @@ def run(
     context: Context = ctx.obj
     with sharing(on):
         if from_manifest is not None:
-            job, problems = manifest.job_of(context, from_manifest, to_run=not dry_run)
+            job, problems = planning.job_of(context, from_manifest, to_run=not dry_run)
         else:
-            job, problems = manifest.read(context, load(spec or "", split=split), to_run=not dry_run)
+            job, problems = planning.read(context, load(spec or "", split=split), to_run=not dry_run)
     if again:
-        job = manifest.anew(job)
+        job = planning.anew(job)
     job = evaluating.with_budget(job, budget)
     artifacts = Artifacts(evaluating.work_of(context) / ARTIFACTS)
     made = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
@@ -108,7 +117,7 @@ def resume(
     from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415 - with the engines, a second
 
     with sharing(on):
-        job, problems = manifest.continued(context, name)
+        job, problems = planning.continued(context, name)
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
     evaluating.execute(context, evaluating.with_budget(job, budget), form, on)
@@ -135,3 +144,63 @@ def search(
     complain(f"search: {search_words(found)}")
     complain(f"optuna-dashboard sqlite:///{place.study}")
     emit(search_rows(found), form)
+
+
+def demo(
+    ctx: typer.Context,
+    if_empty: Annotated[
+        bool, typer.Option("--if-empty", help="Do nothing if the store has runs already.")
+    ] = False,
+    status: Annotated[Path | None, typer.Option(hidden=True, help="File that is told how far it is.")] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Fill the store with the published evidence and a real local evaluation (under 2 minutes)."""
+    context: Context = ctx.obj
+    if if_empty and context.store().read().runs().height:
+        complain("The store has runs already; nothing to do.")
+        return
+    # Here because the engines take a second to load, which no other command should wait for.
+    from core.diagnostics.names.job import demo_batch  # noqa: PLC0415
+    from core.importers.formats.published import published_batch  # noqa: PLC0415
+    from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
+    from core.pipeline.demo import run_demo  # noqa: PLC0415
+
+    # Everything is measured first and written at once: a store holds the whole demo or nothing of it.
+    batches: list[Batch] = [published_batch(), published_readers()]
+    tracker = Tracker(Status(name="The demo"), path=status)
+    with _bar() as bar:
+        task = bar.add_task("start", total=None)
+
+        def tell(done: int, total: int, label: str) -> None:
+            bar.update(task, completed=done, total=total, description=label)
+            tracker.tell(done=done, total=total, stage=label)
+
+        made = run_demo(batches.append, tell)
+        bar.update(task, description="names in embedders")
+        names = demo_batch(context.books()["list"])
+    with context.write("demo", made.summary) as writer:
+        for batch in batches:
+            writer.add(batch)
+        landing.add(writer, context.store().read(), names)
+    tracker.close(State.FINISHED, made.summary)
+    complain(made.summary)
+    rows = [
+        (each.run_id, each.label, each.collection_id, each.origin.value)
+        for batch in batches
+        for each in batch.runs
+    ]
+    runs = pl.DataFrame(rows, schema=["run_id", "label", "collection_id", "origin"], orient="row")
+    if form is Format.TABLE:  # 130 lines would bury the summary
+        runs = runs.group_by("collection_id", "origin", maintain_order=True).len("runs")
+    emit(runs, form)
+
+
+def _bar() -> Progress:
+    """A progress bar on standard error, so that the result can be piped."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    )

@@ -1,6 +1,6 @@
 """What is done to a query before it is searched: nothing, hygiene, rules, or a rewrite by a chat model.
 
-What a chat model is asked for stands in `core.pipeline.query.ways`. A rewrite that cannot be used never
+What a chat model is asked for stands in `core.pipeline.query.rewrite`. A rewrite that cannot be used never
 reaches the search: the cleaned query is taken instead, and the details say why.
 
 What a chat model may be asked to make of a query: restate it, write a passage that answers it, vary it.

@@ -232,7 +232,7 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
     Args:
         kind: The change, such as ``index: flat → int8``.
         rows: From `core.views.compare.changes.effects`.
-        whole: From `core.views.compare.changes.pooled`.
+        whole: From `core.views.compare.changes`.
     """
     row = whole.row(0, named=True)
     if row["difference"] is None:

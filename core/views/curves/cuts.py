@@ -173,7 +173,7 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     """Cut every ranking of a run by every method, and at fixed depths.
 
     Args:
-        counts: What counts tokens; see `core.views.curves.sent.vocabulary`.
+        counts: What counts tokens; see `core.views.curves.cuts.vocabulary`.
         fixed: A depth to show besides the usual ones.
 
     Returns:
