@@ -22,8 +22,7 @@ IMPORTED, GRADE = "imported", "imported, the grade"
 EARLIER = pl.Schema({"grade": pl.Float64(), "scale": pl.String(), "judge": pl.String()})
 """Columns that answers had before their scores had a table of their own."""
 _UNNAMED = "grade"
-_TELLING = SCORERS[:6]
-"""Scorers that compare an answer with a reference, the default first."""
+_TELLING = SCORERS[:6]  # Scorers that compare an answer with a reference, the default first
 _SCALE = r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$"
 _READER = ("reader", "prompt", "temperature")
 

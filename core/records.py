@@ -202,5 +202,4 @@ class Batch:
     frames: Mapping[str, Frame] = field(default_factory=dict)
 
 
-Sink = Callable[[Batch], None]
-"""Where the pipeline puts what it measured; the caller connects it to a store."""
+Sink = Callable[[Batch], None]  # Where the pipeline puts what it measured; the caller connects it to a store

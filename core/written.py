@@ -50,8 +50,7 @@ def toml(value: object) -> str:
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
-MINUS = "−"
-"""The sign of a number as people read it; a hyphen is for files."""
+MINUS = "−"  # The sign of a number as people read it; a hyphen is for files
 
 
 def known(value: float | None) -> bool:

@@ -27,8 +27,7 @@ LEVERS: dict[Reading, tuple[str, ...]] = {
 }
 """What the paper suggests to try (§6), by reading."""
 
-MARGIN = 0.02
-"""Difference of the two headrooms below which neither is first; the paper gives no threshold."""
+MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 _ROUNDING = 1e-6  # printed means of actual and ceiling may cross in the last digit
 
 

@@ -21,8 +21,7 @@ from core.errors import InputError, UnknownNameError
 from core.stats.significance.bootstrap import RESAMPLES, weights
 from core.stats.significance.sample import Floats, quotient
 
-_CELLS = 1 << 21
-"""Stacks × resamples of one block; bounds the memory of an array to 16 MB."""
+_CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
 Mask = NDArray[np.bool_]
 

@@ -16,8 +16,7 @@ from core.errors import InputError, UnknownNameError
 
 RELATIVE_TOLERANCE = 0.10
 """Share of the fitted latency by which a figure may leave the line, where that is more than the jitter."""
-MIN_DEPTHS = 3
-"""Different depths needed before any can be said to leave the line: two are always on one."""
+MIN_DEPTHS = 3  # Different depths needed before any can be said to leave the line: two are always on one
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -25,8 +25,7 @@ from core.decide.rules import Constraints, Decision, Rule, decide, feasible
 
 _SEARCHED = 32
 _HALVINGS = 50
-_DEARER = 10.0
-"""Up to how many times its value a cost or a latency of the chosen stack is raised."""
+_DEARER = 10.0  # Up to how many times its value a cost or a latency of the chosen stack is raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,8 @@ def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.Data
     )
 
 
-ROUNDING = 0.01
-"""Largest share of a value by which the limit that lets it in is rounded."""
-_DIGITS = 17
-"""Significant digits that tell any two numbers apart."""
+ROUNDING = 0.01  # Largest share of a value by which the limit that lets it in is rounded
+_DIGITS = 17  # Significant digits that tell any two numbers apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from scipy.stats import t as student
 from core.decide.axes import QUALITY, Axis
 from core.stats.significance.sample import Floats
 
-LEAST_FREEDOM = 3
-"""Stacks above the number of fitted effects below which no spread can be told."""
+LEAST_FREEDOM = 3  # Stacks above the number of fitted effects below which no spread can be told
 
 
 @dataclass(frozen=True, slots=True)

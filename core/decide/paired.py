@@ -23,15 +23,12 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 LEVEL = 0.95
-DIGITS = 3
-"""Decimals that qualities are printed with: averages that print the same are the same."""
-_NOISE = 1e-6
-"""Differences below it come from the order of adding up; a replicate holds seven digits."""
+DIGITS = 3  # Decimals that qualities are printed with: averages that print the same are the same
+_NOISE = 1e-6  # Differences below it come from the order of adding up; a replicate holds seven digits
 _NEAR = 1.5
 """Resamples by which a count may miss the border of the interval for the row to be looked at exactly."""
 _BLOCK = 1024
-_KEPT = 64
-"""Bests of which it is remembered who is alike: 1, who is not: 0, and who was not compared yet: -1."""
+_KEPT = 64  # Bests of which it is remembered who is alike: 1, who is not: 0, and who was not compared yet: -1
 
 
 @dataclass(frozen=True, eq=False)

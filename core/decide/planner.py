@@ -31,11 +31,9 @@ KINDS = ("queries", "timings")
 Kind = Literal["queries", "timings"]
 Rows = NDArray[np.intp]
 _TIE = 1e-12
-_LAST = np.finfo(np.float64).max
-"""What an unknown value counts as where the least one is looked for."""
+_LAST = np.finfo(np.float64).max  # What an unknown value counts as where the least one is looked for
 _PAIRS = 256
-_PARTS = 20_000
-"""Whole parts that the shares of a world are rounded to where a percentile needs counts."""
+_PARTS = 20_000  # Whole parts that the shares of a world are rounded to where a percentile needs counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

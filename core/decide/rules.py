@@ -33,8 +33,7 @@ REQUIRED = ("run_id", "quality", "latency_ms", "cost")
 OPTIONAL = ("quality_low", "quality_high", "harm", "jitter_ms", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
-_FINEST = 12
-"""Decimals that an excess is told with at most."""
+_FINEST = 12  # Decimals that an excess is told with at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

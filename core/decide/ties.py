@@ -16,10 +16,8 @@ from core.decide.axes import QUALITY, Axis, Floats, floats
 from core.decide.paired import Paired, printed_alike
 from core.stats.latency import TOTAL
 
-JITTER_MS = 75.0
-"""Differences under this are noise where nothing else is known (CLQ paper §3.2.2)."""
-SHARE = 0.95
-"""Percentile of the differences between passes that is their jitter."""
+JITTER_MS = 75.0  # Differences under this are noise where nothing else is known (CLQ paper §3.2.2)
+SHARE = 0.95  # Percentile of the differences between passes that is their jitter
 
 
 def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:

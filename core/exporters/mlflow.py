@@ -26,8 +26,7 @@ TIMEOUT_S = 30.0
 _API = "/api/2.0/mlflow/"
 _MOST_METRICS, _MOST_PARAMS, _LONGEST_PARAM = 900, 90, 6000
 """A batch may hold 1,000 entries, 100 of them parameters; a parameter 6,000 characters (MLflow 2.8 on)."""
-_LONGEST_NAME = 240
-"""MLflow allows 250; the rest is for the number of names that become one."""
+_LONGEST_NAME = 240  # MLflow allows 250; the rest is for the number of names that become one
 _PER_PARAM = _MOST_METRICS // _MOST_PARAMS
 _MOST_BYTES = 1 << 20
 

@@ -31,8 +31,7 @@ from core.providers.calls import Keys
 from core.providers.chat import chat_config
 from core.records import Batch, JsonMap, Stack, short_hash
 
-CONSTANT = 60
-"""Damps the first ranks (Cormack, Clarke and Büttcher, SIGIR 2009; CLQ §3.4)."""
+CONSTANT = 60  # Damps the first ranks (Cormack, Clarke and Büttcher, SIGIR 2009; CLQ §3.4)
 Kind = Literal["dense", "sparse", "hybrid"]
 _PAIR = ("query_id", "passage_id")
 POOL = {

@@ -26,8 +26,7 @@ from core.tables import TABLES
 ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
 _BATCHES, _REPEATS = 12, 3
 """Batches by which a judge's noise is measured, of different questions, and how often each is judged."""
-_EVERY = 10
-"""Turns between two checkpoints; answers are in the journal besides, so that none is paid twice."""
+_EVERY = 10  # Turns between two checkpoints; answers are in the journal besides, so that none is paid twice
 
 
 @dataclass(frozen=True, slots=True)

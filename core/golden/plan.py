@@ -20,8 +20,7 @@ from core.pipeline.sweep.problems import Problem
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.tokens import counter
 
-SAMPLE = 2_000
-"""Of more texts so many are counted, evenly spread, and the sum is scaled."""
+SAMPLE = 2_000  # Of more texts so many are counted, evenly spread, and the sum is scaled
 DISTINCT = 0.75
 """Share of the candidates of several sources that are different passages, where pools are not known."""
 TURNS = {"locks": 200, "map": 100}

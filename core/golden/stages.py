@@ -32,8 +32,7 @@ from core.providers.chat.reading import Reading, object_schema, only, whole_numb
 from core.stats.judges import combined
 from core.tables import TABLES
 
-TRIES = 3
-"""How often a judge is asked at most until its answer can be used; then it is counted."""
+TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
 GRADE, ORDER = "grade_1_5", "order"
 _ANSWER_TOKENS = 64
 _GRADES = range(1, 6)

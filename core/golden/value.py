@@ -26,8 +26,7 @@ Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 
 GRADES = 5
 WORLDS = 300
-BINS = (1, 3, 6, 10, 20)
-"""Last ranks that are taken to be alike."""
+BINS = (1, 3, 6, 10, 20)  # Last ranks that are taken to be alike
 _PRIOR = 5.0
 """Passages' worth of the grades at the same ranks of all stacks, for stacks of which few are judged there."""
 _CELLS = 1 << 21

@@ -19,11 +19,9 @@ Parts = Mapping[str, str]
 """Name of a part → why it is left out; `TAKEN` where it is not. A name may hold ``*`` for any text."""
 TAKEN = ""
 UNKNOWN = "not recognised"
-MOST_BYTES = 64 << 20
-"""Bytes of a JSON file whose keys are looked at."""
+MOST_BYTES = 64 << 20  # Bytes of a JSON file whose keys are looked at
 _MOST_NAMES = 2_000
-_MOST_SHOWN, _MOST_LISTED = 12, 200
-"""Names of one reason that stand in a line each, and in all."""
+_MOST_SHOWN, _MOST_LISTED = 12, 200  # Names of one reason that stand in a line each, and in all
 
 
 @dataclass(frozen=True, slots=True)

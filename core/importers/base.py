@@ -21,10 +21,8 @@ from core.tables import Frame, Pieces, frame
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: certain marks found; right shape; right shape but something is missing."""
-ACCEPTED = 0.5
-"""From this confidence on a format may read what was offered."""
-LOOK_ROWS = 20
-"""Rows of a preview."""
+ACCEPTED = 0.5  # From this confidence on a format may read what was offered
+LOOK_ROWS = 20  # Rows of a preview
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
 """Of a collection (its id) those of the named documents that are at hand: source, text."""
 _WIDTH = 120

@@ -22,11 +22,9 @@ from core.importers.registry import FORMATS
 from core.importers.runs import chosen_id, collection_name, slug
 from core.importers.stripping import stripped
 
-_PICKLES = b"\x02\x03\x04\x05"
-"""Versions of Python pickles."""
+_PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _CLUTTER = "a link or a system file"
-_AS_GOOD = 0.05
-"""Two formats within this confidence of one another are a question to the user."""
+_AS_GOOD = 0.05  # Two formats within this confidence of one another are a question to the user
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,8 +143,7 @@ MEASURES: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 """What tools call the classical measures → the product's name; their definitions are the tools'."""
-ONE_ANSWER = 1
-"""The cutoff of measures of an answer: one answer is looked at for each question."""
+ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is looked at for each question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

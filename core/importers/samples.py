@@ -38,8 +38,7 @@ _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
-UNNAMED = "not named"
-"""Item of usage of which it is not said what was used; it has no price."""
+UNNAMED = "not named"  # Item of usage of which it is not said what was used; it has no price
 _PLACE = pl.Schema(
     {"query_id": pl.String(), "rank": pl.Int64(), "passage_id": pl.String(), "text": pl.String()}
 )

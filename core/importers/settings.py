@@ -28,8 +28,7 @@ _WHOLE = {
     "chunks_sent": ("chunks_sent", "top_k", "topk", "k", "similarity_top_k", "final_k"),
 }
 _CHUNK = {"size": ("chunk_size", "chunk_tokens"), "overlap": ("chunk_overlap", "overlap")}
-_MOST = 200
-"""Settings within settings that are looked at."""
+_MOST = 200  # Settings within settings that are looked at
 _NONE = ("none", "off", "false", "no", "")
 
 LEFT_OUT = "(left out: may be a secret)"

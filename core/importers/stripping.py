@@ -15,8 +15,7 @@ from core.tables import TABLES, altered
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
 """What can be stripped → its column."""
 STAR = "*"
-_OWN = {"queries", "passages", "chunks"}
-"""Tables that say what the ids of a collection are."""
+_OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
 
 
 def stripped(made: Import, patterns: Mapping[str, str]) -> Import:

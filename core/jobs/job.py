@@ -24,8 +24,7 @@ from core.files import read_json, write_json
 from core.jobs import process
 from core.records import now
 
-_EVERY_S = 0.25
-"""Least seconds between two writes of the file while a stage goes on."""
+_EVERY_S = 0.25  # Least seconds between two writes of the file while a stage goes on
 
 
 class State(StrEnum):

@@ -79,8 +79,7 @@ def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], row
 
 Grades = NDArray[np.int8]
 """Grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. Shape [..., queries, depth]."""
-Counts = NDArray[np.integer[Any]]
-"""How many passages have grade 1..5. Shape [..., queries, 5]."""
+Counts = NDArray[np.integer[Any]]  # How many passages have grade 1..5. Shape [..., queries, 5].
 Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 

@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values, repeated, sets_of
 
-Tally = NDArray[np.integer[Any]]
-"""A running number of passages at every K. Shape [K, runs, queries]."""
+Tally = NDArray[np.integer[Any]]  # A running number of passages at every K. Shape [K, runs, queries].
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _STEP = 8
-ABSENT = -2
-"""Grade in every slot of a perturbed ranking that there is not."""
+ABSENT = -2  # Grade in every slot of a perturbed ranking that there is not
 LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 

@@ -165,8 +165,7 @@ ACC_HIT = MeasureInfo(
     params=(rel_param(),),
     needs=frozenset({"answers"}),
 )
-ANY = "any"
-"""The reader, or the scorer, that the answers at hand suggest."""
+ANY = "any"  # The reader, or the scorer, that the answers at hand suggest
 ANSWER = MeasureInfo(
     name="Answer",
     text="Mean score of a reader's answers from the first K passages: what the passages are worth to it.",

@@ -29,10 +29,8 @@ MS_PER_HOUR = 3_600_000
 CPU_MS_PER_HOUR = MS_PER_HOUR
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""
-Key = tuple[str, str]
-"""What a price is of: item and unit."""
-CURRENCY = "USD"
-"""Costs are in dollars; a price in another currency is shown but not converted."""
+Key = tuple[str, str]  # What a price is of: item and unit
+CURRENCY = "USD"  # Costs are in dollars; a price in another currency is shown but not converted
 
 PRICE_FRAME = pl.Schema(
     {
@@ -86,8 +84,7 @@ class Price:
         return self.valid_from or date.min
 
 
-MOST_CHANGES = 100
-"""Prices that one text may change: a link comes from anybody."""
+MOST_CHANGES = 100  # Prices that one text may change: a link comes from anybody
 _CHANGE = re.compile(
     r"(?P<name>[^\n]{1,200})[:=](?P<amount>-?[0-9]{1,12}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?)", re.I | re.A
 )

@@ -16,8 +16,7 @@ TOKENS_PER_DOCUMENT = 500
 """Cohere: a search unit is one query with up to 100 documents; longer documents count once per 500 tokens."""
 
 GIB = 2**30
-LINKS = 32
-"""Neighbours that a graph keeps per vector (M of HNSW); 32 take 0.25 GiB a million vectors."""
+LINKS = 32  # Neighbours that a graph keeps per vector (M of HNSW); 32 take 0.25 GiB a million vectors
 INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
     "flat": (4, False),
     "int8": (1, False),
@@ -73,8 +72,7 @@ __all__ = [
     "search_units",
 ]
 
-NO_INDEX = "none"
-"""Stands for a corpus that no dense index is kept of."""
+NO_INDEX = "none"  # Stands for a corpus that no dense index is kept of
 _NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 
 

@@ -40,8 +40,7 @@ NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens
 """Tokens of a query where a source recorded none; stated wherever it is used."""
 
-DOLLARS = "usd"
-"""Unit of what a source recorded in dollars, which no price book has to price."""
+DOLLARS = "usd"  # Unit of what a source recorded in dollars, which no price book has to price
 
 STAGE_COST = pl.Schema(
     {

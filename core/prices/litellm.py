@@ -18,8 +18,7 @@ from typing import Any
 from core.errors import PriceError
 from core.prices.book import CURRENCY, Price
 
-BOOK = "litellm"
-"""Name of the imported book, unless the user gives another."""
+BOOK = "litellm"  # Name of the imported book, unless the user gives another
 _LARGEST = 64_000_000
 _TEXT = ("chat", "completion", "responses")
 _READ = ("input_cost_per_token", "input_tokens", 1e6)

@@ -11,8 +11,7 @@ from core.errors import InputError
 from core.prices import PriceBook
 from core.prices.calculator import CostInputs, calculator
 
-RANGE = 0.25
-"""Share by which an input is changed, downwards and upwards, unless another is stated."""
+RANGE = 0.25  # Share by which an input is changed, downwards and upwards, unless another is stated
 STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
     "embed": ("query_tokens",),
     "rerank": ("candidates", "tokens_per_candidate"),

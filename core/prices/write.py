@@ -24,8 +24,7 @@ from core.paths import DEFAULT_STORE, PRICES
 from core.prices.book import DEFAULT_BOOK, PRICED_AS, UNITS, Price, PriceBook, check_amount
 from core.written import toml
 
-OWN_FOLDER = "price-books"
-"""Name of the folder with the user's own books, beside the store."""
+OWN_FOLDER = "price-books"  # Name of the folder with the user's own books, beside the store
 _NAME = re.compile(r"\w[\w .+-]{0,59}")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "item": str,
@@ -272,8 +271,7 @@ def _replace(path: Path, text: str) -> None:
     write_text(path, text)
 
 
-OLD_AFTER_DAYS = 90
-"""From how many days after it was looked up a price is to be looked up again."""
+OLD_AFTER_DAYS = 90  # From how many days after it was looked up a price is to be looked up again
 
 FINDINGS = pl.Schema(
     {"book": pl.String, "problem": pl.String, "item": pl.String, "unit": pl.String, "detail": pl.String}

@@ -19,8 +19,7 @@ from core.records import Basis
 V = TypeVar("V")
 A = TypeVar("A", bound=NDArray[Any])
 
-LOCAL_ITEM = "local-cpu"
-"""What price books name the time of this machine's processor."""
+LOCAL_ITEM = "local-cpu"  # What price books name the time of this machine's processor
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 CHECK = "Check its name, or set path to a folder with its files."
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -77,8 +76,7 @@ def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = No
     )
 
 
-TOO_MUCH = ("too large", "timeout")
-"""Kinds of errors that half as much at once may not meet."""
+TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half as much at once may not meet
 
 
 class Meter(Protocol):

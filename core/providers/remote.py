@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from voyageai.client import Client
 
 
-MARGIN = 0.75
-"""How much of a vendor's token limit a batch may fill when its tokens are only estimated."""
+MARGIN = 0.75  # How much of a vendor's token limit a batch may fill when its tokens are only estimated
 
 
 @dataclass(frozen=True, slots=True)

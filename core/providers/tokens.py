@@ -19,8 +19,7 @@ from core.errors import UnknownNameError
 ESTIMATE = "estimate"
 BYTES_PER_TOKEN = 4
 VOCABULARIES = ("o200k_base", "cl100k_base", "voyage3_base")
-UNCHECKED = ("voyage3_base",)
-"""Vocabularies whose counts were not compared with the vendor's own."""
+UNCHECKED = ("voyage3_base",)  # Vocabularies whose counts were not compared with the vendor's own
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from core.providers.chat.reading import bare, object_schema, whole_number
 from core.readers.job import Call, ReaderJob, Wanted
 from core.readers.prompts import Prompt, user
 
-TRIES = 3
-"""How often a judge is asked at most until its answer can be used; then it is counted."""
+TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
 SCALES: dict[JudgeScorer, range] = {
     "correctness": range(6), "similarity": range(6), "faithfulness": range(6), "precision": range(2),
 }  # fmt: skip

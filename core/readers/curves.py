@@ -21,10 +21,8 @@ from core.errors import InputError
 from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
 from core.stats.intervals import bootstrap_means
 
-CURVE = ("run_id", "reader", "prompt", "temperature")
-"""What one curve is of."""
-POINT = (*CURVE, "mode", "k")
-"""What one point of a curve is of."""
+CURVE = ("run_id", "reader", "prompt", "temperature")  # What one curve is of
+POINT = (*CURVE, "mode", "k")  # What one point of a curve is of
 
 _BASE = "closed_book"
 

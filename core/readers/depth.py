@@ -13,12 +13,9 @@ from typing import Literal
 
 from core.errors import InputError
 
-DELTA = 5
-"""How far from k* the neighbours of RSS lie (RAGGED §2)."""
-EPSILON = 0.5
-"""The smallest gain, in points, that counts as one (RAGGED §2)."""
-PLATEAU = 0.95
-"""Share of the best score that the deepest k has to keep for a plateau."""
+DELTA = 5  # How far from k* the neighbours of RSS lie (RAGGED §2)
+EPSILON = 0.5  # The smallest gain, in points, that counts as one (RAGGED §2)
+PLATEAU = 0.95  # Share of the best score that the deepest k has to keep for a plateau
 
 Shape = Literal["improve-then-plateau", "peak-then-decline"]
 

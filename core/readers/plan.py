@@ -20,8 +20,7 @@ from core.readers.scoring import SCORERS
 from core.tables import frame
 
 _T = TypeVar("_T")
-SAMPLE = 500
-"""Of more calls so many are counted, evenly spread, and the sum is scaled."""
+SAMPLE = 500  # Of more calls so many are counted, evenly spread, and the sum is scaled
 _MOST = "answers as long as they may be"
 _GOLD = "a right answer of the length that short ones have"
 

@@ -92,8 +92,7 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
     "rougeL": _rouge_l,
 }
 """Scorers of an answer and one gold answer, 0..1."""
-CITING = ("citation_precision", "citation_recall")
-"""Scorers of the passages that an answer cites."""
+CITING = ("citation_precision", "citation_recall")  # Scorers of the passages that an answer cites
 
 
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:

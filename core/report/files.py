@@ -26,8 +26,7 @@ from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging
 from core.written import escaped
 
-SHOWN = 16
-"""Stacks drawn at most, in the order of the table."""
+SHOWN = 16  # Stacks drawn at most, in the order of the table
 _LOOKS: Mapping[str, tuple[str, str]] = {
     "chosen": (theme.ACCENT, "diamond"),
     "runner-up": (theme.OKABE_ITO[0], "square"),
@@ -80,10 +79,8 @@ def _reach(high: float | None, low: float | None) -> float:
     return 0.0 if high is None or low is None else high - low
 
 
-RUNS_NAMED = 20
-"""Chosen runs that a command names one by one; with more there is no command."""
-ENDINGS = (".html", ".md", ".json")
-"""Endings of the files that a record can be written as."""
+RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there is no command
+ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as
 
 
 def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:

@@ -20,8 +20,7 @@ from core.views.decision.verdict import Verdict
 from core.views.decision.words import numbers
 from core.views.workspace.scope import Answering, Per
 
-SHARE = 0.8
-"""Probability from which another stack would be chosen that a decision no longer holds."""
+SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
 _AGAIN = "Write the record again, as JSON."
 

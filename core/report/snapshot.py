@@ -36,12 +36,9 @@ from core.views.text import count, percent
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
 
-CURVES = 6
-"""Stacks with a curve: the chosen one, the runner-up and the best of the frontier."""
-BOUNDS = 15
-"""Stacks whose bounds by holes are drawn, the best."""
-COPIES_UP_TO = 200_000
-"""Passages up to which the judgements are looked through for copies of a passage."""
+CURVES = 6  # Stacks with a curve: the chosen one, the runner-up and the best of the frontier
+BOUNDS = 15  # Stacks whose bounds by holes are drawn, the best
+COPIES_UP_TO = 200_000  # Passages up to which the judgements are looked through for copies of a passage
 _OPTIONAL = {
     "95 % interval": "quality_low",
     "%PROC": "pct_proc",

@@ -11,10 +11,8 @@ from core.views import text
 from core.views.decision.near import broken, way_in
 
 FINALISTS = 30
-STACKS = 300
-"""Rows of the record's tables at most; the JSON has all."""
-EVERY_STACK = 1000
-"""Rows of the snapshot's table of stacks at most."""
+STACKS = 300  # Rows of the record's tables at most; the JSON has all
+EVERY_STACK = 1000  # Rows of the snapshot's table of stacks at most
 Data: TypeAlias = Mapping[str, Any]
 _SHARES = {
     "p_frontier": "on the frontier",

@@ -16,8 +16,7 @@ from scipy.special import bdtr, ndtri
 
 from core.errors import InputError
 
-SEED = 20251112
-"""Default seed of every resampling here, shown to people beside the intervals."""
+SEED = 20251112  # Default seed of every resampling here, shown to people beside the intervals
 
 _BLOCK = 1024  # rows per matrix product; bounds the memory of one product to about 16 MB
 

@@ -41,8 +41,7 @@ TABLES = 2
 """Tables of grades per resample: their mean keeps the chance of the drawing itself out of the interval."""
 _PRIOR, _APART = 1.0, 4.0
 _TILT = 0.8
-_OWN = 3.0
-"""Passages' worth of the whole that a class or a place is drawn towards."""
+_OWN = 3.0  # Passages' worth of the whole that a class or a place is drawn towards
 _ROUNDS, _MORE_ROUNDS = 60, 6
 """Of expectation and maximisation: at first, and from there on in every resample."""
 _TINY = 1e-300

@@ -22,16 +22,13 @@ from core.stats.significance import weights
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-TOTAL = "total"
-"""The stage name of the whole path."""
+TOTAL = "total"  # The stage name of the whole path
 P95_MIN_QUERIES = 60
 """Below this n a p95 is withheld: the largest of fewer samples does not bound it with 95 % coverage."""
-P99_MIN_QUERIES = 299
-"""The same for a p99."""
+P99_MIN_QUERIES = 299  # The same for a p99
 LEAST: Mapping[str, int] = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
 """How many queries a percentile needs; a p50 is never withheld."""
-AFTER_RETRIEVAL = ("generate", "first_token")
-"""Stages that are not part of the retrieval path."""
+AFTER_RETRIEVAL = ("generate", "first_token")  # Stages that are not part of the retrieval path
 
 SUMMARY = pl.Schema(
     {
@@ -209,8 +206,7 @@ def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float
 
 GENERATE, FIRST_TOKEN = "generate", "first_token"
 """Stages: the whole answer, and its first token; the latter is a part of the former."""
-MIN_ANSWERS = 10
-"""Timed answers with token counts that a fit needs."""
+MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
 
 Floats = NDArray[np.float64]
 

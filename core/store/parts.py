@@ -99,8 +99,7 @@ ROW_GROUP = 20_480
 read in 4–5 ms with 20,480 and with 122,880, in 6–10 ms with 8,192; the smaller of the good ones prunes
 better when a part holds many small runs."""
 
-LARGE = 64 << 20
-"""Bytes of a staged table from which on checking and sorting may spill to disk."""
+LARGE = 64 << 20  # Bytes of a staged table from which on checking and sorting may spill to disk
 
 _SELECT_OWNERS = "SELECT {owner}, count(*), {queries} FROM read_parquet(?) GROUP BY 1"
 _OWNERS = "SELECT DISTINCT {owner} FROM read_parquet(?)"

@@ -178,8 +178,7 @@ def publishing(writer: Writer, action: str, note: str) -> Iterator[Writer]:
         raise
 
 
-_KEPT_S = 24 * 3600
-"""How long the trash keeps something."""
+_KEPT_S = 24 * 3600  # How long the trash keeps something
 
 
 def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:

@@ -13,8 +13,7 @@ from core.errors import AccessError, ClqError
 from core.views.access import SETTING, from_here, hostname, why_not
 from core.views.text import plain
 
-VISITOR = "clq-visitor"
-"""The header that tells the pages where a visitor sits; nobody else can set it."""
+VISITOR = "clq-visitor"  # The header that tells the pages where a visitor sits; nobody else can set it
 HERE = "here"
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "frame-ancestors 'self'; object-src 'none'; "

@@ -22,8 +22,7 @@ from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
 from core.views.workspace.scope import Latency, Quality
 
-FIELDS = "limits"
-"""Key of the container of the fields, which the strip's style sheet hides."""
+FIELDS = "limits"  # Key of the container of the fields, which the strip's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
 _HERE = Path(__file__).parent / "live"
 _HIDDEN = (_HERE / "fields.css").read_text(encoding="utf-8").replace("FIELDS", FIELDS)

@@ -14,10 +14,8 @@ import streamlit as st
 
 from core.views.workspace.choices import LACKS, Has
 
-SECTION = "sec"
-"""Setting of the address that opens a section of a page."""
-_ASKED = "_section"
-"""Slot of the session: the section that the page opens next."""
+SECTION = "sec"  # Setting of the address that opens a section of a page
+_ASKED = "_section"  # Slot of the session: the section that the page opens next
 
 
 @dataclass(frozen=True)
@@ -258,8 +256,7 @@ def pick_section(page: Page) -> str:
     return chosen
 
 
-_ROOT = "root"
-"""What the first page is called inside; Streamlit serves it at the root of the address alone."""
+_ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone
 
 
 def open_page() -> tuple[Page, Any]:

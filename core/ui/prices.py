@@ -15,8 +15,7 @@ from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
 from core.views.workspace.costs import repriced, used_by
 
-KEY = "price"
-"""Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it."""
+KEY = "price"  # Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it
 _SET = "_price_set"
 _FIELD, _MORE, _SEEN, _TRIED = "_price_field_", "_price_more", "_price_seen", "_price_tried"
 _LARGEST = 1e9

@@ -23,13 +23,11 @@ from core.views.workspace.scope import Quality
 
 _PERCENT, _DOLLARS = "%.1f %%", "%.3g"
 _DECIMALS = re.compile(r"%\+?\.\df")
-_ON_PHONE = 140
-"""Pixels of a column of names on a phone."""
+_ON_PHONE = 140  # Pixels of a column of names on a phone
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
-_CENTS = 0.1
-"""Dollars below which two decimals say too little."""
+_CENTS = 0.1  # Dollars below which two decimals say too little
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))

@@ -17,8 +17,7 @@ import streamlit as st
 from core.views.link import written
 
 LATEST = "latest"
-PHONE = "_phone"
-"""Slot of the session: whether the window is as narrow as a phone's."""
+PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
 _DEFAULTS = "_defaults"
 
 

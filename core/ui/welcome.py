@@ -18,8 +18,7 @@ from core.views.workspace.choices import lacking
 
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
 _FIRST, _SINGLE = "clq-paper", "python-docs"
-_LIMITS = {"sla": 600.0, "budget": 2.5}
-"""Limits under which the published stacks differ."""
+_LIMITS = {"sla": 600.0, "budget": 2.5}  # Limits under which the published stacks differ
 
 
 def first_visit() -> None:

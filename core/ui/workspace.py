@@ -24,8 +24,7 @@ from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 
 _NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
-_RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)
-"""The settings behind the button."""
+_RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The settings behind the button
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 

@@ -24,12 +24,10 @@ SEQUENTIAL_DARK = [[0, "#7b6fd0"], [0.25, "#4f93c8"], [0.5, "#2db39e"], [0.75, "
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 ACCENT = "#D55E00"
 FRONTIER = "#0072B2"
-SOFT = "rgba(122, 134, 148, 0.18)"
-"""Of strips over what is not told apart."""
+SOFT = "rgba(122, 134, 148, 0.18)"  # Of strips over what is not told apart
 NEUTRAL = "#7a8694"
 DIMMED = 0.25
-Spec = dict[str, Any]
-"""A trace or a layout as Plotly has it on the wire."""
+Spec = dict[str, Any]  # A trace or a layout as Plotly has it on the wire
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,8 @@ class Shade:
         return f"rgba({', '.join(map(str, self.rgb))}, {opacity:g})"
 
 
-DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)
-"""What the limits allow: the frontier's blue."""
-DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)
-"""What the limits exclude: the neutral grey."""
+DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)  # What the limits allow: the frontier's blue
+DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)  # What the limits exclude: the neutral grey
 
 _CONFIG = {
     "displaylogo": False,

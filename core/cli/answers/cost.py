@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from core.views.cost.bill import CostView
     from core.views.cost.stack import Start
 
-_USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)
-"""What is not given."""
+_USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)  # What is not given
 _LINE = 2000
 _SHOWN = (
     "stage",

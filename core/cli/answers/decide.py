@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from core.views.decision.verdict import Verdict
 
 
-FAILED = 4
-"""Exit code of a decision that no longer holds."""
+FAILED = 4  # Exit code of a decision that no longer holds
 
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
@@ -94,8 +93,7 @@ def _given(ctx: typer.Context, option: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-_SHOWN = 20
-"""Rows of a table; JSON and CSV have all."""
+_SHOWN = 20  # Rows of a table; JSON and CSV have all
 _LINE = 2000
 
 

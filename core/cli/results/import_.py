@@ -140,8 +140,7 @@ _DECIDED: dict[IfChanged, Choice] = {
     IfChanged.RESTORE: "restore",
 }
 _REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
-_MOST_RUNS = 50
-"""Runs that a table lists by name."""
+_MOST_RUNS = 50  # Runs that a table lists by name
 _FORMATS = ", ".join(row["name"] for row in matrix())
 
 

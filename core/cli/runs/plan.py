@@ -35,8 +35,7 @@ SplitOption = Annotated[
     str | None, typer.Option(help="Which split of a BEIR collection judges, instead of the specification's.")
 ]
 _STACKS_SHOWN = 20
-_REMEMBERED = 60
-"""Earlier runs whose times are looked at."""
+_REMEMBERED = 60  # Earlier runs whose times are looked at
 
 
 def run(

@@ -107,8 +107,7 @@ def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
 
 
 Floats = NDArray[np.float64]
-TIE = 1e-9
-"""Qualities this close are alike: the shallower depth is taken."""
+TIE = 1e-9  # Qualities this close are alike: the shallower depth is taken
 
 
 @dataclass(frozen=True, eq=False)

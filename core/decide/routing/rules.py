@@ -18,10 +18,8 @@ from core.errors import InputError
 from core.stats.intervals import SEED
 
 FOLDS = 5
-REPEATS = 10
-"""Ways of dealing the queries into folds that a cross-validation averages over."""
-MIN_QUERIES = 10
-"""Fewer queries teach no rule."""
+REPEATS = 10  # Ways of dealing the queries into folds that a cross-validation averages over
+MIN_QUERIES = 10  # Fewer queries teach no rule
 
 Choices = NDArray[np.intp]
 Learnt = TypeVar("Learnt")

@@ -24,8 +24,7 @@ from core.pipeline.query.perturb import perturbed
 from core.records import JsonMap, short_hash
 from core.stats.intervals import SEED, bootstrap_means
 
-MOST = 300
-"""Questions that are measured unless more are asked for."""
+MOST = 300  # Questions that are measured unless more are asked for
 LIMITED = "names in questions"
 _D_NAME = MARGINS[0]
 

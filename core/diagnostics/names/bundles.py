@@ -176,8 +176,7 @@ def _some(drawn: np.random.Generator, items: Sequence[_T], many: int) -> list[_T
 
 
 BASE, DIACRITICS = "base", "strip_diacritics"
-_NEAR = (0, 1, 2, 0, 3)
-"""Substitutions in the name of each candidate: impostors have the true name, almost."""
+_NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostors have the true name, almost
 
 
 class Texts(NamedTuple):

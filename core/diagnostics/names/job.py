@@ -313,8 +313,7 @@ def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> st
     return f"names-{embedder}-{dim}-{language}{own}"
 
 
-DEMO_RUNS = 5
-"""Enough for a deviation between runs, in a few seconds; `diagnose names` has 15."""
+DEMO_RUNS = 5  # Enough for a deviation between runs, in a few seconds; `diagnose names` has 15
 
 
 def demo_batch(book: PriceBook) -> Batch:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, Texts
 
-LEAST = 0.02
-"""Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)."""
+LEAST = 0.02  # Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)
 MEASURED = "Measured here"
 """Source of figures; what follows it names what they were measured on, where that is one's own."""
 MARGINS = ("d_name", "d_topic", "d_both")

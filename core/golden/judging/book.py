@@ -22,8 +22,7 @@ from core.files import database, transaction
 from core.records import now
 
 FILE = "judging.sqlite"
-IDLE_S = 300.0
-"""Seconds on one card from which on nobody was judging: they are not counted."""
+IDLE_S = 300.0  # Seconds on one card from which on nobody was judging: they are not counted
 Mode = Literal["grade", "order", "settle", "answers"]
 """What is done with the cards: grade each, put five in order, settle what two judges disagree on, or grade
 answers; of these the id of a passage is what names the answer, see `answers.named`."""

@@ -18,8 +18,7 @@ from core.importers.runs import slug
 from core.records import Batch, GoldenSet, JsonMap
 from core.tables import frame
 
-BY_PEOPLE = "judging"
-"""What the manifest of a golden set says was used to make it."""
+BY_PEOPLE = "judging"  # What the manifest of a golden set says was used to make it
 RUBRIC = {
     5: "clear answer with the key elements",
     4: "substantial: most of the answer",

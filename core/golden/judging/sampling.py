@@ -17,8 +17,7 @@ SAMPLINGS: Mapping[Sampling, str] = {
     "holes of stacks": "unjudged passages of the stacks' Top-K, those of most stacks first",
     "by value": "passages whose grade could change the choice, the likeliest first",
 }
-OF_FIVE = 5
-"""Passages that are put in order at once."""
+OF_FIVE = 5  # Passages that are put in order at once
 _PAIR = ("query_id", "passage_id")
 
 

@@ -23,10 +23,8 @@ from core.records import JsonMap
 
 Method = Literal["locks", "map"]
 METHODS: tuple[Method, ...] = get_args(Method)
-TOP = 20
-"""Places of an order that have to come to rest; the paper's Top-20."""
-MARGINS_ONLY = 0
-"""Confirmations of those who lock by margins alone."""
+TOP = 20  # Places of an order that have to come to rest; the paper's Top-20
+MARGINS_ONLY = 0  # Confirmations of those who lock by margins alone
 
 _LEAST: Mapping[str, float] = {
     "batch": 2, "confirmations": MARGINS_ONLY, "stable": 1, "z": 0, "exposures": 0, "turns": 1, "clip": 1e-6,
@@ -90,8 +88,7 @@ class RefineSettings:
         return cls(**given)
 
 
-Pair = tuple[int, int]
-"""Two items, the better first."""
+Pair = tuple[int, int]  # Two items, the better first
 
 
 class Point(NamedTuple):

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from core.golden.refine.base import Pair, Turns
 
 Floats = NDArray[np.float64]
-EPSILON = 1e-6
-"""Information before the first turn."""
+EPSILON = 1e-6  # Information before the first turn
 
 
 class Graph:

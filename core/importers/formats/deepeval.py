@@ -31,8 +31,7 @@ _CASE = (
 )  # fmt: skip
 _JUDGING = "the cost of judging, not the stack's"
 
-_HOTTEST = 100
-"""No temperature is that high."""
+_HOTTEST = 100  # No temperature is that high
 _FAILED = "ERRORED"
 _SPANS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 _TOKENS = {"inputTokenCount": "input_tokens", "outputTokenCount": "output_tokens"}

@@ -49,8 +49,7 @@ _KINDS = (
 RETRIEVAL, OTHER = "retrieval and reranking", "other tasks"
 NOT_MEASURES = re.compile(r"nauc_.*|evaluation_time|main_score", re.IGNORECASE)
 _EXPERIMENTS = "experiments"
-_SPLIT, _SUBSET = "test", "default"
-"""What names leave out."""
+_SPLIT, _SUBSET = "test", "default"  # What names leave out
 _SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
 _NO_RANKS = "no measure of retrieval"
 _FIGURES = {

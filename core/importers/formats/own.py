@@ -58,8 +58,7 @@ _MAY_LACK = {"answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "tex
 """Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
 """How a golden set was made, and of which kind it is."""
-_METHOD = ("chunker", "cut", "dedup")
-"""Settings that name a method."""
+_METHOD = ("chunker", "cut", "dedup")  # Settings that name a method
 _LARGEST = 1 << 31
 
 

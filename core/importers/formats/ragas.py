@@ -46,13 +46,11 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 _OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
 _NO_PLACE = "says of the question or its reference what has no place here"
-_INDEX = ("", "Unnamed: 0")
-"""What pandas calls the numbers of rows."""
+_INDEX = ("", "Unnamed: 0")  # What pandas calls the numbers of rows
 _IDS = ("query_id", "question_id")
 _LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
 _ID_LISTS = ("context_ids", "reference_ids")
-_SEVERAL = "ground_truths"
-"""Of the names of right answers the one that older releases gave to lists."""
+_SEVERAL = "ground_truths"  # Of the names of right answers the one that older releases gave to lists
 _ANNOTATED = ("metric_input", "metric_output")
 
 

@@ -32,8 +32,7 @@ _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\{|[-+]?(?:\d+\.?\d*|\.\d+)(?:[e
 _MEASURE = re.compile(
     r".*@\d+.*|(?:n?dcg|map|mrr|recall|precision|hit|acc|f1|bleu|rouge).*|ap|rr|p|r", re.IGNORECASE
 )
-_LONG = 10
-"""From this mean number of pairs on, an unordered object of objects is taken for rankings."""
+_LONG = 10  # From this mean number of pairs on, an unordered object of objects is taken for rankings
 _MOST_GRADE = 5
 _COLUMNS = {"q_id": "query_id", "doc_id": "passage_id", "score": "score"}
 """Columns that ranx writes into Parquet → ours."""

@@ -37,8 +37,7 @@ _KEYS = {
 }
 _RELEVANT, _NOT = 5, 1
 _VARIANT = pl.format("{}|Nc{}|Np{}", "id", "Nc", "Np")
-_MOST = 10_000
-"""Candidates per query; a larger pool is a damaged file."""
+_MOST = 10_000  # Candidates per query; a larger pool is a damaged file
 
 
 class RetrievalResponse(Format):

@@ -155,8 +155,7 @@ def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> No
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")
-_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')
-"""How a JSON object begins."""
+_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
 _UNUSED = {"iteration": "trec_eval does not read it"}
 _RUN_TAKEN, _QRELS_TAKEN = (tuple(name for name in names if name not in _UNUSED) for names in (_RUN, _QRELS))
 

@@ -21,12 +21,9 @@ from core.importers.read.text import blocks, place, shown, whole
 Json = dict[str, Any]
 Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
-MOST_BYTES = 512 * MIB
-"""Largest JSON file that is read whole; it takes several times its size in memory."""
-MOST_LOOKED_AT = 64 * MIB
-"""Largest file of which is told where it is broken."""
-DEEPEST = 60
-"""Deepest nesting; result files of the field have fewer than ten levels."""
+MOST_BYTES = 512 * MIB  # Largest JSON file that is read whole; it takes several times its size in memory
+MOST_LOOKED_AT = 64 * MIB  # Largest file of which is told where it is broken
+DEEPEST = 60  # Deepest nesting; result files of the field have fewer than ten levels
 _LARGEST = 1 << 63
 _KINDS: Mapping[type, str] = {
     str: "text", int: "an integer", float: "a number", bool: "true or false", dict: "an object",

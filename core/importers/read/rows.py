@@ -21,8 +21,7 @@ from core.importers.read.piece import Piece
 from core.importers.read.tabular import READ_ERRORS, json_lines
 from core.importers.read.text import blocks, place, quoted, shown
 
-_MOST_BYTES = 4 * MOST_BYTES
-"""Largest file; of its fields only those that are wanted are held."""
+_MOST_BYTES = 4 * MOST_BYTES  # Largest file; of its fields only those that are wanted are held
 
 
 def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

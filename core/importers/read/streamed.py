@@ -31,8 +31,7 @@ from core.importers.read.text import place
 from core.tables import Pieces
 
 _COLUMNS = [*ordering.KEY, "passage_id", "rank", "score", "line"]
-_LONGEST = 10_000_000
-"""Rows of one list that are put in order in memory."""
+_LONGEST = 10_000_000  # Rows of one list that are put in order in memory
 _TOGETHER, _SHARE = 4, 2_000_000
 """Chunks that are distributed at a time, and rows of a file that they are distributed to."""
 

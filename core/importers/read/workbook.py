@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from fastexcel import ExcelReader
 
 ZIP = b"PK\x03\x04"
-OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How .xls and encrypted workbooks begin."""
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # How .xls and encrypted workbooks begin
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
 _MOST_CELLS = 50_000_000
 """Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""

@@ -40,8 +40,7 @@ from core.pipeline.chunk.run import Chunked
 from core.records import GoldenSet, part_id
 from core.tables import TABLES, frame
 
-COVERAGE = 0.5
-"""The usual coverage."""
+COVERAGE = 0.5  # The usual coverage
 
 _ROUNDING = 1e-9
 _PLACE = ("query_id", "source", "start_char", "end_char")

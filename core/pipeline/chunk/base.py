@@ -16,8 +16,7 @@ from core.params import Param
 from core.pipeline.chunk.gauge import Gauge, Tokenizer
 from core.records import JsonMap
 
-Span = tuple[int, int]
-"""First character and the one after the last."""
+Span = tuple[int, int]  # First character and the one after the last
 
 CRUMB = " > "
 _MARGIN = 8

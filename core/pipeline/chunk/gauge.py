@@ -15,8 +15,7 @@ from core.errors import UnknownNameError
 from core.providers.tokens import BYTES_PER_TOKEN, ESTIMATE, VOCABULARIES, encoding_of
 
 TOKENIZERS = (*VOCABULARIES, ESTIMATE)
-_BLOCK = 200_000
-"""Characters that are encoded at once; the library refuses a million."""
+_BLOCK = 200_000  # Characters that are encoded at once; the library refuses a million
 _BREAK = re.compile(r"\n(?=\S)|(?<=\S)(?= \S)")
 
 Positions = NDArray[np.int64]

@@ -79,8 +79,7 @@ def vectors_of(
 
 PARALLEL_FROM = 20_000_000
 """From how many characters on several processes pay for being started (about two seconds)."""
-_BLOCK = 2_000_000
-"""Characters that one task takes."""
+_BLOCK = 2_000_000  # Characters that one task takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

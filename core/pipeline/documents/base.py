@@ -13,8 +13,7 @@ from core.importers import LeftOut
 from core.importers.read.piece import MIB, Piece
 from core.records import short_hash
 
-DOCUMENT_BYTES = 64 * MIB
-"""A single document file is not larger; books of a thousand pages take a tenth."""
+DOCUMENT_BYTES = 64 * MIB  # A single document file is not larger; books of a thousand pages take a tenth
 
 SCHEMA = pl.Schema(
     {

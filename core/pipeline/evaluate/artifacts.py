@@ -17,8 +17,7 @@ from core.pipeline.evaluate.steps import Step
 from core.records import JsonMap
 
 _ABOUT = "about.json"
-AWAY = "CLQ_ARTIFACTS"
-"""Where the address of object storage stands, in the environment or in a secrets file."""
+AWAY = "CLQ_ARTIFACTS"  # Where the address of object storage stands, in the environment or in a secrets file
 
 
 class Artifacts:

@@ -39,8 +39,7 @@ class Status(jobs.Status):
     on: str = ""  # the cluster that does it, where a word names it; its address is nowhere
 
 
-Progress = Callable[[Status], None]
-"""Told about every unit of work, and once more at the end."""
+Progress = Callable[[Status], None]  # Told about every unit of work, and once more at the end
 
 
 EVALUATIONS = "evaluations"

@@ -22,8 +22,7 @@ from core.providers.embed import embedder_config
 from core.providers.rerank import make_reranker, reranker_config
 from core.records import JsonMap, canonical_json, short_hash
 
-MODELS = ("embedder", "reranker", "rewrite")
-"""Keys of a stack that name a model."""
+MODELS = ("embedder", "reranker", "rewrite")  # Keys of a stack that name a model
 _MATTERS = (
     "provider", "model", "cut", "normalised", "base_url", "input_types", "prefixes", "max_tokens",
     "pooling",

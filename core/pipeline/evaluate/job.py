@@ -122,8 +122,7 @@ class Share:
     memory_gb: float | None = None  # Memory that is set aside; None = none is
 
 
-TASKS = ("embed", "index", "query")
-"""Kinds of tasks of a cluster."""
+TASKS = ("embed", "index", "query")  # Kinds of tasks of a cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,11 +49,9 @@ def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterat
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-FIRST = (1, 1)
-"""Round and repeat whose answers count as the results."""
+FIRST = (1, 1)  # Round and repeat whose answers count as the results
 
-Pass = tuple[int, int]
-"""Round and repeat, from 1."""
+Pass = tuple[int, int]  # Round and repeat, from 1
 
 
 class Results:

@@ -29,8 +29,7 @@ from core.tables import frame
 _EVERY_S = 5.0
 
 
-Made = tuple[Run, Mapping[str, pl.DataFrame]]
-"""A run and its rows, by table."""
+Made = tuple[Run, Mapping[str, pl.DataFrame]]  # A run and its rows, by table
 
 
 class Outbox:

@@ -21,8 +21,7 @@ from core.providers.calls import Journal, Keys, redact
 from core.providers.config import ModelConfig
 from core.records import JsonMap
 
-REPLIES = "replies.sqlite"
-"""Vectors of passages, and answers that were not measured: of all evaluations."""
+REPLIES = "replies.sqlite"  # Vectors of passages, and answers that were not measured: of all evaluations
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,14 +125,12 @@ _FORMS: Mapping[str, Callable[[str], str]] = {
 
 TAG = "entity="
 _WORD = re.compile(r"\w+(?:[-.]\w+)*")
-_LONGEST = 8
-"""Words of a name of the metadata; what is longer is a heading."""
+_LONGEST = 8  # Words of a name of the metadata; what is longer is a heading
 _SHORTEST = 3
 _BETWEEN = (" ", "-", "'", "’")
 _BEGINS = re.compile(r"[.?!:;\"“«(]")
 
-Names = Mapping[str, tuple[str, ...]]
-"""Names by the text of the question that holds them."""
+Names = Mapping[str, tuple[str, ...]]  # Names by the text of the question that holds them
 
 
 def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:

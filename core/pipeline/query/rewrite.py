@@ -29,8 +29,7 @@ from core.providers.config import ModelConfig
 from core.providers.remote import Wired
 from core.records import Basis, JsonMap
 
-RESTATE, HYDE, MULTI_QUERY = "chat", "hyde", "multi-query"
-"""Ways; a rewrite is named "<way>:<chat model>"."""
+RESTATE, HYDE, MULTI_QUERY = "chat", "hyde", "multi-query"  # Ways; a rewrite is named "<way>:<chat model>"
 QUERIES = 4
 """Queries that are searched under "multi-query": the one that was typed, and three that a model wrote."""
 

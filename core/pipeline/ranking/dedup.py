@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 from core.params import Method, Param, number, read_method, whole
 from core.records import JsonMap
 
-Alike = NDArray[np.bool_]
-"""[n, n]: which passages of a pool are copies of one another."""
+Alike = NDArray[np.bool_]  # [n, n]: which passages of a pool are copies of one another
 
 _SEED = 20251112
-BY_VECTORS = "cosine"
-"""The method that needs the vectors of a stack; stacks without any lack it."""
+BY_VECTORS = "cosine"  # The method that needs the vectors of a stack; stacks without any lack it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

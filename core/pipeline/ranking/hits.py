@@ -71,8 +71,7 @@ class Searcher(Protocol[_One_contra, _Many_contra]):
         """The same for many queries, in their order."""
 
 
-SparseSearcher = Searcher[str, Sequence[str]]
-"""Asked with a query's text."""
+SparseSearcher = Searcher[str, Sequence[str]]  # Asked with a query's text
 
 DenseSearcher = Searcher[Vectors, Vectors]
 """Asked with a query's vector, float32 [dim]; with many, float32 [queries, dim]."""

@@ -23,8 +23,7 @@ from core.providers.config import ModelConfig
 from core.records import JsonMap, Stack
 
 LEGS = 2
-TOKEN_ENCODERS = ("onnx",)
-"""Providers whose encoders are `core.providers.embed.TokenEmbedder`."""
+TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed.TokenEmbedder`
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,7 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
 
 SENTENCES = Methodic(method="sentence")
 """How documents are cut where nothing is said: the paper's chunks (§3.5)."""
-MAX_STACKS = 20_000
-"""More than this many combinations are a mistake."""
+MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
@@ -189,8 +188,7 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
                 yield replace(start, **{name: value})
 
 
-_VARIED = tuple(Point.model_fields)
-"""The axes, in the order in which one-factor varies them."""
+_VARIED = tuple(Point.model_fields)  # The axes, in the order in which one-factor varies them
 
 
 def _start(axes: Axes, baseline: Point, known: Known) -> Choice:

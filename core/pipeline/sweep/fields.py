@@ -67,13 +67,11 @@ class _OneOrMore:
         return {"anyOf": [many["items"], many]}
 
 
-Many = Annotated[tuple[_Item, ...], _OneOrMore()]
-"""A list of values, or one value."""
+Many = Annotated[tuple[_Item, ...], _OneOrMore()]  # A list of values, or one value
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 """A path as text; relative to the folder of the specification until `load` has made it absolute."""
 Positive = Annotated[int, Field(ge=1)]
-Level = Annotated[int, Field(ge=0)]
-"""Of a perturbation of the queries; 0 = as they are."""
+Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = as they are
 NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
 """Of the names in the queries; so many letters off may be written as a number."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]
@@ -234,10 +232,8 @@ def searched_by(spec: JsonMap) -> Search | None:
 Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none"]
 Scorer = Literal["f1", "exact_match", "substring", "rougeL", "citation_precision", "citation_recall"]
 JudgeScorer = Literal["correctness", "similarity", "faithfulness", "precision"]
-WORKSPACE = "workspace"
-"""In place of the ids of runs: every run of the collection that has rankings."""
-BY_DEPTH = frozenset({"top_k", "gold_only", "no_gold"})
-"""Modes that are asked at every k."""
+WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
+BY_DEPTH = frozenset({"top_k", "gold_only", "no_gold"})  # Modes that are asked at every k
 
 
 class AnswerJudge(Table):

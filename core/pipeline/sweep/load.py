@@ -21,8 +21,7 @@ from core.pipeline.sweep.problems import Keys, Problem, SpecError, problems, sug
 from core.records import JsonMap
 
 Spec = TypeVar("Spec", bound=BaseModel)
-Lines = Mapping[Keys, int]
-"""Line (from 1) of a key, by its path."""
+Lines = Mapping[Keys, int]  # Line (from 1) of a key, by its path
 
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]=]+?)\s*\]{1,2}\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
@@ -77,10 +76,8 @@ def line_of(path: Keys, lines: Lines) -> int | None:
     return None
 
 
-MAX_BYTES = 1_000_000
-"""A specification is a page of text; more is something else."""
-MAX_DEPTH = 16
-"""Levels of tables and lists in one another; a specification needs half as many."""
+MAX_BYTES = 1_000_000  # A specification is a page of text; more is something else
+MAX_DEPTH = 16  # Levels of tables and lists in one another; a specification needs half as many
 _FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 _SOURCES = ("collection", "queries", "golden_set")
 

@@ -22,8 +22,7 @@ from core.providers.rerank import Reranker, reranker_config
 from core.providers.tokens import counter
 from core.records import Basis, JsonMap
 
-SAMPLE = 20_000
-"""Of a larger corpus so many passages are counted, evenly spread, and the sum is scaled."""
+SAMPLE = 20_000  # Of a larger corpus so many passages are counted, evenly spread, and the sum is scaled
 
 Lengths = NDArray[np.int64]
 
@@ -77,8 +76,7 @@ def _joined(*notes: str) -> str:
     return ", ".join(note for note in notes if note)
 
 
-CORPUS = "embed corpus"
-"""Stage of embedding a corpus; the others are those of runs."""
+CORPUS = "embed corpus"  # Stage of embedding a corpus; the others are those of runs
 POOL_KNOWN = "pools computed here"
 POOL_TYPICAL = "passages as long as the corpus's on average"
 REWRITTEN = "queries before they are rewritten"

@@ -22,10 +22,8 @@ from core.providers.base import Purpose
 from core.providers.embed import Vectors, make_embedder, unit_rows
 from core.records import JsonMap, canonical_json
 
-MAX_PASSAGES = 20_000
-"""A larger corpus takes too long for a plan."""
-FREE = ("wordllama", "fake")
-"""Providers of embeddings that take milliseconds a passage or less."""
+MAX_PASSAGES = 20_000  # A larger corpus takes too long for a plan
+FREE = ("wordllama", "fake")  # Providers of embeddings that take milliseconds a passage or less
 
 _Made = TypeVar("_Made")
 

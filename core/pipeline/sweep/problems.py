@@ -12,11 +12,9 @@ from rapidfuzz import fuzz, process
 
 from core.errors import InputError
 
-Keys = tuple[str | int, ...]
-"""The path of a key: ("axes", "mode"), ("stack", 0, "dim")."""
+Keys = tuple[str | int, ...]  # The path of a key: ("axes", "mode"), ("stack", 0, "dim")
 
-_ALIKE = 60
-"""From this similarity on (0 to 100) a known name is offered as what was meant."""
+_ALIKE = 60  # From this similarity on (0 to 100) a known name is offered as what was meant
 _SHORTEST = 3
 _LISTED = 12
 _SHOWN = 60

@@ -23,22 +23,17 @@ from core.providers.base import Amount, Purpose
 from core.providers.config import place_of
 from core.providers.embed import make_embedder
 
-EMBED_MS = 140.0
-"""A query at a vendor: the CLQ paper's Table 1 has medians of 133 to 149 ms."""
+EMBED_MS = 140.0  # A query at a vendor: the CLQ paper's Table 1 has medians of 133 to 149 ms
 RERANK_MS, RERANK_MS_PER_PASSAGE = 230.0, 2.25
 """A call at a vendor: the CLQ paper's Table 15 has 331 ms at K = 50 and 668 ms at K = 200 (rerank-2.5)."""
-CHAT_MS, OUTPUT_TOKENS_PER_S = 1000.0, 60.0
-"""A call at a vendor: an assumption."""
-BATCH_MS = 1000.0
-"""A batch of passages at a vendor: an assumption."""
+CHAT_MS, OUTPUT_TOKENS_PER_S = 1000.0, 60.0  # A call at a vendor: an assumption
+BATCH_MS = 1000.0  # A batch of passages at a vendor: an assumption
 STATIC_PASSAGES_PER_S, ENCODER_PASSAGES_PER_S = 500.0, 20.0
 """Embedding here, static vectors and encoders: measured on a busy core, and an assumption."""
 BM25_PASSAGES_PER_S = 5_000.0
-SEARCH_MS = 1.0
-"""A query and a step here, in a small corpus; exact search adds its own."""
+SEARCH_MS = 1.0  # A query and a step here, in a small corpus; exact search adds its own
 NUMBERS_COMPARED_PER_MS = 1e6
-LOCAL_RERANK_MS_PER_PASSAGE = 20.0
-"""A cross-encoder here: an assumption."""
+LOCAL_RERANK_MS_PER_PASSAGE = 20.0  # A cross-encoder here: an assumption
 
 PUBLISHED, ASSUMED, MEASURED = "published medians", "assumed", "measured earlier"
 PROBED = "servers of one's own asked now"

@@ -26,8 +26,7 @@ from core.pipeline.sweep.model import CollectionSource, GoldenSource
 from core.records import Batch, Collection
 from core.tables import frame
 
-WHOLE = ("beir", "clq")
-"""Formats of the importers that bring a collection with its questions and judgements."""
+WHOLE = ("beir", "clq")  # Formats of the importers that bring a collection with its questions and judgements
 
 
 class Shelf(Protocol):

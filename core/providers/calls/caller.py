@@ -74,11 +74,9 @@ T = TypeVar("T")
 
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
-_TIMEOUTS = 2
-"""Attempts at a call that could be made in parts, and is not answered in time."""
+_TIMEOUTS = 2  # Attempts at a call that could be made in parts, and is not answered in time
 _LONGEST_TIMEOUT_S = 600.0
-_UNREADABLE = 3
-"""Attempts at an answer that cannot be read: each may be billed, and it rarely becomes better."""
+_UNREADABLE = 3  # Attempts at an answer that cannot be read: each may be billed, and it rarely becomes better
 
 _ADVICE = {
     "auth": "Check the key{key}, and that it may use this model.",

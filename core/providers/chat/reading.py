@@ -15,11 +15,9 @@ V = TypeVar("V")
 
 Row = tuple[float, ...]
 
-LONGEST_ANSWER = 200_000
-"""Characters of an answer that are looked at."""
+LONGEST_ANSWER = 200_000  # Characters of an answer that are looked at
 
-NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"
-"""Pattern of a number as answers write it."""
+NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"  # Pattern of a number as answers write it
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)

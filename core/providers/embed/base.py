@@ -32,8 +32,7 @@ from core.providers.embed.batches import (
 )
 from core.records import JsonMap
 
-Progress = Callable[[int, int], None]
-"""Called as batches are done: texts done, texts in all."""
+Progress = Callable[[int, int], None]  # Called as batches are done: texts done, texts in all
 
 _NONE: Mapping[Purpose, str] = MappingProxyType({})
 _AT_ONCE = 2048  # texts that are looked up in the journal together

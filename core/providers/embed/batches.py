@@ -91,11 +91,9 @@ class Sums:
 
 
 T = TypeVar("T")
-Room = tuple[int, float | None]
-"""The most texts and the most tokens of a call; None = no limit of tokens."""
+Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit of tokens
 
-FIRST_TOKENS = 1000.0
-"""Of the first call to a machine of one's own: seconds on a slow processor."""
+FIRST_TOKENS = 1000.0  # Of the first call to a machine of one's own: seconds on a slow processor
 QUICK_S, SLOW_S = 2.5, 10.0
 """Calls that take less may be larger, calls that take more must be smaller; time-outs begin at a minute."""
 

@@ -19,8 +19,7 @@ from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
 from core.records import JsonMap
 
 _PROMPTS = {Purpose.PASSAGE: ("document", "passage"), Purpose.QUERY: ("query",)}
-_SHARED = 4
-"""Windows of a long text share a quarter of their tokens."""
+_SHARED = 4  # Windows of a long text share a quarter of their tokens
 
 
 class OnnxEmbedder(LocalEmbedder, TokenEmbedder):

@@ -32,8 +32,7 @@ from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
 
 ALPHA = 0.05
 POWER = 0.8
-TOLERANCE = 0.01
-"""Two scores of a query that differ by no more are a tie, unless the user says otherwise."""
+TOLERANCE = 0.01  # Two scores of a query that differ by no more are a tie, unless the user says otherwise
 
 
 _Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))

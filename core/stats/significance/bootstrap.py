@@ -173,8 +173,7 @@ def share_best(replicates: Floats) -> Floats:
     return np.asarray(shares.sum(axis=1) / max(1, int(np.isfinite(top).sum())))
 
 
-EXACT_UP_TO = 14
-"""Queries that differ, up to which all 2^n swaps are tried."""
+EXACT_UP_TO = 14  # Queries that differ, up to which all 2^n swaps are tried
 PERMUTATIONS = 10_000
 _DRAWN = 2500  # swaps per matrix product; bounds its memory
 _ROUNDING = 1e-9  # sums of the same numbers in another order

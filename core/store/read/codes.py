@@ -29,10 +29,8 @@ from core.files import replacing
 from core.store.engine import ENGINE, FAULTS
 from core.store.seals import Sealed, checksum, sound, verify
 
-_STEP = 500_000
-"""Rows that are coded at a time."""
-_SHARE = 4
-"""Hashes wait unmerged until they are one in so many of those before them."""
+_STEP = 500_000  # Rows that are coded at a time
+_SHARE = 4  # Hashes wait unmerged until they are one in so many of those before them
 
 _Hashes = npt.NDArray[np.uint64]
 
@@ -95,12 +93,10 @@ def _hashes(texts: pa.Array) -> _Hashes:
     return pl.Series(texts).hash().to_numpy()
 
 
-CODED = ("rankings", "judgements")
-"""Tables that are joined by passage."""
+CODED = ("rankings", "judgements")  # Tables that are joined by passage
 SUFFIX = ".codes.arrow"
 STAGES = ("final", "pool")
-_AT_ONCE = 5_000_000
-"""Rows of a part that are coded in memory."""
+_AT_ONCE = 5_000_000  # Rows of a part that are coded in memory
 _VERSION = b"1"
 _INTEGERS = {
     "owner": pa.int32(),

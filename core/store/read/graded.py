@@ -19,23 +19,17 @@ from core.store.read.codes import Filed, coded, found_in
 from core.store.read.lists import LINEAR, Axes, Five, Judged, Judges, Lists, Places, judged
 from core.store.read.memory import Memory
 
-EMPTY = -1
-"""Grade of a slot without a passage."""
+EMPTY = -1  # Grade of a slot without a passage
 
-UNJUDGED = 0
-"""Grade of a passage without a judgement."""
+UNJUDGED = 0  # Grade of a passage without a judgement
 
-_CELLS = 1 << 24
-"""Slots that are worked on at a time: 64 MiB of codes."""
+_CELLS = 1 << 24  # Slots that are worked on at a time: 64 MiB of codes
 
-_LOOKED_UP = 1 << 22
-"""Ids of passages that are looked up at a time."""
+_LOOKED_UP = 1 << 22  # Ids of passages that are looked up at a time
 
-_PIECE = 1 << 25
-"""Bytes of a piece of what is too large to be kept whole."""
+_PIECE = 1 << 25  # Bytes of a piece of what is too large to be kept whole
 
-_COUNTS = 20
-"""Bytes of a query's counts beside its grades, at most."""
+_COUNTS = 20  # Bytes of a query's counts beside its grades, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,11 +52,9 @@ class Graded:
     gains: Five = LINEAR
 
 
-_MEMORY = Memory(256 * 2**20)
-"""What was joined before: the files of a store never change."""
+_MEMORY = Memory(256 * 2**20)  # What was joined before: the files of a store never change
 
-_PLACES = Memory(64 * 2**20)
-"""Where the passages of some parts are among the judged ones."""
+_PLACES = Memory(64 * 2**20)  # Where the passages of some parts are among the judged ones
 
 
 def join(groups: Sequence[Judges], *, run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:

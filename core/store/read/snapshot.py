@@ -33,8 +33,7 @@ _NAMED = (
     f"SELECT {names(KEY)} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE run_id IN (SELECT unnest($ids))"
 )
-_GRADED = Memory(64 << 20)
-"""Answers with their grade, which several parts of a page read one after the other."""
+_GRADED = Memory(64 << 20)  # Answers with their grade, which several parts of a page read one after the other
 _EARLIER_GRADES = (
     f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE grade IS NOT NULL AND run_id IN (SELECT unnest($ids))"

@@ -21,12 +21,9 @@ from core.views.add.words import on_page
 from core.views.text import count, plain, shorten, upright, weight
 
 SKIP = "_left_out"
-_ROWS, _VALUES = 8, 4
-"""Rows shown of a file, and values under the meaning of a column."""
-_BESIDE, _MOST_ASKED = 5, 25
-"""Columns that are asked about side by side, and in all."""
-_BLOCKS = 12
-"""Files with a block of their own; of more only those with a problem have one."""
+_ROWS, _VALUES = 8, 4  # Rows shown of a file, and values under the meaning of a column
+_BESIDE, _MOST_ASKED = 5, 25  # Columns that are asked about side by side, and in all
+_BLOCKS = 12  # Files with a block of their own; of more only those with a problem have one
 _WIDE = 28
 _HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
 
@@ -161,8 +158,7 @@ def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str,
             yield column, meaning
 
 
-LARGE = 64 << 20
-"""Bytes from which on an import is read in the background, with progress."""
+LARGE = 64 << 20  # Bytes from which on an import is read in the background, with progress
 
 
 def offered() -> list[Offered]:

@@ -24,8 +24,7 @@ Row = Mapping[str, Any]
 LETTERS = "ABCDE"
 
 
-GO = "_go_to_query"
-"""Which query is opened on page Queries, until that is done."""
+GO = "_go_to_query"  # Which query is opened on page Queries, until that is done
 NUMBERS: Mapping[str, Any] = {
     "difference": show.signed_column("difference", "Mean over the queries that count for both."),
     "low": show.signed_column("low", "Lower end of the 95 % interval, of this comparison by itself."),

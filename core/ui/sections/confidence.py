@@ -147,8 +147,7 @@ def drawn(
 
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 SAME_CHANCES = (*_SAME, "p_best", "p_feasible", "p_frontier", "p_sla")
-SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")
-"""What stacks have in common that are one row."""
+SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks have in common that are one row
 CHANCES: Mapping[str, Any] = {
     "stack": show.text_column("stack", width=270),
     "status": show.text_column("is"),

@@ -24,8 +24,7 @@ from core.views.queries.one_query import shown_text
 from core.views.text import plain
 from core.written import upright
 
-Change = Callable[[float | None], object]
-"""What a keystroke does, given the seconds spent on the card."""
+Change = Callable[[float | None], object]  # What a keystroke does, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"
 _SINCE, _PICKED = "_card_since", "_picked"
 _SCRIPT = """{

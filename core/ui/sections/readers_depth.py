@@ -28,8 +28,7 @@ from core.views.readers.data import (
 )
 from core.views.readers.told import published
 
-_MOST = 6
-"""Curves of a panel where none were picked: as many as have a colour."""
+_MOST = 6  # Curves of a panel where none were picked: as many as have a colour
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 """What has a panel of its own: its column, and that of the curves in it."""
 _FIGURES = {"best score": "best", "k*": "k_star", "RSS": "rss", "RSC": "rsc"}

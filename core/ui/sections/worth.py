@@ -24,8 +24,7 @@ from core.views.golden.judging import propose
 from core.views.golden.value import USUAL, Next, before_and_after, next_words, what_next
 from core.views.text import plain
 
-_JUDGEMENTS = 30.0
-"""Judgements per query where the golden set does not tell."""
+_JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,9 @@ from core.store.rules import RULES
 from core.tables import TABLES, Frame, Pieces, frame
 from core.views.text import count
 
-_SAMPLE = 2_000_000
-"""Rows of a table larger than memory whose ids are looked at."""
+_SAMPLE = 2_000_000  # Rows of a table larger than memory whose ids are looked at
 _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
-_MOST, _HALF = 0.95, 0.5
-"""Shares of ids from which on a stripped pattern, or a collection, fits."""
+_MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
 _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "signals", "usage")
 Unmatched = Literal["refuse", "take", "own"]
 """What to do with runs and judgements that name nothing that their collection has."""

@@ -19,10 +19,8 @@ from core.store import Kind, Snapshot
 from core.views.add.background import OWNED, RECORDS, Changed, Choice, parts_of, renamed, with_own_runs
 
 _KINDS: tuple[Kind, ...] = ("collection", "golden_set")
-_VERSION = re.compile(r"(.*) \(\d+\)", re.DOTALL)
-"""Label of a later version of a run."""
-_LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)
-"""Id of a later version of a collection or a golden set."""
+_VERSION = re.compile(r"(.*) \(\d+\)", re.DOTALL)  # Label of a later version of a run
+_LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)  # Id of a later version of a collection or a golden set
 
 
 @dataclass(frozen=True, slots=True)

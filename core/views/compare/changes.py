@@ -97,8 +97,7 @@ AXES = (
 """What can change, the narrower first: a pair counts for the first axis that explains it."""
 
 _Stack = tuple[str, str, JsonMap]
-_OPAQUE = "name"
-"""A stack that is known by its name only differs from others in nobody knows what."""
+_OPAQUE = "name"  # A stack that is known by its name only differs from others in nobody knows what
 _OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
 
 

@@ -18,8 +18,7 @@ from core.views.workspace.scope import Quality
 Places = npt.NDArray[np.int64]
 Looks = Mapping[str, tuple[str, str]]
 
-LABELLED = 12
-"""Rows of a forest that get a label above their mark; more of them are told apart by pointing."""
+LABELLED = 12  # Rows of a forest that get a label above their mark; more of them are told apart by pointing
 LOOKS: Looks = {
     WINS: (theme.OKABE_ITO[0], "triangle-up"),
     LOSSES: (theme.OKABE_ITO[5], "triangle-down"),

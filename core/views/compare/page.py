@@ -19,10 +19,8 @@ from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence
 
-LEVEL = 0.05
-"""A difference counts as real when its adjusted p-value is below this."""
-MOST = 5
-"""Stacks that are compared at most."""
+LEVEL = 0.05  # A difference counts as real when its adjusted p-value is below this
+MOST = 5  # Stacks that are compared at most
 Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "not told apart"

@@ -16,11 +16,9 @@ from core.views.confidence.worth import USUAL
 from core.views.decision.facts import Asked
 from core.views.workspace.scores import Floats
 
-SHOWN = 12
-"""Stacks in the chart of chances; the table has all."""
+SHOWN = 12  # Stacks in the chart of chances; the table has all
 _LINE = 68
-_STRIP = 0.5
-"""Share of the plot from which the strip of the jitter band would say nothing."""
+_STRIP = 0.5  # Share of the plot from which the strip of the jitter band would say nothing
 _DOTS = (
     ("p_frontier", "on the frontier", "diamond-open", theme.OKABE_ITO[2]),
     ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
@@ -214,8 +212,7 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
     return theme.finished(traces, layout)
 
 
-RANGES_SHOWN = 15
-"""Stacks whose range is drawn: the best of the usual setting."""
+RANGES_SHOWN = 15  # Stacks whose range is drawn: the best of the usual setting
 _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 

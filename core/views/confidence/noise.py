@@ -23,15 +23,11 @@ from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence
 
-LEAST = 50
-"""Passages of the golden set in use that another judge must have graded to be drawn from."""
+LEAST = 50  # Passages of the golden set in use that another judge must have graded to be drawn from
 MOST_STACKS = 200
-LEADING = 30
-"""Stacks that may tie for the best of which is looked at where time is short."""
-QUICK = 200
-"""Resamples where time is short."""
-RESAMPLES = 500
-"""Resamples with grades drawn in; fewer than without, since each scores every stack again."""
+LEADING = 30  # Stacks that may tie for the best of which is looked at where time is short
+QUICK = 200  # Resamples where time is short
+RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
 _PAIR = ("query_id", "passage_id")
 

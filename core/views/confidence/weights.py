@@ -27,10 +27,8 @@ from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
 ALPHAS, CAPS4, CAPS3 = (0.0, 0.5, 1.0, 2.0), (0.75, 1.0), (0.20, 0.25, 0.33)
 KNOBS = ("alpha", "cap4", "cap3")
 _ROWS = 4096  # stacks times cells resampled at a time
-BEST = 12
-"""Stacks whose pairwise orders are followed through the grid: the best of the usual setting."""
-SAME = 1e-9
-"""Scores that differ by no more are equal: sums of the same weights in another order."""
+BEST = 12  # Stacks whose pairwise orders are followed through the grid: the best of the usual setting
+SAME = 1e-9  # Scores that differ by no more are equal: sums of the same weights in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +51,7 @@ class Cell:
         return self.alpha, self.cap4, self.cap3
 
 
-CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))
-"""The grid, alpha outermost."""
+CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))  # The grid, alpha outermost
 
 
 def weighed(quality: Quality) -> tuple[Measure, bool]:

@@ -23,12 +23,9 @@ from core.views.decision.facts import Asked
 from core.views.decision.words import limits
 from core.views.workspace.scope import Quality, Scope
 
-Card = tuple[str, str, str]
-"""A number of the answer: label, value and what it is of."""
-CALM = 0.05
-"""A chance below this is called small."""
-MOVED = 1.15
-"""From this ratio of the best share to today's a tag is named."""
+Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
+CALM = 0.05  # A chance below this is called small
+MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
 
 def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame) -> str:

@@ -22,12 +22,9 @@ from core.records import stack_label
 from core.stats.intervals import SEED
 from core.views.workspace.stacks import AXES
 
-USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)
-"""Numbers of further queries that are always looked at."""
-REPEATS = (1, 3, 9)
-"""How often to time the same queries again."""
-LEADING = 30
-"""Stacks that the planner looks at; the others hardly ever win."""
+USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always looked at
+REPEATS = (1, 3, 9)  # How often to time the same queries again
+LEADING = 30  # Stacks that the planner looks at; the others hardly ever win
 
 EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 """Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
@@ -38,8 +35,7 @@ _PROPOSED = {
     **dict.fromkeys(("guess", "spread", "chance"), pl.Float64),
 }
 _Key = tuple[str | None, ...]
-LEAST = 5
-"""Queries of a tag below which no spread is told."""
+LEAST = 5  # Queries of a tag below which no spread is told
 
 
 @dataclass(frozen=True)

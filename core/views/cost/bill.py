@@ -16,8 +16,7 @@ from core.views import text, theme
 from core.views.cost.words import BUYS, buying, moved, share_of, swung
 
 PAPER_BOOK = "clq-paper"
-PAPER_TOKENS = 500
-"""Tokens per candidate and per chunk in the paper's tables."""
+PAPER_TOKENS = 500  # Tokens per candidate and per chunk in the paper's tables
 _LOOKS: Mapping[str, tuple[str, str]] = {
     "embed": (theme.OKABE_ITO[2], "\\"),
     "rerank": (theme.OKABE_ITO[0], ""),
@@ -170,8 +169,7 @@ def _price_columns(price: Price | None) -> dict[str, object]:
     }
 
 
-SHOWN = 12
-"""Inputs that are drawn, the widest first; the table has all."""
+SHOWN = 12  # Inputs that are drawn, the widest first; the table has all
 _ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 

@@ -14,8 +14,7 @@ from core.store import Snapshot
 from core.views.workspace.costs import retrieval, with_answers, with_embedding
 from core.views.workspace.scope import Scope
 
-NONE = "none"
-"""Stands for a stage that bills nothing: absent, or run on a machine of one's own."""
+NONE = "none"  # Stands for a stage that bills nothing: absent, or run on a machine of one's own
 MACHINE = CostInputs().machine
 _STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embed": ("embedder", "query_tokens"),

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from core.providers.embed import Embedder
 
 DIAGNOSIS = "names in questions"
-MEASURE = "N-Recall4+"
-"""What the paper sets beside D_name (§4.5)."""
+MEASURE = "N-Recall4+"  # What the paper sets beside D_name (§4.5)
 _OF = ("embedder", "dim")
 _GOOD = 4
 
@@ -86,8 +85,7 @@ def _asked(
     return tuple(told.select("text", "passage").iter_rows())
 
 
-Measured = tuple[str, int]
-"""An embedder with its dimension."""
+Measured = tuple[str, int]  # An embedder with its dimension
 
 
 def embedders(snapshot: Snapshot, found: Renamed) -> dict[Measured, dict[str, JsonMap]]:

@@ -19,8 +19,7 @@ from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed
 
-QUICK = ("wordllama",)
-"""Embedders that a page may ask while it is drawn."""
+QUICK = ("wordllama",)  # Embedders that a page may ask while it is drawn
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ POLICIES: Mapping[Policy, str] = {
     "majority": "the grade given most often; of those given equally often the lowest",
     "mean": "the mean of the grades, rounded; halves are rounded down",
 }
-MOST = 12
-"""Judges that are compared at most: every pair of them is a row."""
+MOST = 12  # Judges that are compared at most: every pair of them is a row
 
 _PAIR = ("query_id", "passage_id")
 _PAIRS: Mapping[str, pl.DataType] = {

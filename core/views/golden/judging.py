@@ -34,8 +34,7 @@ from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
 _PAIR = ["query_id", "passage_id"]
-Opinion = tuple[str, int, str]
-"""What one judge said of a passage: golden set, grade, note."""
+Opinion = tuple[str, int, str]  # What one judge said of a passage: golden set, grade, note
 NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
 EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."

@@ -32,8 +32,7 @@ FILTERS: Mapping[str, pl.Expr] = {
     "judges differ": pl.col("differ") > 0,
 }
 """Which of `every_query` are shown, by their word."""
-BARS = 20
-"""Stacks drawn at most besides the chosen one; the table has every one."""
+BARS = 20  # Stacks drawn at most besides the chosen one; the table has every one
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from core.golden.refine.locks import Graph
 from core.views import theme
 from core.views.text import escape, shorten
 
-MOST = 40
-"""Passages of the graph at most, from the best down."""
+MOST = 40  # Passages of the graph at most, from the best down
 _BEND = np.linspace(0.0, 1.0, 13)
 _GAP = (None,)
 

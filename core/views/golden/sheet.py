@@ -15,8 +15,7 @@ from core.views.golden.judging import Card
 from core.views.text import upright
 
 _WIDTHS = {"question": 34, "title": 24, "passage": 90, "grade": 8, "note": 30}
-_CELL = 32_767
-"""Characters that a cell of a workbook holds at most."""
+_CELL = 32_767  # Characters that a cell of a workbook holds at most
 
 
 def sheet(queue: Queue, items: Sequence[Item], cards: Sequence[Card]) -> pl.DataFrame:

@@ -22,8 +22,7 @@ from core.views import text
 from core.views.workspace.scores import Evidence, at_cutoff, mean
 
 GRADES = (5, 4, 3, 2, 1)
-GOOD = "4+5"
-"""The row of `summary` for all that is good."""
+GOOD = "4+5"  # The row of `summary` for all that is good
 MAX_RUNS = 200
 """Runs that are compared at most; every further one makes the judgements of the others less unique."""
 _PAIR = ("query_id", "passage_id")

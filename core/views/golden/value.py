@@ -17,8 +17,7 @@ from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence
 
-TARGET = 0.9
-"""P(best) from which nothing more needs judging."""
+TARGET = 0.9  # P(best) from which nothing more needs judging
 USUAL = 20
 
 

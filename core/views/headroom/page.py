@@ -77,8 +77,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
 
 MIXED = "all conventions"
 NO_POOL = "not stated"
-BARS = 20
-"""Bars drawn at most besides the chosen stack's; the table has every stack."""
+BARS = 20  # Bars drawn at most besides the chosen stack's; the table has every stack
 
 
 @dataclass(frozen=True)

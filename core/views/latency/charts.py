@@ -16,8 +16,7 @@ from core.views.latency.page import shown_stages
 Shape = Literal["ECDF", "box"]
 _DECADE = 10
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
-_POINTS = 400
-"""Points of a step line at most: quantiles stand for longer samples."""
+_POINTS = 400  # Points of a step line at most: quantiles stand for longer samples
 
 
 def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:

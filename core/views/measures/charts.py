@@ -13,8 +13,7 @@ from core.stats.correlation import Kind
 from core.views import text, theme
 from core.views.measures.outcome import Curve
 
-PANELS = 6
-"""Runs whose grades are drawn; the table has all."""
+PANELS = 6  # Runs whose grades are drawn; the table has all
 
 
 def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:

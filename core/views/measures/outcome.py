@@ -20,8 +20,7 @@ from core.views.workspace.stacks import runs_in
 REFERENCE = "F"
 MEASURES = ("F", "F_e", "T", "T_u", "nDCG-found", "nDCG", "P", "R", "RR", "RA-nWG")
 """What is correlated; the paper's own first (its nDCG takes its ideal from what was found)."""
-RELEVANT_FROM = 4
-"""Grade from which a passage is relevant; the measures' default."""
+RELEVANT_FROM = 4  # Grade from which a passage is relevant; the measures' default
 
 
 @dataclass(frozen=True)
@@ -128,10 +127,8 @@ def _rows(
 ALL = "all answers"
 ALPHAS = tuple(round(step / 20, 2) for step in range(21))
 CURVES = ("F", "T")
-SEGMENT_SIZE = 300
-"""Samples that a segment of K / Np must have (Schwartz et al., §3.1)."""
-LEVELS = 7
-"""Distinct grades that are shown one by one; more are put into five ranges."""
+SEGMENT_SIZE = 300  # Samples that a segment of K / Np must have (Schwartz et al., §3.1)
+LEVELS = 7  # Distinct grades that are shown one by one; more are put into five ranges
 
 
 _Row = tuple[str, float | None, float | None, float | None, int, int, str | None]

@@ -28,12 +28,9 @@ PASSAGES: tuple[tuple[str, int, str], ...] = (
     ("u", 0, "U"),
 )
 """The example's passages: name, grade (0 = nobody judged it) and source; all but u are the golden set."""
-RANKING = "buafcd"
-"""What the run ranks, first rank first; its candidate pool is the same passages."""
-NOISY = "ufdbga"
-"""What it ranks for the query perturbed, in whatever way."""
-ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
-"""Correctness of the answer from the first 1, 2, … passages."""
+RANKING = "buafcd"  # What the run ranks, first rank first; its candidate pool is the same passages
+NOISY = "ufdbga"  # What it ranks for the query perturbed, in whatever way
+ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)  # Correctness of the answer from the first 1, 2, … passages
 DEEPEST = len(RANKING)
 GRADES = {name: grade for name, grade, _ in PASSAGES}
 SOURCES = {name: source for name, _, source in PASSAGES}

@@ -14,8 +14,7 @@ from core.views import text, theme
 from core.views.queries.page import WEAK
 from core.views.workspace.scope import Quality
 
-BARS = 200
-"""Bars drawn at most: the two ends of the order; the table has every query."""
+BARS = 200  # Bars drawn at most: the two ends of the order; the table has every query
 _LABELLED = 40
 _QUESTION = 60
 Floats = npt.NDArray[np.float64]

@@ -23,10 +23,8 @@ from core.views.workspace.query_sets import asked_in
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence
 
-ROWS = 20
-"""Ranks shown at least; down to K where that is deeper."""
-LONGEST = 1_200
-"""Characters of a passage that are shown at once; the rest is unfolded."""
+ROWS = 20  # Ranks shown at least; down to K where that is deeper
+LONGEST = 1_200  # Characters of a passage that are shown at once; the rest is unfolded
 RELEVANT = 4
 
 

@@ -17,8 +17,7 @@ from core.views.workspace.query_sets import among, asked_in
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, at_cutoff, evidence
 
-WEAK = 0.5
-"""A query is weak when the ranking reaches less than this share of what its candidate pool holds."""
+WEAK = 0.5  # A query is weak when the ranking reaches less than this share of what its candidate pool holds
 UNJUDGED = "No passage of this query is judged."
 FOUND_NOTHING = "The stack was asked this query and ranks nothing, so it scores 0."
 NOT_RANKED = "Not ranked: nothing says that the stack was asked this query, so its score is unknown."

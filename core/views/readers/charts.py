@@ -19,8 +19,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 }
 """Colour and dash of each mode."""
 _DECADE = 10
-_LAST = 2000
-"""Place in the legend of what belongs to every curve."""
+_LAST = 2000  # Place in the legend of what belongs to every curve
 
 
 def by_depth(

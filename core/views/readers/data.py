@@ -19,8 +19,7 @@ from core.views.workspace.stacks import runs_in
 
 USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL")
 """Scorers that come first, in this order, where a workspace has them."""
-GOLD_FROM = 4
-"""Grade from which a passage is gold."""
+GOLD_FROM = 4  # Grade from which a passage is gold
 MEASURED = "measured"
 Need = Literal["any", "all"]
 

@@ -15,8 +15,7 @@ from core.views import text
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
-COMPUTED = "computed"
-"""Stands for the judge of a score that is computed."""
+COMPUTED = "computed"  # Stands for the judge of a score that is computed
 _WHO = ("name", "reader", "prompt", "temperature", "k", "mode")
 _ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
 """Rows that no ranking sent: they have gold passages alone, or none, and compete with nothing."""

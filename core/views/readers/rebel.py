@@ -23,8 +23,7 @@ from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
 SIMILARITY, PRECISION = "similarity", "precision"
-BEST = 5
-"""The highest similarity."""
+BEST = 5  # The highest similarity
 METHODS = ("none", "relevance only", "HyDE", "multi-query", "one turn", "two turns")
 RELEVANCE, CRITERIA = METHODS[:4], ("none", *METHODS[4:])
 """Methods that a line is fitted through: those that know relevance alone, and none with several criteria."""

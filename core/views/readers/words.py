@@ -14,8 +14,7 @@ WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions her
 """Parts of the questions, by what was found."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
 """What the score can be drawn against, by column."""
-AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
-"""The same as one chooses it."""
+AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}  # The same as one chooses it
 SENT = {
     "top_k": "Top(k)",
     "gold_only": "gold passages of Top(k)",

@@ -36,8 +36,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 }
 """Perturbation of the questions → its levels; the questions as they are are always run beside them."""
 _MODES = ("sparse", "dense", "hybrid")
-SENT = ("1", "2", "3", "5", "10", "20", "50")
-"""Numbers of passages that readers are usually sent."""
+SENT = ("1", "2", "3", "5", "10", "20", "50")  # Numbers of passages that readers are usually sent
 _NONE = ("reranker", "rewrite")
 _DEPTHS = ("10", "20", "50", "100", "150", "200")
 _KEY = re.compile(

@@ -23,8 +23,7 @@ from core.views.scoring.table import COLUMNS, Over, counted, require_cutoffs, sc
 from core.views.workspace.query_sets import Mask, asked_in
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, evidence, of_graded
 
-_ROWS = 4_000_000
-"""Rows of a table that `in_parts` holds at a time, unless a single run has more."""
+_ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a single run has more
 
 
 def every_k(

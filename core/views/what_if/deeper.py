@@ -24,8 +24,7 @@ from core.views.workspace.stacks import runs_in
 
 Per = Literal["100 ms", "$1 / 1k"]
 PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1 / 1k": "per_usd"}
-SHOWN = 8
-"""Families of stacks in the chart; the table has all."""
+SHOWN = 8  # Families of stacks in the chart; the table has all
 _DEPTH = re.compile(r",? K = \d+")
 
 

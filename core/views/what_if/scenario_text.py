@@ -14,8 +14,7 @@ from core.errors import InputError, UnknownNameError
 from core.views import text
 from core.views.link import RULES
 
-MOST = 12
-"""Scenarios that one text may hold."""
+MOST = 12  # Scenarios that one text may hold
 _RESERVED = ":;,"
 _KEYS: Mapping[str, str] = {
     "sla": "sla_ms",

@@ -23,16 +23,12 @@ from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 
-MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))
-"""The paper's columns."""
+MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
 """The paper's scenarios, as published runs name them."""
-PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)
-"""What the leaderboards average."""
-YOURS = "Your limits"
-"""The scenario of the limits that hold on every page."""
-SAVED = 0.85
-"""Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86."""
+PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)  # What the leaderboards average
+YOURS = "Your limits"  # The scenario of the limits that hold on every page
+SAVED = 0.85  # Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86
 
 
 @dataclass(frozen=True)

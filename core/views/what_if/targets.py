@@ -14,12 +14,10 @@ from core.views import text, theme
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Floats
 
-USUAL_MS = (350.0, 500.0, 750.0, 1000.0)
-"""The paper's first targets and two wider ones."""
+USUAL_MS = (350.0, 500.0, 750.0, 1000.0)  # The paper's first targets and two wider ones
 MOST = 8
 _ACROSS, _TALL, _GAP = 2, 250, 50
-_MARKS = 1500
-"""Marks of one small chart; with more, several charts take long to draw."""
+_MARKS = 1500  # Marks of one small chart; with more, several charts take long to draw
 
 
 def read_targets(line: str, table: pl.DataFrame) -> list[float]:

@@ -22,8 +22,7 @@ from core.views.workspace.stacks import runs_in
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
-_USUAL = (_FIRST, "nDCG")
-"""Measures that come first, in this order, where a workspace has them."""
+_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, where a workspace has them
 _NEARLY_ALL = 0.9
 """Share of a golden set's queries that a run has to rank for the set to be shown before others."""
 
@@ -117,8 +116,7 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     return frozenset(found)
 
 
-Has = Literal["results", "rankings", "judgements", "answers"]
-"""What a workspace may have and a page may need."""
+Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
 LACKS: Mapping[Has, str] = {
     "results": "needs results",
     "rankings": "needs single queries",

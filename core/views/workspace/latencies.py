@@ -244,8 +244,7 @@ def _recorded(snapshot: Snapshot, run_ids: list[str]) -> Mapping[str, float]:
     return dict(means.select("run_id", "amount").iter_rows())
 
 
-_LOCAL = ("cpu_ms", "gpu_ms")
-"""Units of stages that ask no other machine."""
+_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 

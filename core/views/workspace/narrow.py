@@ -33,8 +33,7 @@ from core.views.workspace.scope import Apart, Judging, Latency, Quality, Scope
 from core.views.workspace.scores import evidence
 from core.views.workspace.stacks import stack_table
 
-SPREAD = 0.05
-"""From this difference of two stacks' share of holes on they are not judged alike."""
+SPREAD = 0.05  # From this difference of two stacks' share of holes on they are not judged alike
 _CAVEAT = (
     "They are no random sample: judged is what some stack brought to the judges, and stacks like that one "
     "fare better on them."

@@ -27,8 +27,7 @@ from core.store.read.memory import Memory
 from core.views.workspace.scope import Quality, Scope, audits
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence
 
-ENOUGH = 10
-"""Shared queries from which on a comparison on them is worth more than leaving a stack out."""
+ENOUGH = 10  # Shared queries from which on a comparison on them is worth more than leaving a stack out
 
 _HOLE = 0
 ANY = "any"

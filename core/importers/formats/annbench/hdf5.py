@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
-_MOST_BYTES = 2 << 30
-"""Largest file that is read into memory; one that lies on the disk as it is, is not."""
+_MOST_BYTES = 2 << 30  # Largest file that is read into memory; one that lies on the disk as it is, is not
 _MOST_ATTRIBUTES = 200
-_LARGEST = 2.0**63
-"""Numbers of vectors are below it."""
+_LARGEST = 2.0**63  # Numbers of vectors are below it
 
 
 @dataclass(frozen=True)

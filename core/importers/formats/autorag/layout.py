@@ -25,8 +25,7 @@ _ORDER = (
     "generator",
 )  # fmt: skip
 _HELD = "autorag kind"
-_LONGEST = 100_000
-"""Characters of a parameter cell beyond which it is not parsed."""
+_LONGEST = 100_000  # Characters of a parameter cell beyond which it is not parsed
 
 MOST_BYTES = 4 * MIB
 _TEXT_LIMIT = 100_000

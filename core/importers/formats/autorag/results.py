@@ -31,8 +31,7 @@ STAGES: Mapping[str, str] = {
     "passage_filter": "cut", "passage_compressor": "compress", "prompt_maker": "prompt",
     "generator": "generate",
 }  # fmt: skip
-AFTER = ("prompt", "generate")
-"""Stages that follow retrieval."""
+AFTER = ("prompt", "generate")  # Stages that follow retrieval
 _FUSION = {"rrf": "rrf", "cc": "weighted"}
 
 

@@ -191,8 +191,7 @@ class _Layout:
 
 _DASHBOARD = _Layout("Number", "State", "Param ", "UserAttribute ")
 _FRAME = _Layout("number", "state", "params_", "user_attrs_")
-_VALUE, _VALUES = "value", "values_"
-"""The objective of a frame, or what begins several."""
+_VALUE, _VALUES = "value", "values_"  # The objective of a frame, or what begins several
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 

@@ -42,8 +42,7 @@ _NEEDS: dict[str, frozenset[str]] = {
 _PARTS = {f"{table}.{column}": TAKEN for table, columns in (_NEEDS | _NAMES).items() for column in columns}
 _MOST_ROWS = 5_000_000
 _MOST_STEPS = 2_000
-_STEP = 1_000_000
-"""Instructions of the database's machine between two looks at how long a query has run."""
+_STEP = 1_000_000  # Instructions of the database's machine between two looks at how long a query has run
 
 _Row = tuple[Any, ...]
 

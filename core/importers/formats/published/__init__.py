@@ -26,8 +26,7 @@ from core.tables import frame
 DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
 COLLECTION_ID = "clq-paper"
 CITATION = "Dallaire, Practical RAG Evaluation, arXiv:2511.09545v1, 12 November 2025"
-TOKENS_PER_CANDIDATE = 500
-"""What the paper's costs assume; it measured 513 to 516 (Table 14)."""
+TOKENS_PER_CANDIDATE = 500  # What the paper's costs assume; it measured 513 to 516 (Table 14)
 
 _COLLECTION = Collection(
     collection_id=COLLECTION_ID,

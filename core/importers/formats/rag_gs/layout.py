@@ -25,8 +25,7 @@ _MARKS = {"dense": "rank_dense", "sparse": "rank_sparse"}
 _DEPTH = re.compile(r"\.top(\d{1,6})\w*\.jsonl")
 _MANIFEST, _DONE, _QUESTIONS = "manifest.json", "_SUCCESS", "questions_manifest.json"
 _MOST_MANIFESTS = 30
-_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}
-"""List → what the manifest of its stage calls its depth."""
+_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}  # List → what the manifest of its stage calls its depth
 
 LISTS = {
     "dense": ("rank_dense", "score_cos"),

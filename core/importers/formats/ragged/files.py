@@ -49,8 +49,7 @@ _KILT: Mapping[str, pl.DataType] = {
 }
 _RESULT = pl.Struct({"page_par_id": pl.String(), "page_par_id_match": pl.Boolean()})
 _PAIR = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.Int64()})
-RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})
-"""What right answers say."""
+RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # What right answers say
 _ASKED = pl.Schema({"id": pl.String(), "input": pl.String()})
 
 

@@ -23,8 +23,7 @@ from core.records import Basis, Run
 from core.stats.latency import FIRST_TOKEN, GENERATE
 from core.tables import TABLES
 
-_LEAST_PERCENT = 5
-"""Numbers up to it may be of a scale such as 1 to 5."""
+_LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
 
 _MOST_K = (1 << 31) - 1
 _MOST_PASSES = (1 << 15) - 1

@@ -14,8 +14,7 @@ from core.importers.read.tabular import Table, read_text
 from core.importers.read.text import Block, blocks, place
 
 _PACKED = (b"\x1f\x8b", b"\x04\x22")
-_UNFOLDS = 8
-"""How many times its size a packed table is taken to unfold to."""
+_UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
 
 
 def is_large(piece: Piece) -> bool:

@@ -209,8 +209,7 @@ def _answered(project: str, found: Sequence[_Question], pieces: Sequence[Piece])
     )
 
 
-WRAPPERS = ("data", "runs", "observations", "spans", "traces")
-"""Keys under which an export may hold its list."""
+WRAPPERS = ("data", "runs", "observations", "spans", "traces")  # Keys under which an export may hold its list
 _LITERAL_BYTES = 1_000_000
 _BROKEN = (ValueError, SyntaxError, MemoryError, RecursionError)
 

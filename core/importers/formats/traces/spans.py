@@ -41,8 +41,7 @@ _QUESTION = (
 _ANSWER = ("answer", "output", "response", "result", "text", "content", "generations", "choices", "message",
            "messages", "output_value", "completion")  # fmt: skip
 _DEEPEST = 12
-_MOST_TEXT = 16_000_000
-"""Longest text that is looked into for JSON."""
+_MOST_TEXT = 16_000_000  # Longest text that is looked into for JSON
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """From this number on, an instant is in so many parts of a second."""
 _YEARS = (0.0, 4102444800.0)

@@ -82,8 +82,7 @@ def _family(group: pl.DataFrame) -> Family:
     return Family(stack_label(spec), reranker, options)
 
 
-TYPED = "as typed"
-"""What the option without a rewrite is called."""
+TYPED = "as typed"  # What the option without a rewrite is called
 
 
 def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:

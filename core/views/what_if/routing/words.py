@@ -14,10 +14,8 @@ from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.families import Signal
 from core.views.workspace.scope import Quality
 
-_SHORT = 12
-"""Letters of a depth that the answer names; a stack's name is too long for it."""
-_NOBODY = 0.005
-"""A rule that sends fewer than this share of the queries deeper is said to send none."""
+_SHORT = 12  # Letters of a depth that the answer names; a stack's name is too long for it
+_NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
 
 def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
