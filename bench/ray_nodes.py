@@ -34,7 +34,7 @@ from tests.pipeline.evaluate.machines import lose_a_machine, nodes, wait_for
 from tests.pipeline.evaluate.vendor import Vendor, vendor
 
 MODELS, DIMS, DEPTHS = ("e1", "e2", "e3"), (8, 16, 32), (5, 10, 15, 20)
-SEARCHED, ASKED, REPEATS = 20_000, 256, 35
+SEARCHED, ASKED, REPEATS = 20_000, 256, 45
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 INDEXES, RERANKERS = ("flat", "hnsw-f32", "int8"), ("none", "r1", "r2")
 
