@@ -14,7 +14,7 @@ import polars as pl
 
 from core.records import JsonMap, canonical_json
 from core.views.run import paid
-from core.views.text import count, duration, usd, weight
+from core.views.text import count, duration, percent, usd, weight
 
 if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
     from core.pipeline.evaluate import Status
@@ -54,7 +54,8 @@ def search_words(found: JsonMap) -> str:
     begun, dropped, through = (f"{found[name]:,}" for name in ("begun", "dropped", "through"))
     return (
         f"{begun} of {count(found['stacks'], 'stack')} begun, {dropped} dropped, {through} asked all"
-        f" {count(found['queries'], 'question')}; {share:.1%} of the work of asking every stack everything"
+        f" {count(found['queries'], 'question')}; {percent(share)} of the work of asking every stack"
+        " everything"
     )
 
 
