@@ -28,9 +28,8 @@ COLUMNS = (
 """The columns of a sheet, in order; the last two are to be filled in."""
 SHEET = "judging"  # Name of the sheet in a workbook
 _READ = ("collection", "queue", "judge", "query_id", "passage_id", "grade", "note")
-_GUARD = (
-    r"^'([=+\-@\t\r\n＝＋－＠])"  # What a text got in front that a spreadsheet would have run as a formula
-)
+# What a text got in front that a spreadsheet would have run as a formula
+_GUARD = r"^'([=+\-@\t\r\n＝＋－＠])"
 
 
 class JudgingSheet(Format):
