@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,24 +92,36 @@ class NamesJob:
 
     def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
         """By condition, the texts of the bundles of a run."""
-        spec = self.spec
-        drawn = bundles(self.works[language], language, run=run, queries=spec.queries, seed=spec.seed)
-        return {
-            name: [ablate(bundle, phrases(language)) for bundle in drawn]
-            for name, ablate in CONDITIONS.items()
-        }
+        return _texts(self.works[language], language, run, self.spec.queries, self.spec.seed)
 
-    def every_text(self) -> tuple[set[str], set[str]]:
+    def every_text(self) -> tuple[frozenset[str], frozenset[str]]:
         """All questions and all candidates that are embedded, each once."""
-        queries: set[str] = set()
-        candidates: set[str] = set()
-        for language in self.works:
-            for run in range(1, self.spec.runs + 1):
-                texts = self.texts(language, run)
-                for some in (*texts.values(), *ascii_of(texts).values()):
-                    queries.update(each.query for each in some)
-                    candidates.update(text for each in some for text in each.candidates)
-        return queries, candidates
+        works = tuple(self.works.items())
+        return _every_text(works, self.spec.runs, self.spec.queries, self.spec.seed)
+
+
+def _texts(
+    works: tuple[Work, ...], language: Language, run: int, queries: int, seed: str
+) -> dict[str, list[Texts]]:
+    drawn = bundles(works, language, run=run, queries=queries, seed=seed)
+    return {
+        name: [ablate(bundle, phrases(language)) for bundle in drawn] for name, ablate in CONDITIONS.items()
+    }
+
+
+@lru_cache(maxsize=4)  # a plan is asked for again with every other embedder and budget
+def _every_text(
+    works: tuple[tuple[Language, tuple[Work, ...]], ...], runs: int, queries: int, seed: str
+) -> tuple[frozenset[str], frozenset[str]]:
+    asked: set[str] = set()
+    candidates: set[str] = set()
+    for language, named in works:
+        for run in range(1, runs + 1):
+            texts = _texts(named, language, run, queries, seed)
+            for some in (*texts.values(), *ascii_of(texts).values()):
+                asked.update(each.query for each in some)
+                candidates.update(text for each in some for text in each.candidates)
+    return frozenset(asked), frozenset(candidates)
 
 
 def read_job(
