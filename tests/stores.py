@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,13 +34,13 @@ HOSTILE = (
 def demo(path: Path) -> None:
     """The demo on ten stacks (sparse, dense, hybrid; two depths) and the published figures."""
     stacks = grid(embedder="fake", dims=(16,), indexes=("flat", "hnsw-f32"), depths=(10, 50))
-    run_demo(lambda batch: _add(path, batch, "demo"), stacks=stacks)
+    run_demo(lambda batch: add(path, batch, "demo"), stacks=stacks)
     published(path)
 
 
 def published(path: Path) -> None:
     """The published figures only."""
-    _add(path, published_batch(), "published")
+    add(path, published_batch(), "published")
 
 
 def many(path: Path) -> None:
@@ -48,28 +48,28 @@ def many(path: Path) -> None:
     seed(path, 10_000)
 
 
-def _add(path: Path, batch: Batch, action: str) -> None:
+def add(path: Path, batch: Batch, action: str) -> None:
+    """Write a batch."""
     with Store.open(path).write(action) as writer:
         writer.add(batch)
 
 
 _TEMPLATES: dict[str, Path] = {}
-"""What laboratories were made of, and a copy of the store that each wrote first."""
+"""What stores were filled with, and a copy of the one that was written first."""
 
 
-def _fill(path: Path, batch: Batch, key: str) -> None:
-    """Write a batch; into a new store the same key is written once, and copied from then on."""
-    if path.exists():
-        _add(path, batch, "test")
-    elif key in _TEMPLATES:
+def filled(path: Path, key: str, write: Callable[[Path], object]) -> Path:
+    """Fill a new store: what the same key stands for is written once, and copied from then on."""
+    if key in _TEMPLATES:
         shutil.copytree(_TEMPLATES[key], path)
-    else:
-        _add(path, batch, "test")
-        if not _TEMPLATES:
-            _TEMPLATES[""] = Path(tempfile.mkdtemp(prefix="clq-stores-"))
-            atexit.register(shutil.rmtree, _TEMPLATES[""], ignore_errors=True)
-        _TEMPLATES[key] = _TEMPLATES[""] / str(len(_TEMPLATES))
-        shutil.copytree(path, _TEMPLATES[key])
+        return path
+    write(path)
+    if not _TEMPLATES:
+        _TEMPLATES[""] = Path(tempfile.mkdtemp(prefix="clq-stores-"))
+        atexit.register(shutil.rmtree, _TEMPLATES[""], ignore_errors=True)
+    _TEMPLATES[key] = _TEMPLATES[""] / str(len(_TEMPLATES))
+    shutil.copytree(path, _TEMPLATES[key])
+    return path
 
 
 class Lab:
@@ -205,7 +205,11 @@ class Lab:
             frames={name: _filled(name, rows) for name, rows in self._rows.items() if rows},
         )
         at_any_time = [replace(run, created_at=None) for run in self.runs]
-        _fill(path, batch, repr((batch.collections, self._golden, at_any_time, self._rows)))
+        if path.exists():
+            add(path, batch, "test")
+        else:
+            key = repr((batch.collections, self._golden, at_any_time, self._rows))
+            filled(path, key, lambda path: add(path, batch, "test"))
         return Store.open(path)
 
 

@@ -23,6 +23,7 @@ from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
 from core.views.golden import form
+from tests import stores
 from tests.vendors import keys_for
 
 QUESTIONS = {"q1": "sort a frame", "q2": "mean of rows", "q3": "plot a chart"}
@@ -79,7 +80,6 @@ def store_of(
     folder: Path, questions: Mapping[str, str] = QUESTIONS, texts: Mapping[str, str] = TEXTS
 ) -> Store:
     """A store with a collection and no golden set."""
-    store = Store.open(folder / "store")
     parts = {"queries": ("query_id", questions), "passages": ("passage_id", texts)}
     frames = {
         table: frame(
@@ -87,9 +87,9 @@ def store_of(
         )
         for table, (key, rows) in parts.items()
     }
-    with store.write("import") as writer:
-        writer.add(Batch(collections=(Collection(collection_id="c", name="C"),), frames=frames))
-    return store
+    batch = Batch(collections=(Collection(collection_id="c", name="C"),), frames=frames)
+    key = f"built {dict(questions)} {dict(texts)}"
+    return Store.open(stores.filled(folder / "store", key, lambda path: stores.add(path, batch, "import")))
 
 
 def job(store: Store, url: str, text: str = SPEC, **limits: Any) -> GoldenJob:

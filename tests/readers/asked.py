@@ -19,6 +19,7 @@ from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
 from core.views.readers import landing
+from tests import stores
 from tests.golden import built
 from tests.vendors import keys_for
 
@@ -41,7 +42,11 @@ k = [1, 2]
 
 def store_of(folder: Path) -> Store:
     """A store with two runs, a golden set and gold answers."""
-    store = built.store_of(folder)
+    return Store.open(stores.filled(folder / "store", "asked", _write))
+
+
+def _write(path: Path) -> None:
+    store = built.store_of(path.parent)
     runs = tuple(
         Run(run_id=name, collection_id="c", stack=Stack({"mode": name}), label=name, origin=Origin.RUN)
         for name in RANKED
@@ -70,7 +75,6 @@ def store_of(folder: Path) -> Store:
                 frames={table: frame(table, some) for table, some in rows.items()},
             )
         )
-    return store
 
 
 def answer(body: Mapping[str, Any]) -> str:

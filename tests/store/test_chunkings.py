@@ -10,14 +10,14 @@ from core.errors import ClqError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from core.store.upkeep import doctor
+from tests import stores
 from tests.store import chunked
 from tests.store.material import CORPUS, run
 
 
 @pytest.fixture
 def cut(store: Store) -> Store:
-    with store.write("fill") as writer:
-        writer.add(chunked.batch())
+    stores.filled(store.path, "chunked", lambda path: stores.add(path, chunked.batch(), "fill"))
     return store
 
 

@@ -20,6 +20,7 @@ from core.records import Batch, Collection, GoldenSet
 from core.store import Kind, Snapshot, Store
 from core.store.ledger import standing
 from core.store.upkeep import doctor
+from tests import stores
 from tests.store import chunked, material
 from tests.store.material import CORPUS, GOLD, add, files, judgements, run
 
@@ -27,7 +28,7 @@ from tests.store.material import CORPUS, GOLD, add, files, judgements, run
 @pytest.fixture
 def cut(store: Store) -> Store:
     """A collection with two chunkings, at revision 1."""
-    add(store, chunked.batch())
+    stores.filled(store.path, "chunked", lambda path: stores.add(path, chunked.batch(), "fill"))
     return store
 
 
