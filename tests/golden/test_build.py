@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +12,9 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from core.cli.app import app
 from core.errors import BudgetError
 from core.golden.job import GoldenJob
 from core.golden.plan import candidates, plan
@@ -344,11 +344,12 @@ def test_texts_and_questions_in_files_become_a_golden_set_by_one_command(tmp_pat
         'prices = "fake"', ""
     ).replace('"judge"', '"fake"'))  # fmt: skip
     store = tmp_path / "store"
-    command = [sys.executable, "-m", "core", "--store", str(store), "golden"]
 
-    def told(*arguments: str) -> Any:
-        asked = [*command, *arguments, "--format", "json"]
-        return json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    def told(*words: str) -> Any:
+        asked = ["--store", str(store), "golden", *words, "--format", "json"]
+        result = CliRunner().invoke(app, asked)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     (row,) = told("build", str(spec))
     assert (row["golden_set_id"], row["collection_id"], row["queries"]) == ("judged", "beir", 3)
