@@ -1,8 +1,11 @@
 """All that the program and the children of tests ever import: what `tests.warm` forks from."""
 
+import encodings.utf_8_sig  # noqa: F401 - a child that is nobody may not read the library
+
 import bm25s  # noqa: F401
 import faiss  # noqa: F401
 import pandas  # noqa: F401
+import pytest  # noqa: F401
 import requests  # noqa: F401
 import streamlit.web.cli  # noqa: F401
 import tokenizers  # noqa: F401

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.paths import ROOT
@@ -22,12 +22,12 @@ def process(target: Callable[..., object], *arguments: object) -> multiprocessin
     return started
 
 
-class Command:
-    """`python -m core …` with these arguments, as `subprocess.Popen` has it, without its imports."""
+class Child:
+    """A function in a process of its own, whose output is kept; used as `subprocess.Popen` is."""
 
-    def __init__(self, arguments: list[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], does: Callable[..., object], *arguments: object) -> None:
         self._told = [Path(tempfile.mkstemp(suffix=f"-{kind}")[1]) for kind in ("out", "err")]
-        self._process = process(_command, arguments, dict(environ), *self._told)
+        self._process = process(_child, dict(environ), self._told, does, arguments)
         self.pid = self._process.pid
 
     @property
@@ -52,12 +52,24 @@ class Command:
         return printed, said
 
 
-def _command(arguments: list[str], environ: Mapping[str, str], out: Path, err: Path) -> None:
+def command(arguments: Sequence[str], environ: Mapping[str, str], folder: Path = ROOT) -> Child:
+    """Start `python -m core …` in a folder."""
+    return Child(environ, _command, list(arguments), folder)
+
+
+def _command(arguments: list[str], folder: Path) -> None:
     from core.cli.app import app
 
-    become(environ, out, err)
+    os.chdir(folder)
     sys.argv = ["python -m core", *arguments]
     app(prog_name="python -m core")
+
+
+def _child(
+    environ: Mapping[str, str], told: list[Path], does: Callable[..., object], arguments: tuple[object, ...]
+) -> None:
+    become(environ, *told)
+    does(*arguments)
 
 
 def become(environ: Mapping[str, str], out: Path, err: Path) -> None:

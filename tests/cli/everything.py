@@ -1,17 +1,11 @@
-"""Every way in, tried on one store: what each command and each page says, for the table of faults.
-
-    python -m tests.cli.everything STORE FOLDER
-
-prints the outcomes as JSON; FOLDER has the files that are imported.
-"""
+"""Every way in, tried on one store: what each command and each page says, for the table of faults."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -122,14 +116,8 @@ def page(store: Path, name: str) -> Outcome:
 
 
 def outcomes(store: Path, folder: Path, names: Iterable[str]) -> dict[str, Outcome]:
-    """What each of some commands and pages ("page NAME") says."""
+    """What each of some commands and pages ("page NAME") says; the folder has the files that are imported."""
     return {
         name: page(store, name[5:]) if name.startswith("page ") else command(store, folder, name)
         for name in names
     }
-
-
-if __name__ == "__main__":
-    _store, _folder, *_names = sys.argv[1:]
-    _seen = outcomes(Path(_store), Path(_folder), _names)
-    print(json.dumps({name: asdict(outcome) for name, outcome in _seen.items()}))

@@ -199,11 +199,11 @@ class Place:
         path.write_text(f'prices = "{BOOK}"\n{text}\n{model}')
         return path
 
-    def start(self, *arguments: object, key: str = "key") -> warm.Command:
+    def start(self, *arguments: object, key: str = "key") -> warm.Child:
         """Start the program."""
         command = ["--store", self.folder / "store", *arguments]
         environ = {**os.environ, "JUDGE_KEY": key, "CLQ_ALLOW_KEYS": f"JUDGE_KEY={self.url}"}
-        return warm.Command([str(part) for part in command], environ)
+        return warm.command([str(part) for part in command], environ)
 
     def do(self, *arguments: object, key: str = "key", code: int = 0) -> str:
         """Run the program to its end and return what it printed."""
@@ -305,9 +305,7 @@ def kill_and_resume(
             return Killing(died, failed, ends)
 
 
-def _wait(
-    process: warm.Command, state: Moody | None, key: str, moment: tuple[str, float], needed: int
-) -> str:
+def _wait(process: warm.Child, state: Moody | None, key: str, moment: tuple[str, float], needed: int) -> str:
     """Until so many answers were sent to this process, or all that are needed to all; tells which it was."""
     kind, answers = moment
     while state is not None and kind != "loading" and process.poll() is None:

@@ -7,20 +7,22 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from core.paths import ROOT
 from core.ui.pages import PAGES as PAGES_OF
-from tests.cli.everything import READERS, WRITERS, Outcome
+from tests import warm
+from tests.cli.everything import READERS, WRITERS, Outcome, outcomes
 from tests.pages.reading import PAGES
 from tests.pages.test_faults import published, whole  # noqa: F401 - a fixture
 
-NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+NOBODY = 65534
 READING = (*READERS, "doctor", *(f"page {name}" for name in PAGES))
 EVERYTHING = (*READING, *WRITERS, "backup", "repair")
 _IDLE = ("readers",)
@@ -92,28 +94,30 @@ def turn_back(fault: str, disk: Path) -> None:
 
 def seen(disk: Path, names: tuple[str, ...], *, nobody: bool) -> dict[str, Outcome]:
     """What the commands and pages say in a process of its own."""
-    work = disk / "work"
-    answer = subprocess.run(
-        [
-            *(NOBODY if nobody else ()),
-            *(sys.executable, "-B", "-m", "tests.cli.everything", str(work / "store"), str(work), *names),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"},  # noqa: S108
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr[-2000:]
-    found = json.loads(answer.stdout.splitlines()[-1])
+    environ = {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108
+    child = warm.Child(environ, _try, disk / "work", names, nobody)
+    printed, said = child.communicate()
+    assert child.returncode == 0, said[-2000:]
+    found = json.loads(printed.splitlines()[-1])
     return {name: Outcome(**outcome) for name, outcome in found.items()}
+
+
+def _try(work: Path, names: tuple[str, ...], nobody: bool) -> None:
+    sys.dont_write_bytecode = True
+    tempfile.tempdir = None
+    if nobody:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    found = outcomes(work / "store", work, names)
+    print(json.dumps({name: asdict(outcome) for name, outcome in found.items()}), flush=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", REFUSALS)
 def test_a_disk_that_refuses_is_said_and_nothing_is_lost(fault: str, whole: Path, tmp_path: Path) -> None:  # noqa: F811
     row = REFUSALS[fault]
-    if row.nobody and (os.geteuid() != 0 or shutil.which("setpriv") is None):
+    if row.nobody and os.geteuid() != 0:
         pytest.skip("only root can become nobody")
     with mounted(Path(f"/tmp/disk-{os.getpid()}-{tmp_path.name[-8:]}")) as disk:  # noqa: S108
         disk.chmod(0o755)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import numpy as np
@@ -16,35 +14,27 @@ import pytest
 from core.records import Batch
 from core.store import Store
 from core.store.upkeep.doctor import examine
-from tests.store.material import large, rankings, run
+from tests import warm
+from tests.store.material import CORPUS, large, rankings, run
 
-_IMPORT = """
-import sys
-from pathlib import Path
-import polars as pl
-from core.records import Batch
-from core.store import Store
-from tests.store.material import CORPUS, run
-
-path, rows, prefix = sys.argv[1:]
-frame = pl.scan_parquet(rows).with_columns(run_id=prefix + pl.col("run_id"))
-runs = tuple(run(f"{prefix}large-{number}") for number in range(10))
-with Store.open(Path(path)).write("import a million") as writer:
-    print("writing", flush=True)
-    writer.add(Batch(collections=(CORPUS,), runs=runs, frames={"rankings": frame}))
-"""
 _TRIES = 10
 
 
-def _start(store: Store, rows: Path, prefix: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _IMPORT, str(store.path), str(rows), prefix],
-        cwd=Path(__file__).parents[2],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
+def _import(path: Path, rows: Path, prefix: str, begun: Path) -> None:
+    frame = pl.scan_parquet(rows).with_columns(run_id=prefix + pl.col("run_id"))
+    runs = tuple(run(f"{prefix}large-{number}") for number in range(10))
+    with Store.open(path).write("import a million") as writer:
+        begun.touch()
+        writer.add(Batch(collections=(CORPUS,), runs=runs, frames={"rankings": frame}))
+
+
+def _start(store: Store, rows: Path, prefix: str) -> ForkServerProcess:
+    """Begin an import; returns as it writes."""
+    begun = rows.with_name(f"begun-{prefix}")
+    process = warm.process(_import, store.path, rows, prefix, begun)
+    while not begun.exists():
+        assert process.is_alive()
+        time.sleep(0.001)
     return process
 
 
@@ -70,7 +60,7 @@ def test_killed_imports(filled: Store, tmp_path: Path) -> None:
     scratch = Store.open(tmp_path / "scratch")
     process = _start(scratch, rows, "")
     timed = time.monotonic()
-    process.communicate()
+    process.join()
     whole = time.monotonic() - timed
     assert scratch.read().runs().height == 10
 
@@ -80,13 +70,13 @@ def test_killed_imports(filled: Store, tmp_path: Path) -> None:
         before = _state(filled)
         process = _start(filled, rows, f"{killed}-{len(filled.read().runs())}-")
         time.sleep(shares[killed] * whole)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.join()
         if filled.revision() != before[0]:  # it was faster than the one that was timed: all of it is there
             whole *= 0.8
             assert filled.read().runs().height == len(before[1]) + 10
             continue
-        assert process.returncode == -signal.SIGKILL
+        assert process.exitcode == -signal.SIGKILL
         assert _state(filled) == before
         assert examine(filled).sound
         torn += bool(list(filled.path.glob("*/.0*")))

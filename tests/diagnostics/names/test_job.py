@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from datetime import date
 from pathlib import Path
@@ -18,13 +16,13 @@ from core.diagnostics.names.job import NamesJob, figures, plan, read_job, run_jo
 from core.diagnostics.names.spec import NamesSpec
 from core.errors import BudgetError, ClqError, InputError, UnknownNameError
 from core.jobs import State
-from core.paths import ROOT
 from core.pipeline.evaluate.turn import Site
 from core.prices import Price, PriceBook
 from core.providers.embed import make_embedder
 from core.records import Batch
 from core.store import Store
 from core.views.diagnostics import names
+from tests import warm
 from tests.vendors import Step, Vendors, serve
 from tests.vendors.keys import keys_for
 
@@ -131,13 +129,10 @@ def test_killed_and_resumed(tmp_path: Path, vendors: Vendors):
     spec.write_text(json.dumps(told(vendors.openai, prices="list", runs=2)))
     store = tmp_path / "store"
     allowed = {"KEY": "key", "CLQ_ALLOW_KEYS": f"KEY={vendors.url}"}
-    command = [sys.executable, "-m", "core", "--store", str(store), "diagnose"]
 
-    def begin(*words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*command, *words, "--format", "json"], cwd=ROOT, env={**os.environ, **allowed}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def begin(*words: str) -> warm.Child:
+        command = ["--store", str(store), "diagnose", *words, "--format", "json"]
+        return warm.command(command, {**os.environ, **allowed})
 
     process = begin("names", "--spec", str(spec), "--yes")
     while vendors.state.answered[ENDPOINT] < 3 and process.poll() is None:

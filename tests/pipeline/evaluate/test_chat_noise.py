@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.paths import ROOT
 from core.providers.calls.keys import ALLOW
+from tests import warm
 from tests.vendors import Step, Vendors, serve
 
 ENDPOINT = "openai/chat"
@@ -71,14 +70,11 @@ def test_rewrites_of_noisy_questions_are_paid_once_and_decided_on(tmp_path: Path
     grades = "".join(f"q{at}\td{at}\t1\n" for at in range(len(ASKED)))
     (barn / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
     (tmp_path / "spec.toml").write_text(SPEC.format(url=vendors.openai))
-    allowed = {**os.environ, "KEY": "key", ALLOW: f"KEY={vendors.url}", "PYTHONPATH": str(ROOT)}
+    allowed = {**os.environ, "KEY": "key", ALLOW: f"KEY={vendors.url}"}
     store = tmp_path / "store"
 
-    def begin(*words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "core", "--store", str(store), *words]
-        return subprocess.Popen(
-            command, cwd=tmp_path, env=allowed, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+    def begin(*words: str) -> warm.Child:
+        return warm.command(["--store", str(store), *words], allowed, tmp_path)
 
     def said(*words: str) -> Any:
         done = CliRunner().invoke(app, ["--store", str(store), *words, "--format", "json"])
