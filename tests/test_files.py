@@ -77,7 +77,7 @@ def _hold(path: Path, held: object, release: object) -> None:
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path):
-    context = multiprocessing.get_context("forkserver")
+    context = multiprocessing.get_context("spawn")  # the server of `tests.warm` would import everything
     held, release = context.Event(), context.Event()
     process = context.Process(target=_hold, args=(tmp_path / "lock", held, release))
     process.start()
