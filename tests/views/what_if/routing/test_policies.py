@@ -206,8 +206,8 @@ def test_a_signal_that_parts_the_queries_is_worth_it():
     cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
     assert cards["RA-nWG@10 routed"][0] == "0.830"
     assert cards["RA-nWG@10 routed"][1].endswith("n = 40")
-    assert cards["Over one depth"][0] == "+0.070"
-    assert cards["Over one depth"][1].endswith("always K = 100, 0.760")
+    assert cards["Over one K for all"][0] == "+0.070"
+    assert cards["Over one K for all"][1].endswith("always K = 100, 0.760")
     routed_row = made.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     best = made.rows.row(by_predicate=pl.col("kind") == "oracle", named=True)
     assert routed_row["quality"] == pytest.approx(best["quality"])
