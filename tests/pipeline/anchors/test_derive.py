@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.pipeline import anchors
-from core.pipeline.anchors import COVERAGE, anchor, judged, require_comparable
+from core.pipeline.anchors import COVERAGE, anchor, derive, judged, require_comparable
 from core.pipeline.chunk import chunk
 from core.pipeline.documents.base import Content
 from core.records import GoldenSet
@@ -60,14 +59,14 @@ CASES = {
 
 @pytest.mark.parametrize(("spans", "coverage", "expected"), CASES.values(), ids=CASES.keys())
 def test_the_rule_by_hand(spans, coverage, expected):
-    made = anchors(spans_of(*(("q", "d", *span) for span in spans)), TEN, coverage)
+    made = derive(spans_of(*(("q", "d", *span) for span in spans)), TEN, coverage)
     assert grades(made) == {("q", passage): grade for passage, grade in expected.items()}
     assert made.schema == TABLES["judgements"]
 
 
 def test_documents_and_queries_are_kept_apart():
     spans = spans_of(("q", "d", 0, 5, 5), ("q", "e", 0, 5, 4), ("r", "d", 0, 5, 3), ("r", "absent", 0, 5, 2))
-    made = anchors(spans, pl.concat([TEN, chunks_of(("x", "e", 0, 4))]))
+    made = derive(spans, pl.concat([TEN, chunks_of(("x", "e", 0, 4))]))
     assert grades(made) == {("q", "p0"): 5, ("q", "x"): 4, ("r", "p0"): 3}
 
 
@@ -75,14 +74,14 @@ def test_raw_and_judge_are_those_of_the_span_that_counts():
     spans = spans_of(("q", "d", 0, 4, 4), ("q", "d", 5, 9, 4), ("q", "d", 2, 6, 1)).with_columns(
         raw=pl.Series([40, 41, 10], dtype=pl.Int16), judge=pl.Series(["one", "two", "three"])
     )
-    assert anchors(spans, TEN).rows() == [("g", "q", "p0", 4, 40, "one")]
+    assert derive(spans, TEN).rows() == [("g", "q", "p0", 4, 40, "one")]
 
 
 @pytest.mark.parametrize(
     ("spans", "chunks"), [(spans_of(), TEN), (spans_of(("q", "d", 0, 5, 5)), chunks_of())]
 )
 def test_nothing_comes_of_nothing(spans, chunks):
-    made = anchors(spans, chunks)
+    made = derive(spans, chunks)
     assert made.is_empty()
     assert made.schema == TABLES["judgements"]
 
@@ -90,7 +89,7 @@ def test_nothing_comes_of_nothing(spans, chunks):
 @pytest.mark.parametrize("coverage", [0, -0.1, 1.01, float("nan")])
 def test_coverages_out_of_range(coverage):
     with pytest.raises(InputError, match="coverage"):
-        anchors(spans_of(), TEN, coverage)
+        derive(spans_of(), TEN, coverage)
 
 
 def naive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> dict[tuple[str, str], int]:
@@ -124,7 +123,7 @@ _SOURCES = st.sampled_from("de")
 def test_as_the_naive_oracle(spans, chunks, coverage):
     given_spans = spans_of(*((query, source, *where, grade) for query, source, where, grade in spans))
     given_chunks = chunks_of(*((f"p{n}", source, *where) for n, (source, where) in enumerate(chunks)))
-    assert grades(anchors(given_spans, given_chunks, coverage)) == naive(given_spans, given_chunks, coverage)
+    assert grades(derive(given_spans, given_chunks, coverage)) == naive(given_spans, given_chunks, coverage)
 
 
 @given(
@@ -138,7 +137,7 @@ def test_up_to_a_half_nothing_is_lost(edges, spans, coverage):
     cuts = [0, *sorted(edges), 60]
     chunks = chunks_of(*((f"p{n}", "d", start, end) for n, (start, end) in enumerate(pairwise(cuts))))
     for start, length in spans:
-        assert anchors(spans_of(("q", "d", start, min(start + length, 60), 3)), chunks, coverage).height
+        assert derive(spans_of(("q", "d", start, min(start + length, 60), 3)), chunks, coverage).height
 
 
 TEXT = "Lift comes from the wing. Drag slows it down.\n\nThrust comes from the engine. Fuel is burnt there."
@@ -199,20 +198,20 @@ def test_the_records_of_derived_grades():
 def test_lost_evidence_is_listed():
     spans = spans_of(("q", "d", 5, 25, 5), ("r", "d", 11, 13, 4))
     thin = chunks_of(("p0", "d", 0, 9), ("p1", "d", 9, 14), ("p2", "d", 14, 40))
-    assert grades(anchors(spans, thin, 0.9)) == {("q", "p1"): 5, ("r", "p1"): 4}
+    assert grades(derive(spans, thin, 0.9)) == {("q", "p1"): 5, ("r", "p1"): 4}
     cut = chunk(frame_of(Content("a" * 40)), {"method": "none"}, collection=WHOLE)
     assert judged(GOLD, spans.with_columns(source=pl.lit("d0")), cut, 1.0).lost.is_empty()
 
 
 def test_judged_chunks_carry_over():
     """Judged chunk by chunk, as spans, and back: the same; on other chunks by the rule."""
-    judgements = anchors(spans_of(("q", "d", 12, 15, 5), ("r", "d", 0, 40, 2)), TEN)
+    judgements = derive(spans_of(("q", "d", 12, 15, 5), ("r", "d", 0, 40, 2)), TEN)
     placed = anchor(judgements, TEN)
     assert placed.spans.schema == TABLES["spans"]
     assert placed.unplaced.is_empty()
-    assert grades(anchors(placed.spans, TEN, COVERAGE)) == grades(judgements)
+    assert grades(derive(placed.spans, TEN, COVERAGE)) == grades(judgements)
     halves = chunks_of(("h0", "d", 0, 20), ("h1", "d", 20, 40))
-    assert grades(anchors(placed.spans, halves)) == {("q", "h0"): 5, ("r", "h0"): 2, ("r", "h1"): 2}
+    assert grades(derive(placed.spans, halves)) == {("q", "h0"): 5, ("r", "h0"): 2, ("r", "h1"): 2}
 
 
 def test_judged_documents_judge_all_their_chunks():
@@ -225,7 +224,7 @@ def test_judged_documents_judge_all_their_chunks():
     placed = anchor(judgements, whole.chunks)
     assert placed.unplaced["passage_id"].to_list() == ["gone"]
     cut = chunk(documents, {"method": "paragraph"}, collection=WHOLE)
-    assert set(anchors(placed.spans, cut.chunks)["passage_id"]) == {f"d0#{cut.name}:0", f"d0#{cut.name}:1"}
+    assert set(derive(placed.spans, cut.chunks)["passage_id"]) == {f"d0#{cut.name}:0", f"d0#{cut.name}:1"}
 
 
 def test_the_highest_of_passages_that_cover_the_same():
