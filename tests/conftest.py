@@ -1,8 +1,10 @@
 """Settings for every test, and stores that are built once."""
 
 import atexit
+import contextlib
 import functools
 import gc
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
+from core.paths import ROOT
 from core.store import engine
 from tests import stores
 from tests.shared import once
@@ -56,6 +59,17 @@ _LONG = (
     "test_kills_lose_nothing",
     "test_a_machine_and_then_the_process_that_writes_are_lost",
 )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker begin with other modules: in the same order, each would compile all of them."""
+    if (worker := os.environ.get("PYTEST_XDIST_WORKER")) is None:
+        return
+    folders = [Path(argument) for argument in session.config.args if Path(argument).is_dir()]
+    files = sorted(file.resolve() for folder in folders for file in folder.rglob("test_*.py"))
+    for file in files[int(worker.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # told when collected
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
