@@ -148,8 +148,8 @@ def ask_corpus() -> dict[str, Any]:
 
 def _number(label: str, key: str, start: Start | None = None, *, off: bool = False, about: str = "") -> float:
     kind = type(USUAL[key])
-    usual = _usual(key, start)
-    value = st.number_input(
+    usual: float = _usual(key, start)
+    value: float | None = st.number_input(
         label,
         min_value=kind(0),
         max_value=kind(LARGEST),
@@ -166,8 +166,8 @@ def _number(label: str, key: str, start: Start | None = None, *, off: bool = Fal
 
 def _usual(key: str, start: Start | None) -> Any:
     field = next((field for field, name in KEYS.items() if name == key), "")
-    known = start is not None and field in start.amounts
-    return type(USUAL[key])(start.amounts[field].value) if known else USUAL[key]
+    amount = start.amounts.get(field) if start else None
+    return type(USUAL[key])(amount.value) if amount else USUAL[key]
 
 
 def _model(label: str, key: str, known: tuple[str, ...], start: Start | None) -> str | None:

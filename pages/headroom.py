@@ -8,8 +8,9 @@ from core.views.headroom.page import conventions, headroom
 view = current_view()
 offered = conventions(view.table, view.decision.chosen)
 place = st.container()
-options = {"key": "pool", "bind": "query-params", "help": page.POOL, "width": 240}
-pool = st.selectbox("Candidate pool", offered, **options) if offered else ""
+pool = ""
+if offered:
+    pool = st.selectbox("Candidate pool", offered, key="pool", bind="query-params", help=page.POOL, width=240)
 found = headroom(view.table, view.quality, pool, view.decision.chosen)
 if found is None:
     show.head(*page.no_ceiling(view.quality))

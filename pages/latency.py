@@ -16,7 +16,7 @@ from core.views.text import plain
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latencies import modelled_ms
 
-PERCENTILES = {
+PERCENTILES: dict[str, Any] = {
     each: show.number_column(f"{each} ms", 2, "Over queries; empty = unknown or withheld.")
     for each in page.PERCENTILES
 }

@@ -1,3 +1,5 @@
+from typing import cast
+
 import polars as pl
 import streamlit as st
 
@@ -56,7 +58,7 @@ def correlated(
     data: Snapshot, scope: Scope, kind: Kind, segment: str
 ) -> tuple[pl.DataFrame, list[outcome.Curve]]:
     """Coefficients and alpha curves of a segment."""
-    found = read_samples(data, scope)
+    found = cast(Samples, read_samples(data, scope))  # the page ends where there are none
     keep = outcome.segments(found.rows)[segment]
     curves = outcome.curves(found, kind, keep)
     return outcome.correlations(found, kind, keep, curves), curves

@@ -173,8 +173,10 @@ def chosen(
 ) -> str:
     """Something that the store has, or a path of this machine."""
     if not known:
-        help_ = "A path of the machine that runs the dashboard."
-        path = place.text_input(title, key=f"{title}_path_{key}", placeholder=empty, help=help_).strip()
+        about = "A path of the machine that runs the dashboard."
+        path: str | None = place.text_input(
+            title, key=f"{title}_path_{key}", placeholder=empty, help=about
+        ).strip()
     else:
         path = place.selectbox(
             title,
@@ -311,9 +313,9 @@ def new_evaluation() -> None:
         point_out(found.problems, *((filled, places) if text == written else (None, {})))
     if isinstance(found, Plan):
         options = where()
-        begin = partial(EVALUATION.begin, text, cache.store().path, options)
+        evaluate = partial(EVALUATION.begin, text, cache.store().path, options)
         said = f"{size_of(found)}. {dollars(found, here=not options)}"
-        work.start(said, button(found), found, begin, key="run", details=partial(whole, found))
+        work.start(said, button(found), found, evaluate, key="run", details=partial(whole, found))
 
 
 def stacks() -> None:

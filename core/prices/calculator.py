@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -32,17 +32,6 @@ def search_units(documents: float, tokens_per_document: float = 0) -> float:
     """Search units of one query."""
     each = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
     return float(math.ceil(documents * each / DOCUMENTS_PER_SEARCH_UNIT))
-
-
-def search_units_of(query_tokens: float, document_tokens: Sequence[float]) -> float:
-    """Search units of one query, from the length of every document; see `search_units`."""
-    parts = (max(1, math.ceil((query_tokens + own) / TOKENS_PER_DOCUMENT)) for own in document_tokens)
-    return search_units(sum(parts))
-
-
-def rerank_tokens(query_tokens: float, document_tokens: Sequence[float]) -> float:
-    """Tokens that Voyage bills for one query: query x K + the documents."""
-    return query_tokens * len(document_tokens) + math.fsum(document_tokens)
 
 
 def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) -> float:

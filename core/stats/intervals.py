@@ -7,7 +7,6 @@ about the shape of a latency distribution (CLQ paper §4.1; David & Nagaraja, Or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -53,7 +52,8 @@ def bootstrap_means(
         InputError: If the level is not within (0, 1) or there is no query.
     """
     table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    _check_level(level)
+    if not 0 < level < 1:
+        raise InputError(f"A coverage of {level} is not possible.", do="Give a level between 0 and 1.")
     weights = resample_weights(table.shape[1], resamples, seed)
     low, high = np.full(len(table), np.nan), np.full(len(table), np.nan)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
@@ -94,15 +94,6 @@ def bootstrap_curve(values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
     return bootstrap_means(np.asarray(values, dtype=np.float64).T)
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileInterval:
-    """Order-statistic interval of a quantile; both bounds are None when it is withheld, with the reason."""
-
-    low: float | None
-    high: float | None
-    reason: str = ""
-
-
 @lru_cache(maxsize=4096)
 def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | None:
     """Ranks of the order statistics that bracket a quantile with at least the wanted coverage.
@@ -126,16 +117,6 @@ def _binomial_quantile(n: int, q: float, tail: float) -> int:
     return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), tail))
 
 
-def quantile_interval(samples: ArrayLike, q: float, *, level: float = 0.95) -> QuantileInterval:
-    """Distribution-free interval of a quantile from the order statistics of a sample."""
-    _check_level(level)
-    values = np.asarray(samples, dtype=np.float64)
-    ranks = quantile_ranks(len(values), q, level)
-    if ranks is None:
-        return QuantileInterval(None, None, too_few(len(values), q, level))
-    return QuantileInterval(float(values[ranks[0] - 1]), float(values[ranks[1] - 1]))
-
-
 def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Wilson's 95 % interval of shares that were counted over n queries each.
 
@@ -155,8 +136,3 @@ def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDAr
 def too_few(n: int, q: float, level: float = 0.95) -> str:
     """Why an interval of a quantile is withheld, in words."""
     return f"{n} queries are too few for a {level:.0%} interval of p{q * 100:g}"
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"A coverage of {level} is not possible.", do="Give a level between 0 and 1.")

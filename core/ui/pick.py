@@ -78,7 +78,7 @@ def carry_over(key: str) -> None:
         st.session_state[key] = kept
 
 
-def still_offered(key: str, options: Sequence[str]) -> None:
+def still_offered(key: str, options: Sequence[str | None]) -> None:
     """Before a list is drawn: a choice that it no longer offers becomes its first, in the address too.
 
     Without this the list shows its first option while the address keeps the choice that is gone.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
 from core.prices.calculator import (
@@ -12,9 +10,7 @@ from core.prices.calculator import (
     CostInputs,
     calculator,
     index_bytes,
-    rerank_tokens,
     search_units,
-    search_units_of,
 )
 from tests.prices.test_cost import BOOK, price
 
@@ -28,36 +24,22 @@ BOOK = type(BOOK)(
 )
 
 
-# One unit per started 100 documents; with the query a document counts once per started 500 tokens.
+# One unit per started 100 documents; a document counts once per started 500 tokens.
 @pytest.mark.parametrize(
-    ("query", "documents", "units"),
+    ("documents", "tokens", "units"),
     [
-        (20, [], 0),
-        (20, [480], 1),
-        (20, [480] * 100, 1),
-        (20, [480] * 101, 2),
-        (20, [481] * 50, 1),  # 50 documents count twice: 100
-        (20, [481] * 51, 2),  # 102
-        (20, [480] * 99 + [481], 2),  # 99 + 2 = 101
-        (20, [981] * 34, 2),  # 34 x 3 = 102
-        (500, [0] * 100, 1),
+        (0, 500, 0),
+        (1, 500, 1),
+        (100, 500, 1),
+        (101, 500, 2),
+        (50, 501, 1),  # 50 documents count twice: 100
+        (51, 501, 2),  # 102
+        (34, 1001, 2),  # 34 x 3 = 102
+        (100, 0, 1),
     ],
 )
-def test_search_units_of_documents(query, documents, units):
-    assert search_units_of(query, documents) == units
-
-
-@given(st.integers(0, 400), st.integers(0, 3000))
-def test_equal_documents_count_as_by_their_common_length(count, tokens):
-    assert search_units_of(0, [tokens] * count) == search_units(count, tokens)
-
-
-def test_voyage_bills_the_query_with_every_document():
-    # 20 tokens x 3 documents + 480 + 500 + 20
-    assert rerank_tokens(20, [480, 500, 20]) == 1060
-    assert rerank_tokens(20, []) == 0
-    # K = 50 candidates of 480 tokens: 50 x 500, as the paper's tables count them
-    assert rerank_tokens(20, [480] * 50) == 50 * 500
+def test_search_units_of_documents(documents, tokens, units):
+    assert search_units(documents, tokens) == units
 
 
 @pytest.mark.parametrize(

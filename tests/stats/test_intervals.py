@@ -7,10 +7,10 @@ from core.stats.intervals import (
     SEED,
     bootstrap_curve,
     bootstrap_means,
-    quantile_interval,
     quantile_ranks,
     resample_weights,
     share_interval,
+    too_few,
 )
 
 
@@ -44,13 +44,10 @@ def test_p95_needs_sixty_queries():
     assert quantile_ranks(60, 0.95) is not None
 
 
-def test_quantile_interval_returns_values_or_a_reason():
-    found = quantile_interval(np.arange(10.0), 0.5)
-    assert (found.low, found.high, found.reason) == (1.0, 8.0, "")
-    none = quantile_interval([1.0, 2.0], 0.95)
-    assert (none.low, none.high) == (None, None)
-    assert none.reason == "2 queries are too few for a 95% interval of p95"
-    assert quantile_interval([], 0.5).low is None
+def test_an_interval_that_is_withheld_says_why():
+    assert quantile_ranks(2, 0.95) is None
+    assert too_few(2, 0.95) == "2 queries are too few for a 95% interval of p95"
+    assert quantile_ranks(0, 0.5) is None
 
 
 def test_weights_are_a_multinomial_and_repeat():
@@ -122,8 +119,6 @@ def test_curve_is_one_interval_per_cutoff():
 def test_level_is_checked(level):
     with pytest.raises(InputError, match="coverage"):
         bootstrap_means([0.1, 0.2], level=level)
-    with pytest.raises(InputError, match="coverage"):
-        quantile_interval([0.1, 0.2], 0.5, level=level)
 
 
 def test_no_queries_are_refused():

@@ -7,7 +7,6 @@ clients together. Recall is against the exact neighbours, counted by one client.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -240,9 +239,3 @@ def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: i
         for name, figure in point.figures.items()
     ]
     return frame("diagnostics", told)
-
-
-def read_condition(text: str) -> JsonMap:
-    """Return what `Point.condition` tells: index, params, effort, k and clients."""
-    found = json.loads(text)
-    return found if isinstance(found, dict) else {}

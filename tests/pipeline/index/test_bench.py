@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.index import METRICS, make_index
-from core.pipeline.index.bench import Grid, bench, effort_of, frame_of, read_condition
+from core.pipeline.index.bench import Grid, bench, effort_of, frame_of
 from core.tables import TABLES
 from tests.pipeline.corpora import unit_vectors
 
@@ -35,7 +36,7 @@ def test_every_point_of_the_grid_is_measured(tmp_path: Path):
     rows = frame_of(points, collection_id="c", source="random", dim=16)
     assert rows.schema == TABLES["diagnostics"]
     assert rows.select("condition", "measure").is_unique().all()
-    assert read_condition(points[-1].condition)["params"] == {"M": 4}
+    assert json.loads(points[-1].condition)["params"] == {"M": 4}
 
 
 @pytest.mark.parametrize("metric", METRICS)
