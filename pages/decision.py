@@ -76,7 +76,7 @@ def noise(view: View, place: DeltaGenerator | None) -> None:
     """Say how firm the choice is with judge noise: last of all, for its drawing takes a while."""
     if view.noise is None or place is None:
         return
-    found = drawn(view, view.noise, leading(view.table, view.decision), QUICK)
+    found = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
     if found is not None:
         made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
         said = noise_words(view.table, view.decision, made, found, view.quality)

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def of(error: Exception, doing: str, root: Path, do: str = "") -> StoreError:
 
 
 _CACHED = 4
-_REMEMBERED = 64
+_REMEMBERED = 256
 _BOUND = "768MiB"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
@@ -98,12 +98,16 @@ class Catalogue:
 
     def records(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query over the catalogue's own tables, once: a published catalogue never changes."""
-        key = (sql, *(params or {}).values())
+        return self.kept((sql, *(params or {}).values()), lambda: self.frame(sql, params))
+
+    def kept(self, key: tuple[object, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return what is made from the catalogue's own tables alone, made once."""
         found = self._records.get(key)
         if found is None:
+            found = make()
             if len(self._records) >= _REMEMBERED:
                 self._records.clear()
-            found = self._records[key] = self.frame(sql, params)
+            self._records[key] = found
         return found
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:

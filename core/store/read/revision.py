@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -63,6 +64,10 @@ class Revision:
         Returns:
             collection_id, name, source, notes, part_of, queries and passages (counts).
         """
+        asked = (parts, removed, hidden)
+        return self._kept(("collections", *asked), lambda: self._collections(*asked))
+
+    def _collections(self, parts: bool, removed: bool, hidden: bool) -> pl.DataFrame:
         found = self._records("collection", "SELECT * FROM collections", removed=removed, hidden=hidden)
         found = _whole(found, parts)
         for table in ("queries", "passages"):
@@ -91,6 +96,10 @@ class Revision:
             manifest (JSON), queries (judged ones; where there are no judgements, those with spans),
             judgements and spans (counts).
         """
+        asked = (parts, removed, hidden)
+        return _of(self._kept(("golden sets", *asked), lambda: self._golden_sets(*asked)), collection_id)
+
+    def _golden_sets(self, parts: bool, removed: bool, hidden: bool) -> pl.DataFrame:
         found = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
         found = _whole(found, parts)
         for table in ("judgements", "spans"):
@@ -102,7 +111,7 @@ class Revision:
         parents = pl.col("parents").str.json_decode(pl.List(pl.String))
         queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
         made = (parents, "manifest", queries)
-        return _of(found, collection_id).select(*shown, *made, pl.col("judgements", "spans").fill_null(0))
+        return found.select(*shown, *made, pl.col("judgements", "spans").fill_null(0))
 
     def runs(
         self, collection_id: str | None = None, *, removed: bool = False, hidden: bool = False
@@ -117,6 +126,9 @@ class Revision:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
             (JSON), chunking, created_at (UTC), added_revision, has_rankings.
         """
+        return _of(self._kept(("runs", removed, hidden), lambda: self._runs(removed, hidden)), collection_id)
+
+    def _runs(self, removed: bool, hidden: bool) -> pl.DataFrame:
         stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
         found = self._records("run", RUNS, removed=removed, hidden=hidden).join(stacks, on="stack_id")
         ranked = self._held("rankings")["id"].implode()
@@ -132,16 +144,12 @@ class Revision:
             "manifest",
             "chunking",
         )
-        return (
-            _of(found, collection_id)
-            .select(
-                *shown,
-                pl.col("created_at").dt.replace_time_zone("UTC"),
-                "added_revision",
-                pl.col("run_id").is_in(ranked).alias("has_rankings"),
-            )
-            .sort("created_at", "run_id")
-        )
+        return found.select(
+            *shown,
+            pl.col("created_at").dt.replace_time_zone("UTC"),
+            "added_revision",
+            pl.col("run_id").is_in(ranked).alias("has_rankings"),
+        ).sort("created_at", "run_id")
 
     def stacks(self) -> pl.DataFrame:
         """Stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
@@ -199,6 +207,9 @@ class Revision:
 
     def standing(self, kind: str) -> pl.DataFrame:
         """Per id: added_revision, the last event, and what hides it; for use within this package."""
+        return self._kept(("standing", kind), lambda: self._standing(kind))
+
+    def _standing(self, kind: str) -> pl.DataFrame:
         state = self.catalogue.records(STATE, {"revision": self.revision})
         if self._everything:
             there = state.with_columns(event=pl.lit("added"), behind=pl.lit(None, pl.String))
@@ -207,13 +218,23 @@ class Revision:
 
     def _held(self, table: str) -> pl.DataFrame:
         """Per owner's id: path of each file with its rows in a table, rows, queries."""
-        return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
+        held = partial(self.catalogue.records, _HELD, {"revision": self.revision})
+        return self._kept(("held", table), lambda: held().filter(table_name=table))
+
+    def _kept(self, asked: tuple[object, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return what is made from the records of this revision, made once."""
+        return self.catalogue.kept((*asked, self.revision, self._everything), make)
 
     def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
         """Records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
-        state = self.standing(kind).filter(DELETED if removed else HIDDEN if hidden else THERE)
+        where = DELETED if removed else HIDDEN if hidden else THERE
         key = f"{kind}_id"
-        return self.catalogue.records(sql).join(state, left_on=key, right_on="id").sort("added_revision", key)
+
+        def find() -> pl.DataFrame:
+            records, state = self.catalogue.records(sql), self.standing(kind).filter(where)
+            return records.join(state, left_on=key, right_on="id").sort("added_revision", key)
+
+        return self._kept(("records", sql, removed, hidden), find)
 
 
 def _of(frame: pl.DataFrame, collection_id: str | None) -> pl.DataFrame:
