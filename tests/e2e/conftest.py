@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from core.paths import ROOT
 from tests.e2e.watch import WINDOW, Visit
@@ -68,23 +68,23 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def visitors(browser: Browser) -> Iterator[list[BrowserContext]]:
-    """Contexts that keep the files they have loaded, and nothing else from test to test."""
-    contexts: list[BrowserContext] = []
-    yield contexts
-    for each in contexts:
-        each.close()
+def tabs(browser: Browser) -> Iterator[list[Page]]:
+    """Tabs, each in a context of its own, that keep what they have loaded and compiled, and nothing else."""
+    pages: list[Page] = []
+    yield pages
+    for each in pages:
+        each.context.close()
 
 
 @pytest.fixture
-def visit(browser: Browser, visitors: list[BrowserContext]) -> Iterator[Callable[..., Visit]]:
+def visit(browser: Browser, tabs: list[Page]) -> Iterator[Callable[..., Visit]]:
     """Open a page, each in a context of its own; afterwards nothing may have left this machine."""
     visits: list[Visit] = []
 
     def open_page(url: str, *, width: int = WINDOW["width"], height: int = WINDOW["height"]) -> Visit:
-        if len(visits) == len(visitors):
-            visitors.append(browser.new_context(reduced_motion="reduce", permissions=_CLIPBOARD))
-        page = visitors[len(visits)].new_page()
+        if len(visits) == len(tabs):
+            tabs.append(browser.new_context(reduced_motion="reduce", permissions=_CLIPBOARD).new_page())
+        page = tabs[len(visits)]
         page.set_viewport_size({"width": width, "height": height})
         visits.append(Visit(page))
         page.goto(url)
@@ -93,9 +93,7 @@ def visit(browser: Browser, visitors: list[BrowserContext]) -> Iterator[Callable
 
     yield open_page
     for each in visits:
-        each.page.evaluate("localStorage.clear()")
-        each.page.context.clear_cookies()
-        each.page.close()
+        each.leave()
     for each in visits:
         assert each.outside == [], "requests that left this machine"
         assert each.errors == [], "errors in the browser's console"

@@ -217,10 +217,11 @@ def test_names_on_the_chart_lie_on_nothing(server: Server, visit: Open, width: i
 
 def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
-    page.page.route("**/plotly.min.js", lambda route: route.abort())
-    page.page.goto(f"{server.url}/?ws=clq-paper")
-    expect(page.page.locator("[data-testid=stPlotlyChart] .main-svg").first).to_be_visible(timeout=30_000)
-    page.settle()
+    with page.page.route("**/plotly.min.js", lambda route: route.abort()):
+        page.page.goto(f"{server.url}/?ws=clq-paper")
+        chart = page.page.locator("[data-testid=stPlotlyChart] .main-svg").first
+        expect(chart).to_be_visible(timeout=30_000)
+        page.settle()
     before = page.answer
     page.press(page.slider("SLA"), "PageDown", 8)
     assert page.answer != before
@@ -230,8 +231,8 @@ def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open
 
 def test_fields_of_their_own_appear_where_the_strip_cannot(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
-    page.page.add_init_script("URL.createObjectURL = () => { throw new Error('no modules') }")
-    page.page.goto(f"{server.url}/?ws=clq-paper")
+    with page.page.add_init_script("URL.createObjectURL = () => { throw new Error('no modules') }"):
+        page.page.goto(f"{server.url}/?ws=clq-paper")
     own = page.page.get_by_test_id("stNumberInput").filter(has_text="SLA").get_by_role("spinbutton")
     expect(own).to_be_visible(timeout=30_000)
     page.errors.clear()

@@ -41,9 +41,9 @@ class Visit:
         self.dialogs: list[str] = []
         self._settled = 0
         page.set_default_timeout(PATIENCE_MS)
-        page.on("request", self._request)
-        page.on("console", self._console)
-        page.on("dialog", self._dialog)
+        self._heard = {"request": self._request, "console": self._console, "dialog": self._dialog}
+        for event, hear in self._heard.items():
+            page.on(event, hear)
 
     def _request(self, request: Request) -> None:
         parts = urlsplit(request.url)
@@ -58,6 +58,16 @@ class Visit:
     def _dialog(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
         dialog.dismiss()
+
+    def leave(self) -> None:
+        """End the page and forget where its tab was, what it kept and how it looked."""
+        self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        for event, hear in self._heard.items():
+            self.page.remove_listener(event, hear)
+        self.page.goto("about:blank")
+        self.page.context.clear_cookies()
+        self.page.emulate_media(color_scheme="null")
+        self.page.context.new_cdp_session(self.page).send("Page.resetNavigationHistory")
 
     def settle(self) -> None:
         """Wait until the page has its heading and nothing is being computed or drawn."""
