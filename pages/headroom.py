@@ -2,8 +2,8 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.view import current_view, end
-from core.views.headroom import page
-from core.views.headroom.page import conventions, headroom
+from core.views import headroom as page
+from core.views.headroom import conventions, headroom
 
 view = current_view()
 offered = conventions(view.table, view.decision.chosen)

@@ -55,9 +55,6 @@ def split(actual: float, proc: float, *, margin: float = MARGIN) -> Headroom:
         proc: Mean of its ceiling within the candidate pool (PROC), 0..1, at the same cutoff.
         margin: Difference of the two headrooms below which neither is first.
 
-    Returns:
-        The parts and their reading.
-
     Raises:
         InputError: If a value is unknown or outside 0..1, or actual exceeds the ceiling: the two then come
             from different pools or queries.

@@ -114,7 +114,6 @@ def reranker_scaling(table: pl.DataFrame, *, jitter_ms: float = JITTER_MS) -> pl
     Args:
         table: One row per stack: run_id, reranker, embedder (null = none), candidates, latency_ms (the
             reranker's alone). Rows without reranker, K or latency are left out.
-        jitter_ms: As in `linear_fit`.
 
     Returns:
         One row per stack: run_id, reranker, embedder, candidates, latency_ms, expected_ms, over_ms, departs,
@@ -161,7 +160,6 @@ def marginal(
             is known. Rows without series, K or quality are left out.
         least_per_100_ms: Quality that 100 ms more must buy; None = anything above 0.
         least_per_usd: Quality that $1 per 1,000 queries more must buy; None = anything above 0.
-        quality: The axis of quality, in its direction.
 
     Returns:
         One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better), d_ms, d_usd,

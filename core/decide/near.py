@@ -58,8 +58,6 @@ def turns(
 
     Args:
         table: As for `core.decide.rules.decide`; a quality that changes takes its interval along.
-        constraints: What a stack must meet.
-        decision: What was chosen, where it is known already.
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
@@ -181,7 +179,6 @@ def near_misses(
 
     Args:
         table: As for `core.decide.rules.decide`.
-        constraints: What a stack must meet.
 
     Returns:
         The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or
@@ -259,7 +256,6 @@ def conditioned(
         table: As for `core.decide.rules.decide`.
         targets_ms: Latency targets; ms, None = no target.
         constraints: Budget, floor and jitter band; its own SLA does not matter.
-        paired: Quality per query, where it is known.
 
     Returns:
         One result per target, in the given order.

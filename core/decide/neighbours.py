@@ -14,7 +14,7 @@ import polars as pl
 from scipy.stats import t as student
 
 from core.decide.axes import QUALITY, Axis
-from core.stats.significance.sample import Floats
+from core.stats.intervals import Floats
 
 LEAST_FREEDOM = 3  # Stacks above the number of fitted effects below which no spread can be told
 
@@ -45,7 +45,6 @@ def neighbours(
         table: One row per evaluated stack with quality (null = unknown) and the axes (null = the stack has no
             such axis, which no step changes).
         target: Quality to beat; 0..1.
-        quality: The axis of quality, in its direction.
 
     Returns:
         The likeliest to beat the target first, each stack once; empty where no axis is stated, or too few

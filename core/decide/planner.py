@@ -22,9 +22,8 @@ from core.decide.joint import JointSample, feasible_in, near_fastest, qualities
 from core.decide.rules import Constraints, Rule, objective
 from core.decide.ties import Numbers, preferred
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import SEED
+from core.stats.intervals import SEED, Floats
 from core.stats.significance import Sample, interval, paired_rows, resampled, weights
-from core.stats.significance.sample import Floats
 
 WORLDS = 1000
 KINDS = ("queries", "timings")
@@ -55,7 +54,6 @@ def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, s
         table: As for `core.decide.rules.decide`; unknown bounds and sizes may be null or absent.
         per_query: [S, Q], their quality; NaN = not applicable. Of two stacks with queries in common the
             interval of the paired difference tells whether they tie, of others that of the better average.
-        quality: The axis of quality, in its direction.
     """
     numbers = quality.read(table)
     order = np.empty(table.height, dtype=np.intp)
@@ -252,7 +250,6 @@ def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> Bill:
 
     Args:
         costs: [S], $ per 1,000 queries of the stacks to evaluate; NaN = unknown.
-        usd_per_judgement: $ for each.
 
     Raises:
         InputError: If an amount is negative.

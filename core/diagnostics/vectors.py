@@ -111,9 +111,6 @@ def bill(job: VectorJob) -> Bill:
 def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     """Measure an embedder, or go on with it; nothing is paid twice.
 
-    Args:
-        site: Where, and who is told.
-
     Returns:
         `measured`, empty where it was stopped, and how it ended; errors as of `turn.take`.
     """

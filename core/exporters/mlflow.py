@@ -55,8 +55,6 @@ def send(
 
     Args:
         uri: The tracking server, ``http://`` or ``https://``.
-        experiment: Name of the experiment; made if there is none.
-        environ: Where credentials are looked up.
 
     Returns:
         The ids that the server gave, in order.

@@ -219,13 +219,7 @@ def read_job(
     """Read everything that a specification names.
 
     Args:
-        shelf: Where stored collections, golden sets and runs are.
         books: Price books by name; None = those that come with the product.
-        to_run: Whether keys must be there; not for a plan.
-        keys: Where keys are looked up.
-
-    Returns:
-        The job, and what its owner should know.
 
     Raises:
         SpecError: With everything that cannot work.

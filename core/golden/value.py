@@ -85,7 +85,6 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
     Args:
         rankings: run_id, query_id, passage_id, rank; others than of `stacks` and beyond `k` are left out.
         judged: query_id, passage_id, grade, a passage once; only its queries count.
-        stacks: Run ids.
     """
     queries = tuple(judged["query_id"].unique().sort())
     of_stack, of_query = ({name: at for at, name in enumerate(names)} for names in (stacks, queries))
@@ -118,7 +117,6 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
 
     Args:
         field: The stacks that may be chosen.
-        worlds: How many.
     """
     open_ = np.flatnonzero(field.held() == 0)
     query = field.pairs["query"].to_numpy()[open_]

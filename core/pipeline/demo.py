@@ -156,7 +156,6 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
 
     Args:
         sink: Receives two batches: the collection, then all runs.
-        progress: Told about every step.
         stacks: What to run; by default the grid of 76 stacks, and those of `noisy`.
     """
     tell = progress or (lambda *_: None)

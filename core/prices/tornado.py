@@ -64,7 +64,6 @@ def tornado(
     """What each input does to the monthly bill, the rest unchanged.
 
     Args:
-        inputs: What is sent where, and how often.
         share: By which every input is changed, above 0 and below 1: 0.25 is 25 % less and 25 % more.
         shares: Other shares, by field of `CostInputs`, or "price" for all prices.
 

@@ -219,13 +219,9 @@ def write_book(
     """Write a price book as one file; readers see the old file or the new one, never a part.
 
     Args:
-        folder: Where the user's own books lie; made if it is not there.
         name: Of the book, and of the file.
         extends: The book whose other prices it takes over.
         replace: Whether a file of that name may be replaced.
-
-    Returns:
-        The file.
 
     Raises:
         PriceError: If the name cannot be one or belongs to a shipped book, there is no price, the file exists
@@ -292,10 +288,6 @@ def check_book(
     book: PriceBook, used: Iterable[Used], *, today: date, old_after: int = OLD_AFTER_DAYS
 ) -> pl.DataFrame:
     """Find what to look up.
-
-    Args:
-        book: Prices; the newest of an item counts.
-        old_after: Days after which a price is old.
 
     Returns:
         Columns of `FINDINGS`; problem is "no price" (these first, most used first) or "old" (oldest first).

@@ -63,7 +63,6 @@ def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Res
 
     Args:
         land: Takes answers and scores, to put beside those that the runs have; says what was left out.
-        site: Where, and who is told.
     """
     require_material(job)
     order = Order(

@@ -90,9 +90,6 @@ def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_a
         ending: One of `ENDINGS`.
         address: The pinned link to this view, see `core.views.link`.
         made_at: The time of the record; the only thing in the file that depends on when it is made.
-
-    Returns:
-        The file.
     """
     data = record_data(case, found, link=address, made_at=made_at)
     if ending == ".json":

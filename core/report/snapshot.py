@@ -23,6 +23,7 @@ from core.report.tables import (
     status,
     table,
 )
+from core.views import headroom as headroom_words
 from core.views import theme
 from core.views.curves import words as curve_words
 from core.views.curves.page import curve_table, curves
@@ -30,8 +31,7 @@ from core.views.decision.facts import status_rows
 from core.views.decision.verdict import Verdict
 from core.views.golden import page as evidence
 from core.views.golden import words as golden_words
-from core.views.headroom import page as headroom_words
-from core.views.headroom.page import conventions, headroom
+from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in

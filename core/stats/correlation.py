@@ -65,9 +65,6 @@ def correlate(
         kind: Which coefficient; Kendall's tau-c is Stuart's.
         resamples: Number of bootstrap resamples; 0 = no interval.
 
-    Returns:
-        The coefficient with its interval.
-
     Raises:
         UnknownNameError: If the kind is not known.
         ValueError: If the lengths differ.

@@ -235,11 +235,7 @@ def way(page: Page, label: str, section: str = "", **settings: object) -> None:
 
 
 def pick_section(page: Page) -> str:
-    """Draw the choice between the sections of a page.
-
-    Returns:
-        The open one.
-    """
+    """Draw the choice between the sections of a page."""
     if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
         del st.session_state[SECTION]
     if (asked := st.session_state.pop(_ASKED, None)) in page.sections:
@@ -260,11 +256,7 @@ _ROOT = "root"  # What the first page is called inside; Streamlit serves it at t
 
 
 def open_page() -> tuple[Page, Any]:
-    """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
-
-    Returns:
-        The page that the address names, with its script.
-    """
+    """Tell Streamlit the pages; an address of the last release goes on to where its page is now."""
     first = next(iter(PAGES))
     scripts = {
         page.name: st.Page(

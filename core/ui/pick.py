@@ -61,7 +61,6 @@ def pick_one(
 
     Args:
         setting: Whether it counts among the settings that differ from their default.
-        more: What else the widget takes.
     """
     offered = list(options)
     default = offered[0] if usual is None else usual

@@ -79,12 +79,7 @@ class Empty(PageEnd):
 
 
 class Lacking(PageEnd):
-    """The workspace cannot fill the page.
-
-    Attributes:
-        place: The workspace.
-        need: What it lacks.
-    """
+    """The workspace cannot fill the page."""
 
     def __init__(self, place: Place, need: Has) -> None:
         self.place, self.need = place, need

@@ -219,9 +219,8 @@ class Place:
 
 def cranfield_truth(questions: int, noise: float = 0.5) -> Truth:
     """The first questions of the collection with its grades."""
-    asked = cranfield.table("queries").head(questions)
+    kept = dict(cranfield.table("queries").head(questions).select("query_id", "text").iter_rows())
     corpus = corpus_of(cranfield.table("passages"))
-    kept = dict(asked.select("query_id", "text").iter_rows())
     grades = {
         (query, passage): grade
         for query, judged in cranfield.judged().items()

@@ -35,7 +35,6 @@ def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFram
     Args:
         final: query_id, rank, passage_id of the deep run's final ranking.
         pool: The same of its candidate pool, in the order of retrieval.
-        depth: The smaller K, 1 or more.
 
     Returns:
         query_id, rank (from 1, at K = `depth`), passage_id, deep_rank (in the deep run), score (the

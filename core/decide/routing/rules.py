@@ -149,7 +149,6 @@ def cross_validated(
     Args:
         quality: [D, Q].
         repeats: Ways of dealing them, whose routings are averaged.
-        seed: Of the dealing; equal arguments give equal tables.
 
     Returns:
         Shares [D, Q]: how often each query went to each depth.

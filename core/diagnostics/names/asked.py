@@ -43,7 +43,6 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
     Args:
         asked: Text of each question and of the best passage that is judged for it.
         names: What the questions name; a question whose passage holds none of it is left out.
-        most: So many, drawn by their texts, where there are more.
     """
     every = sorted({name for some in names.values() for name in some})
     made: list[Question] = []
@@ -97,8 +96,6 @@ def asked_margins(
 
     Args:
         ways: What perturbs the questions, by the name of the perturbation.
-        embed_queries: Makes vectors of questions.
-        embed_passages: Makes vectors of passages.
 
     Returns:
         condition ("" = as they are), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over

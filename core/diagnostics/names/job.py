@@ -129,9 +129,6 @@ def read_job(
 ) -> NamesJob:
     """Read everything that a specification names.
 
-    Args:
-        passages: Reads those of a stored collection.
-
     Raises:
         InputError: If a table or a dimension cannot be used.
         UnknownNameError: If an embedder or a price book is not known.
@@ -186,7 +183,6 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
 
     Args:
         land: Takes the figures, one batch with a collection for each embedder, dimension and language.
-        site: Where, and who is told.
     """
     order = Order(
         work_id=job.job_id,

@@ -41,7 +41,6 @@ def refuse_taken(known: pl.DataFrame, golden_set_id: str, judge: str) -> None:
 
     Args:
         known: golden_set_id, judge, manifest (or its text) of what the store has.
-        judge: Who would write it.
 
     Raises:
         InputError: If it is another one's.
@@ -58,7 +57,6 @@ def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFram
     """Make a judge's golden set: all that they graded of the collection, in whichever queue.
 
     Args:
-        book: Where it was written down.
         before: Judgements of the judge's golden set as the store has it; what the book lacks stays.
         gradings: The acts behind those.
 
@@ -113,7 +111,6 @@ def settled(
         items: Its cards with the final grades.
         first: Judgements of `queue.base`.
         second: Judgements of `queue.other`.
-        into: Name of the new golden set.
 
     Raises:
         InputError: If the name is empty.
@@ -201,7 +198,6 @@ def scores(queue: Queue, items: Sequence[Item], before: pl.DataFrame) -> pl.Data
 
     Args:
         queue: Of mode "answers".
-        items: Its answers with their grades.
         before: Scores of the runs as the store has them.
 
     Returns:

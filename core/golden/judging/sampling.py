@@ -27,7 +27,6 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
     Args:
         pool: query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed
             (whether golden sets grade it differently); by value: value (the higher the sooner).
-        n: How many at most.
 
     Raises:
         InputError: If there is nothing to draw from.
@@ -68,7 +67,6 @@ def fives(pool: pl.DataFrame, batches: int, seed: str) -> list[tuple[str, str]]:
 
     Args:
         pool: query_id, passage_id.
-        batches: How many at most.
 
     Raises:
         InputError: If no query has five passages.

@@ -71,11 +71,6 @@ class Simulated:
 def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: int = SEED) -> Simulated:
     """Refine simulated queries. The same seed gives every method the same queries.
 
-    Args:
-        world: Of the queries and their judge.
-        runs: How many queries.
-        seed: Of all that is random.
-
     Raises:
         InputError: If there are no runs, or too many.
     """

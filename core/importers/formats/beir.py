@@ -30,12 +30,7 @@ ALL = "all"
 
 
 class SplitsError(InputError):
-    """A collection has several splits of judgements, and none was chosen.
-
-    Args:
-        splits: Their names.
-        where: The folder that holds them.
-    """
+    """A collection has several splits of judgements, and none was chosen."""
 
     def __init__(self, splits: Iterable[str], where: str) -> None:
         self.splits = tuple(sorted(splits))

@@ -208,7 +208,6 @@ def export(batch: Batch, path: Path) -> None:
     """Write a batch in the own format; all or nothing.
 
     Args:
-        batch: Records and rows.
         path: A new folder, or a file that ends in ``.zip``.
 
     Raises:

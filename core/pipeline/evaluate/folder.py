@@ -117,7 +117,6 @@ def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
     """The evaluation of a name.
 
     Args:
-        work: The folder of all evaluations.
         name: Its identity, the name of its folder, or the beginning of that name if only one has it.
         kind: What messages call it.
 

@@ -69,11 +69,7 @@ def run_job(
 
     Args:
         sink: Receives what must be there before (the collection), then batches of finished runs.
-        work: The folder of all evaluations.
-        progress: Told about every unit of work.
-        cancelled: Whether to stop; asked several times a second.
         held: Ids of runs that the sink has already; they are not run again.
-        keys: Where keys of providers are looked up.
         before: What chooses the stacks that run; None = all do.
         on: The cluster that does it: "ray" for one that is started here, or its address; empty = none. Its
             machines look keys up themselves, and see `work` under the same path.

@@ -77,7 +77,6 @@ def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
 
     Args:
         do: Does it and returns what it made in the store.
-        site: Where, and who is told.
 
     Returns:
         What became of it; its state is `FINISHED` or `CANCELLED`.

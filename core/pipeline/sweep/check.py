@@ -240,8 +240,6 @@ def chat_problems(
 
     Args:
         named: Where each is named, and its name.
-        models: Configurations of models that no catalogue has.
-        keys: Where keys are looked up.
     """
     for where, name in dict.fromkeys(named):
         try:

@@ -98,14 +98,10 @@ class Plan(Bill):
     """What a sweep will take.
 
     Attributes:
-        name: Of the sweep.
-        stacks: What will run.
         queries: How many questions are asked.
         asked: How often every question is asked and measured.
         passages: Per chunking (None = the collection's own) how many passages are searched.
         steps: How many different steps of each kind there are.
-        services: Who is asked.
-        resources: Time and memory.
         begun: How many of the stacks a search begins at most, so that all else is the most that it takes;
             None = all of them run.
     """
@@ -138,8 +134,6 @@ def plan(
 
     Args:
         job: The evaluation; its stacks have been checked.
-        known: What names stand for; None = the catalogues and the job's own models.
-        rates: Times of vendors.
         built: Whether the result of a building step is there already, so that nothing is paid for it.
 
     Returns:
@@ -188,7 +182,6 @@ def asked_lines(
     Args:
         of: The stage, the model and how many calls.
         used: What they use in all.
-        exact: See `Line`.
         note: What is assumed where it is not exact.
     """
     stage, model, calls = of
@@ -209,7 +202,6 @@ def embedded_lines(
     Args:
         of: The stage, the embedder, and what its texts are.
         texts: What is embedded; what is in a journal already is counted as well.
-        known: The specification's models.
     """
     stage, model, purpose = of
     config = embedder_config(known.models.get(model, model))

@@ -97,8 +97,6 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
     """One problem per place of a failed validation, without its file and line.
 
     Args:
-        error: What pydantic found.
-        model: What was validated.
         data: What it was given; tells which positions of lists the user wrote.
 
     Yields:

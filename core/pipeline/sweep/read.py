@@ -49,8 +49,6 @@ def read_job(
     """Read everything that a specification names and make an evaluation of it.
 
     Args:
-        shelf: Where stored collections and golden sets are.
-        known: What it can name; None = looked up.
         books: Price books by name; None = those that come with the product.
         to_run: Whether keys and packages must be there; not for a plan.
         judged: Whether judgements are wanted; those that come with the collection are left out if not.

@@ -131,12 +131,6 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
     Each is sent the sweep's first question twice, the first time unmeasured, and one call of at most 8
     passages of usual length. Nothing is kept.
 
-    Args:
-        known: What names stand for; None = the catalogues and the job's own models.
-
-    Returns:
-        Speeds by the name of the embedder.
-
     Raises:
         ProviderError: If a server does not answer, or there is no key.
     """

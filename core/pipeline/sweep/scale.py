@@ -74,10 +74,6 @@ class Size:
 def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[Size]:
     """Foresee every kind of index, of so many passages, at the dimensions that a sweep has.
 
-    Args:
-        passages: How many there will be.
-        book: Prices of processor, memory and disk.
-
     Returns:
         The indexes of the stacks first, then the other kinds with their defaults.
 

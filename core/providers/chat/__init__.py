@@ -33,7 +33,6 @@ def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | No
 
     Args:
         model: A key of `models` or of `CHATS`, or a configuration.
-        models: Configurations of models that no catalogue has, by name.
 
     Raises:
         UnknownNameError: If the name is not known, or the provider not in `PROVIDERS`.
@@ -51,10 +50,7 @@ def make_chat(
     """Make a chat model.
 
     Args:
-        model: See `chat_config`.
-        models: See `chat_config`.
         ready: Look the key up at once; False = to plan with it, which needs no key.
-        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name or the provider is not registered.

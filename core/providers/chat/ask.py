@@ -127,10 +127,6 @@ class Task(Generic[V]):
 def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:
     """Ask, and ask again with what was wrong if the answer cannot be used as it is.
 
-    Args:
-        extra: See `Chat.complete`.
-        tries: How often it is asked at most.
-
     Returns:
         The best reading; its `problem` is empty unless every answer is wrong. Time and usage are those of all
         turns; `details` hold "turns", "repaired" (turns beyond the first), "characters", "generation_ms" and

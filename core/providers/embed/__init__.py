@@ -96,7 +96,6 @@ def make_embedder(
     Args:
         model: A key of `EMBEDDERS`, or the configuration of any other model.
         dim: Its dimension; the model's default if not given.
-        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name or the provider is not registered.

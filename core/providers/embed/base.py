@@ -109,9 +109,6 @@ class Embedder(Model, ABC):
         """Embed any number of texts, with the usage and the time of all calls together.
 
         Args:
-            texts: See `embed`.
-            purpose: See `embed`.
-            on_batch: See `embed`.
             out: Where the vectors go, float32 [len(texts), dim], such as a memory-mapped array.
 
         Returns:

@@ -74,7 +74,6 @@ def reranker_config(
     Args:
         model: A key of `models` or of `RERANKERS`, a way of `BY_CHAT` with the name of a chat model, or a
             configuration.
-        models: Configurations of models that no catalogue has, by name.
 
     Returns:
         The way of `BY_CHAT`, empty for others; and the model, for a way the chat model.
@@ -100,11 +99,8 @@ def make_reranker(
     """Make a reranker.
 
     Args:
-        model: See `reranker_config`.
-        models: See `reranker_config`.
         ready: Look the key up, or load the model, at once; False = to plan with it: its attributes,
             `expected` and `count_tokens` need neither.
-        wired: What it is connected to.
 
     Raises:
         UnknownNameError: If the name, the way or the provider is not registered.

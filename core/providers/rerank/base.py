@@ -94,7 +94,6 @@ class Reranker(Model, ABC):
         Args:
             passages: Any number, best first as they were retrieved; a listwise reranker takes at most
                 `batch_items`.
-            extra: See `score_batch`.
 
         Returns:
             The new order. Of several calls, `ms` is how long they take by themselves with `concurrency` of

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from core.stats.intervals import SEED
+from core.stats.intervals import SEED, Floats, Sample, paired_rows, quotient
 from core.stats.significance.bootstrap import (
     PERMUTATIONS,
     RESAMPLES,
@@ -28,7 +28,6 @@ from core.stats.significance.bootstrap import (
     swap_test,
     weights,
 )
-from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
 
 ALPHA = 0.05
 POWER = 0.8

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from core.errors import UnknownNameError
-from core.stats.intervals import SEED, resample_weights
-from core.stats.significance.sample import Floats, Sample, paired_rows, quotient
+from core.stats.intervals import SEED, Floats, Sample, paired_rows, quotient, resample_weights
 
 Method = Literal["percentile", "BCa"]
 METHODS: tuple[Method, ...] = ("percentile", "BCa")

@@ -37,7 +37,6 @@ class Revision:
     """The records of one immutable revision of a store.
 
     Attributes:
-        revision: What it shows.
         catalogue: Where its records are; for use within this package.
     """
 

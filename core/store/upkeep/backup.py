@@ -42,7 +42,6 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
 
     Args:
         target: An empty or a new folder, or an earlier backup of the same store.
-        on_wait: As for `Store.write`.
 
     Raises:
         StoreError: If the target holds something else, or cannot be written.
@@ -82,7 +81,6 @@ def restore(
     Args:
         store: What to mend, or a new folder.
         back: Go back to the backup's revision also where the store has a later one that is sound.
-        on_wait: As for `Store.write`.
 
     Raises:
         StoreError: If the source holds nothing, or the store is another one and sound.

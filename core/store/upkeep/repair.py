@@ -22,9 +22,6 @@ def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> l
     number that was never used: what a page keeps by revision stays true. Their catalogues are set aside and
     their parts stay where they are.
 
-    Args:
-        on_wait: As for `Store.write`.
-
     Returns:
         What was done and what is lost, in sentences; empty where there was nothing to do.
 

@@ -14,7 +14,8 @@ from core.ui import cache, show
 from core.ui.pick import listed, pick_one, still_offered
 from core.ui.view import View, end
 from core.views.text import plain
-from core.views.what_if.routing import policies, words
+from core.views.what_if import words
+from core.views.what_if.routing import policies
 from core.views.what_if.routing.chart import AXES, chart, drawable
 from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (

@@ -127,11 +127,6 @@ def plan(
 ) -> Plan:
     """Read what was offered without writing anything.
 
-    Args:
-        snapshot: The store that it would go into.
-        workspace: As for `read_into`.
-        apart: As for `read_into`.
-
     Returns:
         The plan; a problem with the files is part of it, not raised.
     """
@@ -259,10 +254,8 @@ def bring(
 
     Args:
         note: What it came from, for the list of revisions.
-        on_wait: Told now and then while another process writes.
         choice: What to do with things that are in the store under the same name with other content.
         unmatched: "take": also runs and judgements that name nothing that their collection has.
-        on_step: Told what is being done, in a few words.
 
     Returns:
         Whether anything was new, and a sentence that says so.

@@ -110,8 +110,6 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
 
     Args:
         tied: From `core.views.confidence.hold.tie_rows`.
-        decision: What was selected from it, and the width of the band.
-        asked: For the names of the axes.
 
     Returns:
         The chart, with the band in which latencies are not told apart as a strip where it is a small part of

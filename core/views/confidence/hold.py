@@ -145,7 +145,6 @@ def shares(
     Args:
         table: The stack table, or some of its rows; the shares are among these stacks.
         sample: Of `joint_sample`, with judge noise where that counts; None = no results per query.
-        limits: Constraints and rule.
         seed: Of the resampling; show it beside the shares.
 
     Returns:

@@ -132,8 +132,6 @@ def noise(
     Args:
         table: The stack table, or some of its rows.
         reference: The golden set whose grades stand for the truth, one of `auditors`.
-        resamples: How many.
-        seed: Of the resampling and of the drawing.
         queries: The queries that are resampled, others than the judged ones too; empty = the judged ones.
 
     Returns:

@@ -217,7 +217,6 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
     Args:
         rows: From `plan_rows`.
         affordable: Queries that the money pays for; None = any number.
-        quality: The measure that the decision is about.
 
     Returns:
         The sentence to head the page with, and when the doubt that is left becomes small.

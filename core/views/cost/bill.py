@@ -54,7 +54,6 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
     """Work out what a stack costs.
 
     Args:
-        inputs: What is sent where, and how often.
         basis: How the amounts of a stage are known, by stage; the others are modelled.
 
     Raises:
@@ -187,11 +186,7 @@ def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> Swin
     """What each input does to the monthly bill; see `core.prices.tornado.tornado`.
 
     Args:
-        inputs: What is sent where, and how often.
         share: By which each input is changed, above 0 and below 1.
-
-    Returns:
-        The view.
 
     Raises:
         InputError: If the share or an amount is out of range.

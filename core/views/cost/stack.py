@@ -65,9 +65,6 @@ def models(books: Iterable[PriceBook]) -> Models:
 
     Args:
         books: Price books; a model of any of them is offered, whether the chosen one prices it or not.
-
-    Returns:
-        The names.
     """
     sold = {(price.item, price.unit) for book in books for price in book.prices}
     generators = {item for item, unit in sold if unit == "output_tokens"}
@@ -137,7 +134,6 @@ def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dic
     """How the amounts of the bill's stages are known.
 
     Args:
-        start: The stack that was started from, if any.
         asked: The inputs as they stand, by field of `CostInputs`.
 
     Returns:

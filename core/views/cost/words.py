@@ -166,7 +166,6 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
     """Say which inputs come from a stack, how each is known, and which were typed.
 
     Args:
-        start: The stack that was started from, if any.
         asked: The inputs as they stand, by field of `CostInputs`.
     """
     if start is None:

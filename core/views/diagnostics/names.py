@@ -125,11 +125,7 @@ def deltas(rows: pl.DataFrame, language: str) -> pl.DataFrame:
 
 
 def as_json(rows: pl.DataFrame) -> dict[str, Any]:
-    """Return averages, checks and the paper's figures as JSON has them.
-
-    Args:
-        rows: Figures of single runs.
-    """
+    """Return averages, checks and the paper's figures as JSON has them."""
     return {
         "summary": summary(rows).to_dicts(),
         "checks": [each._asdict() for each in checks(rows)],

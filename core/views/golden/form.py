@@ -118,11 +118,7 @@ _TABLES = ("judgements", "orders")
 
 
 def land(store: Store, batch: Batch) -> str:
-    """Write a finished golden set; one with the same grades and orders is left alone.
-
-    Returns:
-        The id that it has in the store.
-    """
+    """Write a finished golden set; one with the same grades and orders is left alone."""
     (golden,) = batch.golden_sets
     snapshot = store.read()
     versions = versions_of(snapshot, golden.golden_set_id)

@@ -286,7 +286,6 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     """Write a judge's golden set, or that of two judges settled, in one transaction.
 
     Args:
-        book: What was judged.
         into: Name of the golden set, where disagreements were settled.
 
     Raises:

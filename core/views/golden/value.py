@@ -59,9 +59,6 @@ def what_next(
 ) -> Next | None:
     """Rank the unjudged passages by what their grades could do to the choice.
 
-    Args:
-        decision: What was selected from it.
-
     Returns:
         None where no two stacks can be told apart by grades.
     """

@@ -186,7 +186,6 @@ def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[f
 
     Args:
         timed: Of `core.views.latency.page.timed_answers`.
-        model: The model; None = none.
         prompts: Prompt tokens of the stacks shown, marked on the axis.
     """
     fig = theme.figure(x="prompt tokens", y="ms", height=380)

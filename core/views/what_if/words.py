@@ -1,12 +1,155 @@
-"""What page What if says of scenarios, targets and steps in K; routing has its own."""
+"""What page What if says: of scenarios, targets, steps in K, and routing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 import polars as pl
 
+from core.decide.ties import JITTER_MS
 from core.views import text
+from core.views.what_if.routing.data import Routable
+from core.views.what_if.routing.families import Signal
 from core.views.what_if.scenarios import SAVED
 from core.views.workspace.scope import Quality
+
+_SHORT = 12  # Letters of a depth that the answer names; a stack's name is too long for it
+_NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
+
+
+def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
+    """The answer: what routing gives instead of one depth for all, and whether it is worth it."""
+    labels = [option.label for option in found.options]
+    n = text.count(len(found.query_ids), "query", "queries")
+    if found.depths.same:
+        return (
+            f"There is nothing to route: each of {n} has the same {quality.name} at "
+            f"{', '.join(labels[:-1])} and {labels[-1]}."
+        )
+    routed, top = _row(rows, "routed"), best_single(rows, quality)
+    if routed["deeper"] < _NOBODY:
+        return (
+            f"Not worth it: learnt from other queries, the rule by {signal.label} leaves every query at "
+            f"{labels[0]}."
+        )
+    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "deeper"
+    verdict, why = _verdict(routed, top)
+    by = signal.label.partition(" (")[0]
+    return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries {target} by {by} {why}."
+
+
+def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
+    """Quality as routed, over the best depth for all, over chance, and as the oracle has it."""
+    routed, top, best = _row(rows, "routed"), best_single(rows, quality), _row(rows, "oracle")
+    interval = text.interval(routed["low"], routed["high"]).strip()
+    return [
+        (f"{quality.name} routed", text.score(routed["quality"]), f"{interval} n = {routed['n']}".strip()),
+        ("Over one K for all", *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}")),
+        ("Over chance", *_span(routed, "gain", "at the same rate")),
+        (
+            "Oracle",
+            text.score(best["quality"]),
+            f"no router does better; {100 * best['deeper']:.0f} % deeper",
+        ),
+    ]
+
+
+def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
+    """The depth for all with the best quality, ties to the shallower."""
+    return (
+        rows.filter(pl.col("kind") == "always")
+        .sort("quality", descending=quality.higher_is_better, maintain_order=True)
+        .row(0, named=True)
+    )
+
+
+def _row(rows: pl.DataFrame, kind: str) -> dict[str, Any]:
+    return rows.row(by_predicate=pl.col("kind") == kind, named=True)
+
+
+def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, str]:
+    """Worth it: the signal tells more than chance, and routing gains quality or loses none and costs less."""
+    if routed["gain_low"] is None or routed["gain_low"] <= 0:
+        worse = (routed["gain_high"] or 0) < 0
+        return "Not worth it", "does worse than chance" if worse else "shows no help"
+    if routed["over_low"] > 0:
+        return "Worth it", f"is better than {top['way']}"
+    saved = _saved(routed, top)
+    if routed["over_high"] >= 0 and saved:
+        return f"Worth it for what it saves, {saved}", "shows no loss"
+    return "Not worth it", f"beats chance, but {top['way']} is as good or better"
+
+
+def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
+    low, high = routed[f"{stem}_low"], routed[f"{stem}_high"]
+    span = "" if low is None else f"[{text.signed(low)}, {text.signed(high)}] "
+    return text.signed(routed[stem]), span + over
+
+
+def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
+    """What routing saves over a depth for all; empty where it saves nothing that is known."""
+    if routed["cost"] is not None and top["cost"] and routed["cost"] < 0.98 * top["cost"]:
+        return f"{100 * (1 - routed['cost'] / top['cost']):.0f} % of the cost"
+    if routed["mean_ms"] is not None and top["mean_ms"] and routed["mean_ms"] < 0.98 * top["mean_ms"]:
+        return f"{100 * (1 - routed['mean_ms'] / top['mean_ms']):.0f} % of the mean latency"
+    return ""
+
+
+def details(
+    found: Routable,
+    rows: pl.DataFrame,
+    signal: Signal,
+    learnt: Any,  # noqa: ANN401 - thresholds or tags
+) -> dict[str, str]:
+    """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
+    told = _row(rows, "optimistic")
+    waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
+    close = len(waits) == len(found.options) and _spread(waits) < JITTER_MS
+    queries = text.count(found.left_out, "judged query is", "judged queries are")
+    return {
+        "why": "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a "
+        "larger cutoff, stacks with a reranker, or stacks of your own choice."
+        if found.depths.same
+        else "",
+        "the rule": ""
+        if found.depths.same
+        else f"Learnt from all queries: {_rule(found, signal, learnt)}. Judged on the same queries it scores "
+        f"{text.score(told['quality'])}, which is optimistic; the answer is judged on others (5 folds dealt "
+        "10 ways, fixed seed).",
+        "what is known when": " ".join(found.notes),
+        "latency": f"Their medians differ by less than the jitter of {JITTER_MS:g} ms, so latency is no "
+        "reason to route."
+        if close
+        else "",
+        "left out": f"{queries} left out: a depth cannot score them." if found.left_out else "",
+    }
+
+
+def _spread(values: pl.Series) -> float:
+    array = values.to_numpy()
+    return float(array.max() - array.min())
+
+
+def _rule(found: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN401
+    labels = [option.label for option in found.options]
+    if isinstance(learnt, dict):
+        named = [f"“{tag}” to {labels[depth]}" for tag, depth in sorted(learnt.items())]
+        return ", ".join(named) or f"every query stays at {labels[0]}"
+    side = "above" if signal.hard_is_high else "below"
+    parts = []
+    for label, value, urgent in zip(labels[1:], own_unit(learnt, signal), learnt, strict=True):
+        if np.isfinite(value):
+            parts.append(f"{label} where the signal is {side} {value:.4g}")
+        elif urgent < 0:
+            parts.append(f"{label} always")
+    return ", ".join(parts) or f"every query stays at {labels[0]}"
+
+
+def own_unit(learnt: Sequence[float], signal: Signal) -> tuple[float, ...]:
+    """Thresholds of urgency in the signal's own unit."""
+    return tuple(each if signal.hard_is_high else -each for each in learnt)
 
 
 def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:

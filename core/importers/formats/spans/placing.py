@@ -78,7 +78,6 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
     Args:
         rows: source, start_char, end_char (Int64), quote, line; a quote where a place is missing.
         documents: source and text.
-        name: File, for messages.
     """
     known = rows.join(documents.select("source", "text"), on="source", how="left", maintain_order="left")
     unplaced = pl.any_horizontal(pl.col(PLACE).is_null()) & pl.col("text").is_not_null()
@@ -185,9 +184,7 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
 
     Args:
         rows: As `core.importers.formats.spans.placing.placed` returns them.
-        name: File, for messages.
         stem: Names the golden set where the options do not.
-        options: Its grade mapping, golden set and collection.
 
     Raises:
         InputError: A grade is no integer or is empty, no mapping fits, the same characters are judged twice.

@@ -34,7 +34,7 @@ from core.stats.intervals import SEED
 from core.views import text
 from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.families import Signal
-from core.views.what_if.routing.words import details, own_unit, sentence
+from core.views.what_if.words import details, own_unit, sentence
 from core.views.workspace.scope import Quality
 
 NAMES = {

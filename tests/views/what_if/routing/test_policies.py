@@ -6,7 +6,7 @@ import pytest
 
 from core.decide.routing.policies import Depths
 from core.store import Snapshot, Store
-from core.views.what_if.routing import words
+from core.views.what_if import words
 from core.views.what_if.routing.chart import chart, drawable
 from core.views.what_if.routing.data import Asked, Routable, Way, gather
 from core.views.what_if.routing.families import (

@@ -5,8 +5,8 @@ import pytest
 
 from core.decide.headroom import LEVERS, split
 from core.store import Store
-from core.views.headroom import page
-from core.views.headroom.page import BARS, MIXED, NO_POOL, conventions, headroom
+from core.views import headroom as page
+from core.views.headroom import BARS, MIXED, NO_POOL, conventions, headroom
 from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table

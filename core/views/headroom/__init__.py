@@ -1,1 +1,0 @@
-"""Page Headroom: is retrieval or ordering the limit."""
