@@ -15,9 +15,8 @@ from core.ui.shell import ICON, ready, shell
 
 def dashboard() -> None:
     """Draw the page that the address names."""
-    st.set_page_config(page_icon=ICON, layout="wide", initial_sidebar_state=232)
     page, script = open_page()
-    st.set_page_config(page_title=f"{page.title} · CLQ Explorer")
+    st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
     with shell(page):
         script.run()
 

@@ -7,22 +7,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.axes import COST, LATENCY
 from core.decide.near import near_misses
-from core.ui import limits, show
-from core.ui.cache import cached
+from core.ui import cache, limits, show
 from core.ui.live import pareto_chart
 from core.ui.pages import PAGES
 from core.ui.pick import pick_stack
 from core.ui.sections.confidence import drawn
 from core.ui.view import View, current_frame, current_view
 from core.views.confidence.noise import QUICK, leading, noise_words, redecided
-from core.views.cost.stack import recorded
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.chart import ParetoView, kept, merged, pareto
+from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
 from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
-from core.views.decision.near import broken, near_rows, own_scope, promising_rows, way_in
-from core.views.decision.overview import environment
+from core.views.decision.near import broken, near_rows, promising_rows, way_in
 from core.views.decision.parallel import parallel
 from core.views.text import count, plain, score, shorten, signed
 from core.views.workspace.latencies import jitter_words
@@ -30,24 +27,6 @@ from core.views.workspace.latencies import jitter_words
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
 NEAR_SHOWN = 1
 LACKING_SHOWN = 5
-
-
-@cached(entries=64)
-def bill(view: View, run_id: str) -> pl.DataFrame:
-    """Price what a run recorded, by stage."""
-    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
-
-
-@cached(entries=64)
-def reranker_only(view: View) -> str:
-    """Say why published stacks had better be compared by their reranker's latency."""
-    return own_scope(view.snapshot, view.table, view.latency)
-
-
-@cached(entries=64)
-def timed_on(view: View) -> str:
-    """Say where the latencies were measured."""
-    return environment(view.snapshot, view.scope)
 
 
 def answer(view: View) -> DeltaGenerator | None:
@@ -60,7 +39,7 @@ def answer(view: View) -> DeltaGenerator | None:
         return None
     row = view.table.row(view.decision.chosen, named=True)
     with current_frame().numbers:
-        for card in words.cards(row, view.quality, view.latency, bill(view, row["run_id"])):
+        for card in words.cards(row, view.quality, view.latency, cache.bill(view, row["run_id"])):
             with st.container(border=True, gap=None, height="stretch"):
                 st.metric(plain(card.label), plain(card.value))
                 badge = f":gray-badge[{plain(card.basis)}]" if card.basis else ""
@@ -96,7 +75,7 @@ def firm(view: View, row: Mapping[str, Any]) -> None:
             st.markdown(plain(view.decision.note))
         for note in filter(None, (row["latency_note"], row["cost_note"])):
             st.caption(plain(note))
-        st.caption(plain(timed_on(view)))
+        st.caption(plain(cache.timed_on(view)))
         st.page_link(PAGES["confidence"].file, label="Would it hold?", icon=PAGES["confidence"].icon)
 
 
@@ -104,7 +83,7 @@ def offers(view: View) -> None:
     """Draw what stands just outside the limits and what lacks a number, in one line."""
     misses = near_rows(view.table, near_misses(view.table, view.decision, view.constraints))
     lacking = promising_rows(view.table, view.decision)
-    own = reranker_only(view)
+    own = cache.reranker_only(view)
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
         for place, miss in enumerate(misses[:NEAR_SHOWN]):
@@ -193,7 +172,8 @@ def chart(view: View, way: str, drawn: ParetoView, selected: str | None) -> None
 
 def table(view: View, drawn: ParetoView) -> None:
     """Draw the stacks, to be ticked for a comparison."""
-    rows = words.listed(merged(drawn.rows, kept(view.decision.chosen)))
+    alike = identical(view.table)[drawn.rows["row"]]
+    rows = words.listed(merged(drawn.rows, kept(view.decision.chosen), alike))
     place = st.container(key="compare", horizontal=True, vertical_alignment="center")
     event = show.table(
         rows,

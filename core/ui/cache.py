@@ -19,6 +19,9 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
 from core.ui.view import View
+from core.views.cost.stack import recorded
+from core.views.decision.near import own_scope
+from core.views.decision.overview import environment
 from core.views.queries.page import query_table
 from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
@@ -30,8 +33,9 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 
 BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {
-    PriceBook: lambda book: (book.name, book.digest),
-    **dict.fromkeys((Scope, Quality, Latency), repr),  # Streamlit would copy each of their parts first
+    # Texts: Streamlit would look at each part of a tuple by itself.
+    PriceBook: lambda book: f"{book.digest} {book.name}",
+    **dict.fromkeys((Scope, Quality, Latency), repr),
 }
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,7 +51,11 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
         A decorator. A snapshot counts by its store and revision, a price book by its digest, a view by what
         its stack table is made of (`table_key`): a function of a view must not look at limits or decision.
     """
-    keys = {**BY_DIGEST, View: table_key, Snapshot: lambda data: (str(store().path), data.revision)}
+    keys = {
+        **BY_DIGEST,
+        View: lambda view: repr(table_key(view)),
+        Snapshot: lambda data: f"{data.revision} {store().path}",
+    }
     return st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=keys)
 
 
@@ -119,3 +127,21 @@ offered = cached(entries=64)(choices)
 def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
     """The query table of one stack, or of two; see `core.views.queries.page.query_table`."""
     return query_table(view.snapshot, view.scope, view.quality, run_id, other)
+
+
+@cached(entries=64)
+def bill(view: View, run_id: str) -> pl.DataFrame:
+    """What a run recorded, priced by stage; see `core.views.cost.stack.recorded`."""
+    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
+
+
+@cached(entries=64)
+def reranker_only(view: View) -> str:
+    """Why published stacks had better be compared by their reranker's latency; see `near.own_scope`."""
+    return own_scope(view.snapshot, view.table, view.latency)
+
+
+@cached(entries=64)
+def timed_on(view: View) -> str:
+    """Where the latencies of a workspace were measured."""
+    return environment(view.snapshot, view.scope)

@@ -22,10 +22,9 @@ from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
 from core.views.workspace.scope import Latency, Quality
 
-FIELDS = "limits"  # Key of the container of the fields, which the strip's style sheet hides
+_FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
 _HERE = Path(__file__).parent / "live"
-_HIDDEN = (_HERE / "fields.css").read_text(encoding="utf-8").replace("FIELDS", FIELDS)
 
 _component = st.components.v2.component(
     "clq_limits",
@@ -41,8 +40,7 @@ def constraints(
 ) -> Constraints:
     """Draw the strip, and the fields that hold the limits."""
     offered = limits(table, quality, latency)
-    st.html(f"<style>{_HIDDEN}</style>")
-    with st.container(key=FIELDS, horizontal=True):
+    with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
     _strip(offered)
     return _asked(values, table, quality, jitter_ms)

@@ -284,10 +284,9 @@ def _moved() -> None:
 def links(has: Collection[Has]) -> None:
     """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason."""
     for group, pages in GROUPS.items():
-        with st.container(gap=None):
-            st.caption(group)
-            for page in pages:
-                label = page.title
-                if page.needs and page.needs not in has:
-                    label = f":gray[{label}] :small[:gray[*{LACKS[page.needs]}*]]"
-                st.page_link(page.file, label=label, icon=page.icon)
+        st.caption(group)
+        for page in pages:
+            label = page.title
+            if page.needs and page.needs not in has:
+                label = f":gray[{label}] :small[:gray[*{LACKS[page.needs]}*]]"
+            st.page_link(page.file, label=label, icon=page.icon)

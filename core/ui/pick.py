@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
+from core.tables import remembered
 from core.ui.state import bound
 from core.ui.view import just_arrived
 
@@ -90,13 +91,18 @@ def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
     """The stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
     if table.height <= _LISTED:
         return table["name"].to_list()
-    best = np.argsort(-quality.merit(quality.read(table)), kind="stable")[:_LISTED]
-    names = table["name"].gather(best).sort().to_list()
+    names = _best(table, quality)
     state = st.session_state.get(key)
     asked = {*([state] if isinstance(state, str) else state or []), *st.query_params.get_all(key)} - set(
         names
     )
     return names + table.filter(pl.col("name").is_in(list(asked)))["name"].to_list()
+
+
+@remembered
+def _best(table: pl.DataFrame, quality: Axis) -> list[str]:
+    best = np.argsort(-quality.merit(quality.read(table)), kind="stable")[:_LISTED]
+    return table["name"].gather(best).sort().to_list()
 
 
 def pick_from_chart(

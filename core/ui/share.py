@@ -94,7 +94,10 @@ def offer(
 ) -> None:
     """A button that opens the choice of files."""
     case = partial(case_of, view, rule, weak=weak)
-    with place.popover("Record", icon=":material/fact_check:"):
+    button = place.popover("Record", icon=":material/fact_check:", key="record", on_change="rerun")
+    if not button.open:  # what nobody looks at costs every move of a slider its time
+        return
+    with button:
         st.caption(
             "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
             "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "

@@ -32,7 +32,7 @@ _RUNS_LISTED = 300
 def open_workspace(frame: Frame) -> Place | None:
     """Draw what a page works on: the workspace and, where the page has them, its settings and limits."""
     _move()
-    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms")
+    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms", gap=None)
     page = current_page()
     if not page.settings:
         snapshot = _pinned()

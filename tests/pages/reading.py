@@ -91,7 +91,7 @@ def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
 
 def figures(app: AppTest) -> list[dict[str, Any]]:
     """Every chart of the page: the live one first, then those that Streamlit draws."""
-    specs = [live(app)["figure"]] if _live(app) else []
+    specs = _live_tables(app)["figure"]["json"].to_list() if _live(app) else []
     return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
 
 
@@ -120,9 +120,17 @@ def strip(app: AppTest) -> dict[str, Any]:
 
 def live_points(app: AppTest) -> pl.DataFrame:
     """The numbers that the live chart of the page compares with its limits."""
-    ((sent, _),) = _live(app)
-    (blob,) = sent.proto.mixed.arrow_blobs.values()
-    return pl.read_ipc_stream(blob.data)
+    return _live_tables(app)["points"]
+
+
+def _live_tables(app: AppTest) -> dict[str, pl.DataFrame]:
+    """The tables that the live chart of the page is sent."""
+    ((sent, data),) = _live(app)
+    blobs = sent.proto.mixed.arrow_blobs
+    return {
+        name: pl.read_ipc_stream(blobs[data[name]["__streamlit_arrow_ref__"]].data)
+        for name in ("figure", "points")
+    }
 
 
 def stacks(app: AppTest) -> pl.DataFrame:

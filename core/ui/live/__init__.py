@@ -11,6 +11,7 @@ from typing import Any
 
 import plotly
 import polars as pl
+import pyarrow as pa
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
@@ -60,7 +61,8 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
         key=_KEY,
         data={
             "points": points(table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
-            "figure": figure_json(drawn),
+            # As a table: text Streamlit would read and write again to know it by.
+            "figure": pa.table({"json": [figure_json(drawn)]}),
             "drawing": drawing(table, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),

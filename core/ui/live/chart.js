@@ -127,7 +127,7 @@ class Live {
     if (this.ended) return;
     const { data } = this;
     this.stale = false;
-    const { data: traces, layout } = JSON.parse(data.figure);
+    const { data: traces, layout } = JSON.parse(data.figure.getChild("json").get(0));
     this.dress(traces, layout);
     await Plotly.react(this.plot, traces, layout, data.config);
     if (!this.drawn) {

@@ -38,7 +38,7 @@ from core.views.confidence.noise import (
     with_noise,
 )
 from core.views.confidence.weights import Grid
-from core.views.decision.chart import merged
+from core.views.decision.chart import identical, merged
 from core.views.decision.facts import Asked, warnings
 from core.views.diagnostics.noise_page import choice_under_noise
 from core.views.link import RULES
@@ -69,7 +69,8 @@ def would_it_hold(view: View) -> None:
         })  # fmt: skip
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
-    grouped = merged(rows, pl.col("status").is_in(["chosen", "runner-up"]), SAME_CHANCES)
+    ours = pl.col("status").is_in(["chosen", "runner-up"])
+    grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         show.chart(figure, "chances", alt=sentence)
     columns, more = (CHANCES, CHANCES_MORE)
@@ -84,7 +85,7 @@ def would_it_hold(view: View) -> None:
         show.chart(figure, "ties", alt=decision.note or "Latency and quality of the stacks.")
     if tied.height > 1:
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
-        show.table(merged(tied, best, SAME_GAP), "ties", TIES, more=TIES_MORE, whole=tied)
+        show.table(merged(tied, best, identical(tied, SAME_GAP)), "ties", TIES, more=TIES_MORE, whole=tied)
 
 
 @cache.cached("Choosing for noisy queries…")

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
+from numpy.typing import NDArray
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.rules import Constraints, Decision
+from core.tables import remembered
 from core.views import theme
 from core.views.decision import overlay
 from core.views.decision.density import DENSE_FROM, Grid, density, grid
@@ -19,13 +22,13 @@ from core.views.decision.marks import PLACED_AXIS, UNKNOWN_AXIS, marks, shapes
 from core.views.workspace.scope import Latency, Quality
 
 HEIGHT = 384
-ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker", "feasible")
-"""What identical stacks have in common, so that they are one mark and one row."""
+ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker")
+"""What identical stacks have in common, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (
-    *("row", "run_id", "name", "status", "line", "frontier", "n"),
-    *("quality_low", "quality_high", "cost_missing", "reason"),
+    *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
+    *("latency_ms", "cost", "cost_least", "cost_missing", "quality", "quality_low", "quality_high"),
 )
-"""What the chart reads of a stack besides `ALIKE`."""
+"""What the chart reads of a stack."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def pareto(
     """
     across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
-    used = [name for name in {*_DRAWN, *ALIKE, colour, size} if name in rows.columns]
+    used = [name for name in {*_DRAWN, colour, size} if name in rows.columns]
     drawn = _placed(rows.select(used).filter(pl.col("quality").is_not_null()), across)
     layout = theme.layout(
         x=latency.name if across == LATENCY else across.unit_words, y=quality.name, height=HEIGHT
@@ -87,7 +90,7 @@ def pareto(
     dense = drawn.height > DENSE_FROM
     # The frontier stands out of a density as marks; everything is marks where there is no density.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
-    shown = merged(shown, kept(decision.chosen, picked))
+    shown = merged(shown, kept(decision.chosen, picked), identical(table)[shown["row"]])
     plot = overlay.axes(layout, drawn, across, decision.quality)
     over = grid(drawn, log=plot.log) if dense else None
     stacks = marks(shown, colour, size)
@@ -115,31 +118,41 @@ def kept(*rows: int | None) -> pl.Expr:
     return pl.col("row").is_in([row for row in rows if row is not None])
 
 
-def merged(rows: pl.DataFrame, first: pl.Expr, among: Sequence[str] = ALIKE) -> pl.DataFrame:
+@remembered
+def identical(rows: pl.DataFrame, among: Sequence[str] = ALIKE) -> NDArray[np.intp]:
+    """Which stacks are equal in every number.
+
+    Args:
+        rows: A stack table.
+        among: What identical stacks have in common, as far as the rows have it.
+
+    Returns:
+        A number per row [n], the same for identical stacks.
+    """
+    known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
+    own = pl.when(~known).then("run_id").alias("own")  # what is unknown is not known to be equal
+    same = [name for name in among if name in rows.columns]
+    first = rows.select(*same, own).with_row_index("at").select(pl.col("at").min().over(*same, "own"))
+    return first["at"].to_numpy().astype(np.intp)
+
+
+def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.DataFrame:
     """One row per group of identical stacks: the first that must stay, else the first.
 
     Args:
-        rows: With run_id, name and the numbers of the stack table, as `marked`.
+        rows: With the name of the stack.
         first: Whether a row must stay.
-        among: What identical stacks have in common, as far as the rows have it.
+        group: Of each row, as `identical` says [n].
 
     Returns:
         `rows` in their order with alike (how many more stacks a row stands for) and stack (its name, and how
         many equal it).
     """
-    among = [name for name in among if name in rows.columns]
-    known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
-    own = pl.when(~known).then("run_id").alias("own")  # what is unknown is not known to be equal
-    groups = (
-        rows.select(*among, own, later=~first)
-        .with_row_index("at")
-        .sort("later", maintain_order=True)
-        .group_by(*among, "own")
-        .agg(pl.col("at").first(), alike=pl.len() - 1)
-        .sort("at")
-    )
+    order = np.argsort(~rows.select(first).to_series().to_numpy(), kind="stable")
+    _, place, count = np.unique(group[order], return_index=True, return_counts=True)
+    in_order = order[place].argsort()
     equal = pl.format("{} (+{} equal)", "name", "alike")
-    stays = rows[groups["at"]].with_columns(groups["alike"])
+    stays = rows[order[place][in_order]].with_columns(alike=count[in_order] - 1)
     return stays.with_columns(pl.when(pl.col("alike") > 0).then(equal).otherwise("name").alias("stack"))
 
 

@@ -25,7 +25,7 @@ class Plot:
     log: bool  # whether the x axis is logarithmic
     width: float  # in pixels
     height: float  # in pixels
-    # What stands there already [m, 4]: left, top, right and bottom in pixels
+    # What stands there already, a row each [m, 4]: left, top, right and bottom in pixels
     taken: list[Floats] = field(default_factory=list)
 
     def across(self, x: Floats) -> Floats:
@@ -97,12 +97,15 @@ class Plot:
         inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
         if len(self.taken) != 1:
             self.taken = [np.concatenate([np.empty((0, 4)), *self.taken])]
-        there = self.taken[0]
-        near = ((there[:, 2:] >= low.min(axis=0)) & (there[:, :2] <= high.max(axis=0))).all(axis=1)
-        left, top, right, bottom = there[near].T
-        over = (right >= low[:, :1]) & (left <= high[:, :1]) & (bottom >= low[:, 1:]) & (top <= high[:, 1:])
-        free: NDArray[np.bool_] = inside & ~over.any(axis=1)
-        return free
+        there = np.ascontiguousarray(self.taken[0].T)  # a row of each edge: several times as fast
+        near = _over(there, *low.min(axis=0), *high.max(axis=0))
+        edges = np.hsplit(np.hstack([low, high]), 4)
+        return np.asarray(inside & ~_over(there[:, near], *edges).any(axis=1))
+
+
+def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> NDArray[np.bool_]:
+    """Whether what stands there [4, m] lies over boxes, each a number or a column [n, 1]."""
+    return np.asarray((there[2] >= left) & (there[0] <= right) & (there[3] >= top) & (there[1] <= bottom))
 
 
 @lru_cache(256)

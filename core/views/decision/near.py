@@ -99,7 +99,12 @@ def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
 
 
 PROMISING = "Promising, not measured"
-COLUMNS = ("run_id", "stack", "quality", "gain", "unknown", "missing", "measure", "why")
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    **dict.fromkeys(("run_id", "stack"), pl.String),
+    **dict.fromkeys(("quality", "gain"), pl.Float64),
+    "unknown": pl.List(pl.String),
+    **dict.fromkeys(("missing", "measure", "why"), pl.String),
+}
 _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 
 
@@ -107,11 +112,13 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """The stacks that break no limit but are not shipped, since a number that is required is unknown.
 
     Returns:
-        `COLUMNS`, the best quality first: quality, gain (over the chosen stack's, positive where better; null
-        without one), unknown (words of the axes), missing ("not timed", …), measure (what to do) and why
+        The best quality first: run_id, stack, quality, gain (over the chosen stack's, positive where better;
+        null without one), unknown (words of the axes), missing ("not timed", …), measure (what to do) and why
         (what is on record about it, or null).
     """
     rows = np.flatnonzero(decision.promising)
+    if not len(rows):
+        return pl.DataFrame(schema=_SCHEMA)
     quality = decision.quality
     merit = quality.merit(quality.read(table))
     rows = rows[np.argsort(-merit[rows], kind="stable")]
@@ -125,24 +132,17 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         for row, gone in zip(rows, lacking, strict=True)
     ]
     part = table[rows]
-    return pl.DataFrame(
-        {
-            "run_id": part["run_id"],
-            "stack": part["name"],
-            "quality": part["quality"],
-            "gain": pl.Series(merit[rows] - best, dtype=pl.Float64).fill_nan(None),
-            "unknown": pl.Series(
-                [[axis.word for axis in gone] for gone in lacking], dtype=pl.List(pl.String)
-            ),
-            "missing": pl.Series(
-                [", ".join(axis.missing for axis in gone) for gone in lacking], dtype=pl.String
-            ),
-            "measure": pl.Series(
-                ["; ".join(axis.remedy for axis in gone) for gone in lacking], dtype=pl.String
-            ),
-            "why": pl.Series([words or None for words in notes], dtype=pl.String),
-        }
-    )
+    found = {
+        "run_id": part["run_id"],
+        "stack": part["name"],
+        "quality": part["quality"],
+        "gain": merit[rows] - best,
+        "unknown": [[axis.word for axis in gone] for gone in lacking],
+        "missing": [", ".join(axis.missing for axis in gone) for gone in lacking],
+        "measure": ["; ".join(axis.remedy for axis in gone) for gone in lacking],
+        "why": [words or None for words in notes],
+    }
+    return pl.DataFrame(found, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
 
 
 def _note(table: pl.DataFrame, row: int, key: str) -> object:

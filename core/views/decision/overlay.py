@@ -228,19 +228,20 @@ def labels(
     selected: int | None,
 ) -> None:
     """Name the limits, the chosen stack, the selected one and the frontier, where there is room."""
-    placed = shown.filter(pl.col("axis") == PLACED_AXIS)
-    if plot.log:
-        placed = placed.filter(pl.col("x") > 0)
-    plot.take(placed["x"].to_numpy(), placed["quality"].to_numpy(), 6)
-    bars = with_whisker(placed)
+    x, y = shown["x"].to_numpy(), shown["quality"].to_numpy()
+    placed = (shown["axis"] == PLACED_AXIS).to_numpy() & ((x > 0) | (not plot.log))
+    plot.take(x[placed], y[placed], 6)
+    chosen = -1 if decision.chosen is None else decision.chosen
+    rows = [chosen, *([] if selected is None else [selected])]
+    named = np.isin(shown["row"].to_numpy(), rows)
+    few = shown.filter(pl.Series(placed & (named | shown["line"].to_numpy())))
+    bars = with_whisker(few)
     plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
-    line = placed.filter(pl.col("line")).sort("x", "quality")
+    line = few.filter("line").sort("x", "quality")
     plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
     _limit_labels(layout, plot, across, decision.quality)
-    named = pl.col("row").is_in([row for row in (decision.chosen, selected) if row is not None])
-    wanted = placed.filter(named | pl.col("line")).sort(
-        [named, pl.col("row") == (-1 if decision.chosen is None else decision.chosen), "x"],
-        descending=[True, True, True],
+    wanted = few.sort(
+        [pl.col("row").is_in(rows), pl.col("row") == chosen, "x"], descending=[True, True, True]
     )
     for row in wanted.head(LABELS).iter_rows(named=True):
         words = text.shorten(row["name"], 38) + (f" (+{row['alike']} equal)" if row["alike"] else "")
