@@ -13,7 +13,7 @@ from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.plan import Bill, Line, asked_lines, asked_seconds
+from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.plan import plan as plan_search
 from core.pipeline.sweep.pools import Pools
 from core.pipeline.sweep.problems import Problem
@@ -124,8 +124,8 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     asked = sum(_tokens(chat, task.system, task.user) for task in tasks) * texts.height / some.height
     said = texts.height * chat.count_tokens(f'{{"{GRADE}": 3}}')
     exact = known and some.height == texts.height and counter(_config(job, name)).exact
-    of = (JUDGE, name, texts.height)
-    yield from asked_lines(of, chat.expected(asked, said), job.search.book, exact=exact, note=_USABLE)
+    of, used, notes = (JUDGE, name, texts.height), chat.expected(asked, said), () if exact else (_USABLE,)
+    yield from priced_lines(of, used, job.search.book, exact=exact, notes=notes)
 
 
 def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterator[Line]:
@@ -146,7 +146,7 @@ def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterato
     said = chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
     used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
     of = (REFINE, job.refiner, turns)
-    yield from asked_lines(of, used, job.search.book, exact=False, note=_USABLE)
+    yield from priced_lines(of, used, job.search.book, exact=False, notes=[_USABLE])
 
 
 def _tokens(chat: Chat, system: str, user: str) -> int:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep.fields import AnswerJudge, Reader
-from core.pipeline.sweep.plan import Bill, Line, Plan, asked_lines, asked_seconds
+from core.pipeline.sweep.plan import Bill, Line, Plan, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task
@@ -129,9 +129,8 @@ def _answering(job: ReaderJob, model: str, calls: Sequence[Call], *, known: bool
     sizes = [_size(job, chat, call) for call in some]
     asked, said = (sum(parts) * len(calls) / len(some) for parts in zip(*sizes, strict=True))
     exact = known and len(some) == len(calls) and counter(chat_config(model, job.models).tokenizer).exact
-    yield from asked_lines(
-        (ANSWER, model, len(calls)), chat.expected(asked, said), job.book, exact=exact, note=_MOST
-    )
+    of, used, notes = (ANSWER, model, len(calls)), chat.expected(asked, said), () if exact else (_MOST,)
+    yield from priced_lines(of, used, job.book, exact=exact, notes=notes)
 
 
 def _size(job: ReaderJob, chat: Chat, call: Call) -> tuple[int, int]:
@@ -156,7 +155,7 @@ def _judging(job: ReaderJob) -> Iterator[Line]:
     number = round(len(tasks) * scale)
     said = number * chat.count_tokens('{"score_0_5": 3}')
     used = chat.expected(sizes * scale, said)
-    yield from asked_lines((JUDGE, judge.model, number), used, job.book, exact=False, note=_MOST)
+    yield from priced_lines((JUDGE, judge.model, number), used, job.book, exact=False, notes=[_MOST])
 
 
 def _tasks(

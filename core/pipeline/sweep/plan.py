@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.pipeline.evaluate import Job
@@ -174,22 +174,22 @@ def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
     return price.each * amount.amount, ""
 
 
-def asked_lines(
-    of: tuple[str, str, int], used: Sequence[Amount], book: PriceBook, *, exact: bool, note: str
+def priced_lines(
+    of: tuple[str, str, int], used: Iterable[Amount], book: PriceBook, *, exact: bool, notes: Sequence[str]
 ) -> Iterator[Line]:
-    """The lines of calls to a chat model.
+    """One line per unit that the calls of a model use; calls are told once.
 
     Args:
         of: The stage, the model and how many calls.
         used: What they use in all.
-        note: What is assumed where it is not exact.
+        notes: How it was counted, or what is assumed; empty ones are left out.
     """
     stage, model, calls = of
     for amount in used:
         usd, reason = dollars(amount, book)
         yield Line(
             stage=stage, model=model, calls=calls, unit=amount.unit, amount=amount.amount, exact=exact,
-            notes=() if exact else (note,), usd=usd, reason=reason,
+            notes=tuple(note for note in notes if note), usd=usd, reason=reason,
         )  # fmt: skip
         calls = 0
 
@@ -208,14 +208,9 @@ def embedded_lines(
     if (place := place_of(config)) is None:
         return
     counted = count_texts(texts, config.tokenizer, config.prefixes.get(purpose, ""))
-    used = embedding(config, counted.tokens)
-    usd, reason = dollars(used, book)
     calls = fewest_calls(counted, known.planned_embedder(model), own=not place.known)
-    yield Line(
-        stage=stage, model=model, calls=calls,
-        unit=used.unit, amount=used.amount, usd=usd, exact=counted.exact,
-        notes=(counted.note,) if counted.note else (), reason=reason,
-    )  # fmt: skip
+    used = [embedding(config, counted.tokens)]
+    yield from priced_lines((stage, model, calls), used, book, exact=counted.exact, notes=[counted.note])
 
 
 def asked_seconds(line: Line, chat: Chat) -> float:
@@ -246,31 +241,17 @@ def _kinds(steps: Graph) -> dict[str, int]:
 
 
 def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
-    """One line per stage, model and unit; calls are told once."""
+    """One line per stage, model and unit."""
     grouped: dict[tuple[str, str], list[Paid]] = {}
     for each in paid:
         grouped.setdefault((each.stage, each.model), []).append(each)
-    lines = []
+    lines: list[Line] = []
     for (stage, model), parts in sorted(grouped.items(), key=lambda each: _STAGES.index(each[0][0])):
-        calls = sum(each.calls for each in parts)
-        notes = tuple(dict.fromkeys(note for each in parts for note in each.notes))
+        of = (stage, model, sum(each.calls for each in parts))
+        notes = list(dict.fromkeys(note for each in parts for note in each.notes))
         exact = all(each.exact for each in parts)
-        for amount in total([Reply(None, each.used) for each in parts]):
-            usd, reason = dollars(amount, book)
-            lines.append(
-                Line(
-                    stage=stage,
-                    model=model,
-                    calls=calls,
-                    unit=amount.unit,
-                    amount=amount.amount,
-                    exact=exact,
-                    notes=notes,
-                    usd=usd,
-                    reason=reason,
-                )
-            )
-            calls = 0
+        used = total([Reply(None, each.used) for each in parts])
+        lines += priced_lines(of, used, book, exact=exact, notes=notes)
     return lines
 
 
