@@ -89,14 +89,19 @@ class Ledger:
         self._cursor = cursor
         self._revision = revision
         self.changed = False
+        self._state: pl.DataFrame | None = None  # where records stand, until something changes
 
     def ids(self, kind: str) -> frozenset[str]:
         """Ids of a kind that rows may belong to; runs also where they are deleted."""
         found = self._standing(kind)
         return frozenset((found if kind == "run" else found.filter(THERE))["id"])
 
-    def held(self, table: str, root: Path) -> dict[str, list[Sealed]]:
-        """Which files of the store at `root` hold an id's rows of a table: one, unless the table grows."""
+    def held(self, tables: Iterable[str], root: Path) -> dict[str, dict[str, list[Sealed]]]:
+        """Per table which files of the store at `root` hold an id's rows: one, unless the table grows."""
+        filled = dict(self._cursor.execute("SELECT DISTINCT table_name, true FROM parts").fetchall())
+        return {table: self._held(table, root) if table in filled else {} for table in tables}
+
+    def _held(self, table: str, root: Path) -> dict[str, list[Sealed]]:
         found = self._cursor.execute(_GROWN if table in GROWING else _HELD, [table, self._revision])
         files: dict[str, list[Sealed]] = {}
         for owner, path, *seal in found.fetchall():
@@ -208,6 +213,7 @@ class Ledger:
         if any(value != old[name] for name, value in new.items()):
             own = f"DELETE FROM {kind}s WHERE {kind}_id = ?"  # noqa: S608 - own names
             self._cursor.execute(own, [new[f"{kind}_id"]])
+            self._state = None
             self._insert(f"{kind}s", [new])
 
     def _check_collections(self, offered: Rows) -> None:
@@ -238,8 +244,10 @@ class Ledger:
 
     def _standing(self, kind: str) -> pl.DataFrame:
         """Where the records of a kind stand now, as `standing` answers."""
-        state = self._cursor.sql(STATE, params={"revision": self._revision}).pl()
-        return standing(state, lambda: self._cursor.sql(WHOLES).pl()).filter(kind=kind)
+        if self._state is None:
+            state = self._cursor.sql(STATE, params={"revision": self._revision}).pl()
+            self._state = standing(state, lambda: self._cursor.sql(WHOLES).pl())
+        return self._state.filter(kind=kind)
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
         """Of every record of a kind, what it is part of."""
@@ -265,7 +273,7 @@ class Ledger:
             self._cursor.register("incoming", pl.DataFrame(rows, infer_schema_length=None))
             self._cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")  # noqa: S608 - own names
             self._cursor.unregister("incoming")
-            self.changed = True
+            self.changed, self._state = True, None
 
 
 def _compare(kind: str, record_id: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

@@ -124,7 +124,7 @@ class Writer:
         if batch.frames:
             known = Known(
                 ids={kind: self._ledger.ids(kind) for kind in KINDS},
-                held={table: self._ledger.held(table, self._layout.root) for table in batch.frames},
+                held=self._ledger.held(batch.frames, self._layout.root),
                 replaced=replacing,
             )
             place = (self._cursor, self._layout, self.revision)
