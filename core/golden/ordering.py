@@ -86,7 +86,7 @@ class Ordering:
         grades = {items.query_id: items.grades for items in every}
         items, batch = batches[0]
         task = ordering(items.question, [items.texts[item] for item in batch], self.job.spec.golden.language)
-        tokens = self.chat.count_tokens(task.system) + self.chat.count_tokens(task.user)
+        tokens = task.tokens(self.chat)
         said = self.chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
         usd = 0.0 if self.chat.local else usd_per_call(book, self.chat.item, tokens, said)
         return predict(noise, grades, settings, usd)

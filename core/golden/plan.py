@@ -121,7 +121,7 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     some = texts if texts.height <= SAMPLE else texts.gather_every(math.ceil(texts.height / SAMPLE))
     rows = some.select("query_id", "text").rows()
     tasks = (grading(job.questions[query], text, language) for query, text in rows)
-    asked = sum(_tokens(chat, task.system, task.user) for task in tasks) * texts.height / some.height
+    asked = sum(task.tokens(chat) for task in tasks) * texts.height / some.height
     said = texts.height * chat.count_tokens(f'{{"{GRADE}": 3}}')
     exact = known and some.height == texts.height and counter(_config(job, name)).exact
     of, used, notes = (JUDGE, name, texts.height), chat.expected(asked, said), () if exact else (_USABLE,)
@@ -141,16 +141,12 @@ def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterato
     five = [some[at % len(some)] for at in range(settings.batch)]
     task = ordering(next(iter(job.questions.values())), five, job.spec.golden.language)
     mean = sum(map(chat.count_tokens, some)) / len(some)
-    frame = _tokens(chat, task.system, task.user) - sum(map(chat.count_tokens, five))
+    frame = task.tokens(chat) - sum(map(chat.count_tokens, five))
     turns = min(settings.turns, TURNS[settings.method]) * len(job.questions)
     said = chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
     used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
     of = (REFINE, job.refiner, turns)
     yield from priced_lines(of, used, job.search.book, exact=False, notes=[_USABLE])
-
-
-def _tokens(chat: Chat, system: str, user: str) -> int:
-    return chat.count_tokens(system) + chat.count_tokens(user)
 
 
 def _config(job: GoldenJob, name: str) -> str | None:

@@ -150,7 +150,7 @@ def _judging(job: ReaderJob) -> Iterator[Line]:
         return
     some = _some(answers)
     tasks = [task for call, golds in some for task in _tasks(job, call, golds, judge)]
-    sizes = sum(chat.count_tokens(task.system) + chat.count_tokens(task.user) for task in tasks)
+    sizes = sum(task.tokens(chat) for task in tasks)
     scale = len(answers) / len(some)
     number = round(len(tasks) * scale)
     said = number * chat.count_tokens('{"score_0_5": 3}')

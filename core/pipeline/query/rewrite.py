@@ -240,8 +240,7 @@ class ChatRewrite(Rewrite):
 
     def expected(self, query: str) -> tuple[Amount, ...]:
         """One prompt, and an answer of the usual length."""
-        asked = self._task(hygiene(query))
-        tokens = self._chat.count_tokens(asked.system) + self._chat.count_tokens(asked.user)
+        tokens = self._task(hygiene(query)).tokens(self._chat)
         answer = self._way.answer(len(query)) / max(len(query), 1)
         return self._chat.expected(tokens, round(answer * self._chat.count_tokens(query)))
 

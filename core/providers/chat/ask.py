@@ -123,6 +123,10 @@ class Task(Generic[V]):
     max_tokens: int  # The most tokens of the answer
     schema: JsonMap | None = None  # What a JSON answer looks like
 
+    def tokens(self, chat: Chat) -> int:
+        """Return how many tokens a model is sent."""
+        return chat.count_tokens(self.system) + chat.count_tokens(self.user)
+
 
 def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:
     """Ask, and ask again with what was wrong if the answer cannot be used as it is.
