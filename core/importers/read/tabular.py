@@ -307,9 +307,8 @@ def _parquet(piece: Piece, rows: int | None) -> Table:
     with reading("The Parquet file", piece.name):
         names = list(pl.read_parquet_schema(io.BytesIO(content)))
         check_header(names, piece)
-        height = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
+        height, values = _claimed(content, piece)
         _check_claim(piece, content, f"{height:,} rows", height * max(len(names), 1))
-        values = _values_of_lists(content, piece)
         _check_claim(piece, content, f"{values:,} values of lists", values * _VALUE_BYTES)
         frame = pl.read_parquet(io.BytesIO(content), n_rows=rows)
     return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
@@ -321,17 +320,16 @@ def _check_claim(piece: Piece, content: bytes, what: str, unfolds: int) -> None:
         raise InputError(f"The file claims {what} in {len(content):,} bytes.", where=piece.name)
 
 
-def _values_of_lists(content: bytes, piece: Piece) -> int:
+def _claimed(content: bytes, piece: Piece) -> tuple[int, int]:
+    """Return the rows of a Parquet file and the values of its lists, as its footer has them."""
     from pyarrow import lib, parquet  # noqa: PLC0415
 
     with reading("The Parquet file", piece.name, (lib.ArrowException, OSError, ValueError)):
         found = parquet.ParquetFile(io.BytesIO(content)).metadata
-        return sum(
-            found.row_group(group).column(column).num_values
-            for column in range(found.num_columns)
-            if found.schema.column(column).max_repetition_level
-            for group in range(found.num_row_groups)
-        )
+        groups = [found.row_group(number) for number in range(found.num_row_groups)]
+        lists = [at for at in range(found.num_columns) if found.schema.column(at).max_repetition_level]
+        rows = max(found.num_rows, sum(group.num_rows for group in groups))
+        return rows, sum(group.column(at).num_values for group in groups for at in lists)
 
 
 def check_cells(table: Table, limits: Limits) -> None:

@@ -69,8 +69,22 @@ def case(demo_store):
     return Case(snapshot, DEMO, Asked(Constraints(), "quality", AT_10, Latency()), BOOK)
 
 
-def test_only_the_chances_change(case):
-    off, on = case.decided(), replace(case, asked=replace(case.asked, noise=SECOND)).decided()
+@pytest.fixture(scope="module")
+def noisy(case):
+    return replace(case, asked=replace(case.asked, noise=SECOND))
+
+
+@pytest.fixture(scope="module")
+def off(case):
+    return case.decided()
+
+
+@pytest.fixture(scope="module")
+def on(noisy):
+    return noisy.decided()
+
+
+def test_only_the_chances_change(off, on):
     assert on.table.equals(off.table)
     assert on.decision.chosen == off.decision.chosen
     assert off.noise is None
@@ -81,24 +95,20 @@ def test_only_the_chances_change(case):
     assert best[0].to_list() != best[1].to_list()
 
 
-def test_the_record_says_whose_grades_are_drawn(case):
-    said = decision_data(case, case.decided())
+def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
+    said = decision_data(case, off)
     assert said["judge_noise"] is None
     assert said["resamples"] == 2000
-    noisy = replace(case, asked=replace(case.asked, noise=SECOND))
-    found = noisy.decided()
-    said = decision_data(noisy, found)
+    said = decision_data(noisy, on)
     held = said["judge_noise"]
     assert (held["golden_set"], held["passages"], said["resamples"]) == (SECOND, 240, 500)
     chosen = held["chosen"]
     assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
-    assert held["ties"] == len(
-        redecided(found.table, found.decision, (Constraints(), "quality"), found.noise)[1].ties
-    )
+    assert held["ties"] == len(redecided(on.table, on.decision, (Constraints(), "quality"), on.noise)[1].ties)
 
 
-def test_some_stacks_alone_have_the_same_means_as_among_all(case):
-    table = case.decided().table
+def test_some_stacks_alone_have_the_same_means_as_among_all(case, off):
+    table = off.table
     whole = noise(case.snapshot, table, DEMO, AT_10, SECOND, resamples=3)
     some = noise(case.snapshot, table[2:4], DEMO, AT_10, SECOND, resamples=3)
     places = [whole.run_ids.index(name) for name in some.run_ids]
@@ -106,7 +116,7 @@ def test_some_stacks_alone_have_the_same_means_as_among_all(case):
 
 
 @pytest.mark.parametrize("name", ["PROC[RA-nWG]", "Novelty-RA-nWG"])
-def test_a_measure_of_more_than_grades_is_refused(case, name):
-    quality, table = Quality(name, 10), case.decided().table
+def test_a_measure_of_more_than_grades_is_refused(case, off, name):
+    quality, table = Quality(name, 10), off.table
     assert refusal(case.snapshot, table, DEMO, quality)
     assert noise(case.snapshot, table, DEMO, quality, SECOND) is None
