@@ -5,17 +5,7 @@ from core.stats.significance import TOLERANCE, Method, Setup
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pick import KEPT, carry_over, listed, pick_one, pick_stack
-from core.ui.sections.compare import (
-    GO,
-    LETTERS,
-    by_tag,
-    cards,
-    change,
-    flips,
-    pick_pair,
-    sources,
-    statistics,
-)
+from core.ui.sections.compare import GO, LETTERS, by_tag, cards, change, flips, pick_pair, sources, statistics
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare import page as compare
 from core.views.compare import words

@@ -206,10 +206,7 @@ def every_stack(view: View, _: list[str]) -> None:
     """The percentiles of all stacks, the fastest first."""
     columns = {**STACK, **PERCENTILES, **SAMPLE}
     show.table(
-        percentiles(view),
-        "latency",
-        columns,
-        more={**ENDS, **notes("p50_note", "p95_note", "p99_note")},
+        percentiles(view), "latency", columns, more={**ENDS, **notes("p50_note", "p95_note", "p99_note")}
     )
 
 

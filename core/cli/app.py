@@ -84,8 +84,7 @@ def main(
     ] = None,
     *,
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="First compare every file of the store with its checksum."),
+        bool, typer.Option("--verify", help="First compare every file of the store with its checksum.")
     ] = False,
 ) -> None:
     """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""

@@ -33,11 +33,7 @@ class Neighbour:
 
 
 def neighbours(
-    table: pl.DataFrame,
-    axes: Sequence[str],
-    frontier: Sequence[int],
-    target: float,
-    quality: Axis = QUALITY,
+    table: pl.DataFrame, axes: Sequence[str], frontier: Sequence[int], target: float, quality: Axis = QUALITY
 ) -> list[Neighbour]:
     """Find the stacks one step from the frontier and guess how good they are.
 

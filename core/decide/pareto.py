@@ -16,11 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def nondominated(
-    cost: ArrayLike | None,
-    latency: ArrayLike | None,
-    quality: ArrayLike,
-    *,
-    weak: bool = False,
+    cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike, *, weak: bool = False
 ) -> NDArray[np.bool_]:
     """Which points are on the frontier.
 

@@ -30,13 +30,7 @@ Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
 
 
-def run_job(
-    job: GoldenJob,
-    *,
-    sink: Callable[[Batch], None],
-    land: Land,
-    site: Site,
-) -> Result:
+def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: Site) -> Result:
     """Build a golden set, or what is left of it; result and errors as of `turn.take`.
 
     Args:

@@ -117,10 +117,7 @@ class Import:
     def of(cls, batch: Batch) -> Import:
         """A batch as it would be read."""
         return cls(
-            collections=batch.collections,
-            golden_sets=batch.golden_sets,
-            runs=batch.runs,
-            frames=batch.frames,
+            collections=batch.collections, golden_sets=batch.golden_sets, runs=batch.runs, frames=batch.frames
         )
 
     @property

@@ -175,8 +175,7 @@ class Inputs(_Kept):
 
     def _within(self, low: int, high: int) -> Tally:
         made: Tally = self.once(
-            ("within", low, high),
-            lambda: running_count((self.grades >= low) & (self.grades <= high)),
+            ("within", low, high), lambda: running_count((self.grades >= low) & (self.grades <= high))
         )
         return made
 

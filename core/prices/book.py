@@ -15,15 +15,7 @@ import polars as pl
 from core.errors import ClqError, InputError, PriceError, UnknownNameError
 
 DEFAULT_BOOK = "list"
-UNITS = (
-    "input_tokens",
-    "output_tokens",
-    "search_units",
-    "requests",
-    "cpu_hour",
-    "gpu_hour",
-    "gib_month",
-)
+UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour", "gpu_hour", "gib_month")
 """What can be priced."""
 MS_PER_HOUR = 3_600_000
 CPU_MS_PER_HOUR = MS_PER_HOUR

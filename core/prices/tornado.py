@@ -55,11 +55,7 @@ class Swing:
 
 
 def tornado(
-    inputs: CostInputs,
-    book: PriceBook,
-    *,
-    share: float = RANGE,
-    shares: Mapping[str, float] | None = None,
+    inputs: CostInputs, book: PriceBook, *, share: float = RANGE, shares: Mapping[str, float] | None = None
 ) -> tuple[Swing, ...]:
     """What each input does to the monthly bill, the rest unchanged.
 

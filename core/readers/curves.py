@@ -75,11 +75,7 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
 
 
 def points(
-    scores: pl.DataFrame,
-    scorer: str,
-    *,
-    judge: str | None = None,
-    only: pl.DataFrame | None = None,
+    scores: pl.DataFrame, scorer: str, *, judge: str | None = None, only: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Return the score at every k of every curve, with its 95 % interval over queries.
 
@@ -98,12 +94,7 @@ def points(
     return _means(rows)
 
 
-def gains(
-    scores: pl.DataFrame,
-    scorer: str,
-    *,
-    only: pl.DataFrame | None = None,
-) -> pl.DataFrame:
+def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
 
     Args:

@@ -136,12 +136,7 @@ def pinned_link(case: Case, dashboard: str) -> str:
     """The link that opens a case in a dashboard."""
     asked = case.asked
     values = link.settings(
-        case.scope,
-        asked.quality,
-        asked.latency,
-        asked.constraints,
-        book=case.book,
-        runs=named(case, "name"),
+        case.scope, asked.quality, asked.latency, asked.constraints, book=case.book, runs=named(case, "name")
     )
     if case.scope.shared:
         values["cq"] = SHARED

@@ -76,11 +76,7 @@ def record_tables(data: Data) -> dict[str, Table | None]:
     return {
         "finalists": table(
             best,
-            (
-                _text("status"),
-                *_numbers(measure),
-                *(_share(key, name) for key, name in shares.items()),
-            ),
+            (_text("status"), *_numbers(measure), *(_share(key, name) for key, name in shares.items())),
             FINALISTS,
             strong=bool(best) and best[0]["status"] == "chosen",
             sortable=True,

@@ -226,14 +226,7 @@ def best_alpha(
     )
 
 
-AGREEMENT = pl.Schema(
-    {
-        "query_id": pl.String,
-        "shared": pl.Int32,
-        "overlap": pl.Float64,
-        "tau": pl.Float64,
-    }
-)
+AGREEMENT = pl.Schema({"query_id": pl.String, "shared": pl.Int32, "overlap": pl.Float64, "tau": pl.Float64})
 """Columns of `agreement`."""
 
 

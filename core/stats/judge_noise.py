@@ -78,13 +78,7 @@ def posterior(counts: Floats) -> Floats:
 
 
 def replicates(
-    judged: Judged,
-    counts: Floats,
-    scoring: Scoring,
-    drawn: Floats,
-    *,
-    seed: int,
-    tables: int = TABLES,
+    judged: Judged, counts: Floats, scoring: Scoring, drawn: Floats, *, seed: int, tables: int = TABLES
 ) -> Floats:
     """The mean of every stack on the reference's grades in every resample of the queries.
 

@@ -131,10 +131,7 @@ RULES: Mapping[str, Rules] = MappingProxyType(
                 *_ANSWERED,
                 ("input_tokens >= 0", "input_tokens is negative"),
                 ("output_tokens >= 0", "output_tokens is negative"),
-                (
-                    "isfinite(first_token_ms) AND first_token_ms >= 0",
-                    "first_token_ms is not a time",
-                ),
+                ("isfinite(first_token_ms) AND first_token_ms >= 0", "first_token_ms is not a time"),
                 ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
                 ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
             ),

@@ -13,11 +13,7 @@ from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import EVERY_SET, WORDS
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
 
-RULES: Mapping[str, Rule] = {
-    "highest quality": "quality",
-    "lowest cost": "cost",
-    "lowest latency": "latency",
-}
+RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost", "lowest latency": "latency"}
 """Rules by the words that a person, and the link, have for them."""
 
 

@@ -88,8 +88,7 @@ class Question:
     latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH
     budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None
     min_quality: Annotated[
-        float | None,
-        typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like."),
+        float | None, typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like.")
     ] = None
     max_harm: Annotated[
         float | None,
@@ -135,8 +134,7 @@ class Question:
         ),
     ] = Judged.ANY
     every_golden_set: Annotated[
-        bool,
-        typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge."),
+        bool, typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge.")
     ] = False
     judge_noise: Annotated[
         str | None,

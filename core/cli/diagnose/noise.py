@@ -56,8 +56,7 @@ def noise(
         bool, typer.Option("--dry-run", help="Say what the embedder costs; spend nothing.")
     ] = False,
     yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Agree to pay for the embedder; else its costs are only said."),
+        bool, typer.Option("--yes", help="Agree to pay for the embedder; else its costs are only said.")
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:

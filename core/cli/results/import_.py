@@ -206,8 +206,7 @@ def run(
         ),
     ] = IfUnmatched.REFUSE,
     workspace: Annotated[
-        str | None,
-        typer.Option(hidden=True, help="Collection, where none is named, if the ids are its ids."),
+        str | None, typer.Option(hidden=True, help="Collection, where none is named, if the ids are its ids.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be taken; write nothing.")

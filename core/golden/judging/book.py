@@ -225,13 +225,7 @@ class Book:
             asked = "SELECT place, act, said FROM strokes WHERE queue_id = ? ORDER BY stroke"
             return list(db.execute(asked, (queue_id,)))
 
-    def _do(
-        self,
-        queue_id: str,
-        said: Said,
-        act: str,
-        seconds: float | None,
-    ) -> bool:
+    def _do(self, queue_id: str, said: Said, act: str, seconds: float | None) -> bool:
         """Do some cards by one keystroke, unless one of them is done."""
         spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
         with self._open() as db, transaction(db):

@@ -159,11 +159,7 @@ def refinement(
 
 
 def _begin(
-    grades: Sequence[float],
-    ranks: Sequence[float],
-    ids: Sequence[str],
-    settings: RefineSettings,
-    seed: str,
+    grades: Sequence[float], ranks: Sequence[float], ids: Sequence[str], settings: RefineSettings, seed: str
 ) -> Turns:
     return _KINDS[settings.method](grades, ranks, ids, settings, seed)
 

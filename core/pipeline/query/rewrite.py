@@ -289,11 +289,7 @@ def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -
 
 
 def make_rewrite(
-    name: str,
-    *,
-    models: Mapping[str, ModelConfig] | None = None,
-    ready: bool = True,
-    **wired: Unpack[Wired],
+    name: str, *, models: Mapping[str, ModelConfig] | None = None, ready: bool = True, **wired: Unpack[Wired]
 ) -> Rewrite:
     """Make a rewrite."""
     config = rewrite_config(name, models)

@@ -86,11 +86,7 @@ def embedder_config(model: str | ModelConfig) -> ModelConfig:
     return named(model, EMBEDDERS, PROVIDERS, "embedder")
 
 
-def make_embedder(
-    model: str | ModelConfig,
-    dim: int | None = None,
-    **wired: Unpack[Wired],
-) -> Embedder:
+def make_embedder(model: str | ModelConfig, dim: int | None = None, **wired: Unpack[Wired]) -> Embedder:
     """Make an embedder.
 
     Args:

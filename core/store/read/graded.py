@@ -175,10 +175,7 @@ def _fill(
 
 
 def _slots(
-    lists: Sequence[Lists],
-    places: Sequence[npt.NDArray[np.int32]],
-    runs: Places,
-    shape: tuple[int, ...],
+    lists: Sequence[Lists], places: Sequence[npt.NDArray[np.int32]], runs: Places, shape: tuple[int, ...]
 ) -> npt.NDArray[np.int32]:
     """Places in the tables of grades, by query, run and rank."""
     at = np.full(shape[0], -1, dtype=np.int64)

@@ -145,13 +145,7 @@ class Lists:
     query: Places  # int64 [lists], position of the query; -1 where nobody judged it
 
     @classmethod
-    def of(
-        cls,
-        part: Coded,
-        run_ids: Sequence[str],
-        stage: str,
-        axes: Axes,
-    ) -> Lists:
+    def of(cls, part: Coded, run_ids: Sequence[str], stage: str, axes: Axes) -> Lists:
         """Find the lists of some runs and their positions."""
         wanted = frozenset(run_ids)
         runs = np.array(

@@ -236,12 +236,7 @@ class Snapshot(Revision):
         for run_id, name in self.judging(asked, golden_set_id).items():
             together.setdefault((name, searched.get(run_id, "")), []).append(run_id)
         groups = [
-            Judges(
-                name,
-                tuple(runs),
-                self._filed("rankings", runs),
-                self._filed("judgements", [name]),
-            )
+            Judges(name, tuple(runs), self._filed("rankings", runs), self._filed("judgements", [name]))
             for (name, _), runs in (together or {(golden_set_id, ""): []}).items()
         ]
         return asked, groups

@@ -161,7 +161,7 @@ CHANCES: Mapping[str, Any] = {
     "unknown": show.text_column("unknown because"),
 }
 NOISY: Mapping[str, Any] = {
-    "noisy": show.score_column("with judge noise", "Mean on the grades that the other judge would give."),
+    "noisy": show.score_column("with judge noise", "Mean on the grades that the other judge would give.")
 }
 NOISY_ENDS: Mapping[str, Any] = {
     "noisy_low": show.score_column("with noise, low", "Lower end of its 95 % interval."),
@@ -181,10 +181,7 @@ TIES: Mapping[str, Any] = {
     "cost": show.dollar_column("$ / 1k"),
     "reading": show.text_column("query by query"),
 }
-TIES_MORE: Mapping[str, Any] = {
-    **show.INTERVAL,
-    "gap_ms": show.signed_column("ms more than the best"),
-}
+TIES_MORE: Mapping[str, Any] = {**show.INTERVAL, "gap_ms": show.signed_column("ms more than the best")}
 
 
 def what_flips_it(view: View) -> None:

@@ -43,11 +43,7 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
         help="Or a path to instructions of your own; “grounded” cites passages.",
     )  # fmt: skip
     modes = right.multiselect(
-        "What is sent",
-        list(SENT),
-        begun.modes,
-        format_func=lambda mode: SENT[mode],
-        key=f"modes_{key}",
+        "What is sent", list(SENT), begun.modes, format_func=lambda mode: SENT[mode], key=f"modes_{key}"
     )
     judge = left.selectbox(
         "Judge", models(), index=None, placeholder="none", accept_new_options=True, key=f"judge_{key}",

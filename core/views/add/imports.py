@@ -200,11 +200,7 @@ def _in_groups(
 
 
 def _strange(
-    offered: Sequence[Offered],
-    options: Options,
-    snapshot: Snapshot,
-    matched: Sequence[Match],
-    apart: Apart,
+    offered: Sequence[Offered], options: Options, snapshot: Snapshot, matched: Sequence[Match], apart: Apart
 ) -> tuple[Strange, ...]:
     """The files behind refused matches; of several each by itself, unless all are of that kind."""
     foreign = tuple(refused(matched))

@@ -193,12 +193,7 @@ _WAYS = {
 
 BM25, RUNS = "BM25", "runs of this workspace"
 LANGUAGES = {"English": "en", "French": "fr"}
-REFINE = {
-    "no": "none",
-    "if it pays": "auto",
-    "by locks (the paper)": "locks",
-    "by probability (map)": "map",
-}
+REFINE = {"no": "none", "if it pays": "auto", "by locks (the paper)": "locks", "by probability (map)": "map"}
 """What the form calls the ways to refine."""
 
 
@@ -276,8 +271,7 @@ def specification(form: Form) -> str:
 
 
 def _source(source: str, depth: int) -> list[str]:
-    told = {
-        BM25: 'stack = { sparse = "bm25" }',
-        RUNS: 'runs = "workspace"',
-    }.get(source, f"stack = {{ embedder = {toml(source)} }}")
+    told = {BM25: 'stack = { sparse = "bm25" }', RUNS: 'runs = "workspace"'}.get(
+        source, f"stack = {{ embedder = {toml(source)} }}"
+    )
     return ["", "[[golden.pool]]", told, f"depth = {depth}"]

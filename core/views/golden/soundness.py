@@ -103,11 +103,7 @@ def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFram
 
 
 def leave_one_out(
-    found: Evidence,
-    rankings: pl.DataFrame,
-    judgements: pl.DataFrame,
-    measure: Measure,
-    systems: pl.DataFrame,
+    found: Evidence, rankings: pl.DataFrame, judgements: pl.DataFrame, measure: Measure, systems: pl.DataFrame
 ) -> pl.DataFrame:
     """Score every run without the judgements of passages that no other system ranks (leave one system out).
 

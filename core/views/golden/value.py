@@ -72,13 +72,7 @@ def what_next(
 
 
 def before_and_after(
-    snapshot: Snapshot,
-    table: pl.DataFrame,
-    decision: Decision,
-    scope: Scope,
-    quality: Quality,
-    *,
-    more: str,
+    snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality, *, more: str
 ) -> pl.DataFrame:
     """The stacks that may be chosen as the golden set has them, and with the grades of another one on top.
 

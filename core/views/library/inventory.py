@@ -46,8 +46,7 @@ def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
         counts = rows.group_by("collection_id").agg(pl.len().cast(pl.Int64).alias(name))
         found = found.join(counts, on="collection_id", how="left", maintain_order="left")
     return found.with_columns(
-        pl.col("passages") + pl.col("chunks").fill_null(0),
-        pl.col("runs", "golden_sets").fill_null(0),
+        pl.col("passages") + pl.col("chunks").fill_null(0), pl.col("runs", "golden_sets").fill_null(0)
     ).select("collection_id", "name", "source", "runs", "golden_sets", "queries", "passages", "notes")
 
 

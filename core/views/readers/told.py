@@ -63,11 +63,7 @@ def told(
     )
 
 
-_GAIN = {
-    "gain": "closed_book_gain",
-    "gain_low": "closed_book_gain_low",
-    "gain_high": "closed_book_gain_high",
-}
+_GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
 _PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
 _FIGURES = pl.Schema(
     {

@@ -126,9 +126,7 @@ def fact(name: str) -> Callable[[Status], object]:
 
 
 def listed(
-    known: Iterable[tuple[str, Status]],
-    own: Mapping[str, Callable[[Status], object]],
-    **kinds: pl.DataType,
+    known: Iterable[tuple[str, Status]], own: Mapping[str, Callable[[Status], object]], **kinds: pl.DataType
 ) -> pl.DataFrame:
     """Return all as a table: name, state, columns of their own (text unless said), usd, began, message."""
     rows = [

@@ -27,11 +27,7 @@ _ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a s
 
 
 def every_k(
-    found: Evidence,
-    measures: Iterable[Measure],
-    *,
-    depth: int | None = None,
-    asked: Mask | None = None,
+    found: Evidence, measures: Iterable[Measure], *, depth: int | None = None, asked: Mask | None = None
 ) -> pl.DataFrame:
     """Values per cutoff, run and query."""
     scored = found.score(dict.fromkeys(measure.at(None) for measure in measures), depth)

@@ -40,12 +40,7 @@ def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JIT
 
 
 def steps(
-    snapshot: Snapshot,
-    table: pl.DataFrame,
-    scope: Scope,
-    *,
-    quality: Quality,
-    latency: Latency,
+    snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
 ) -> pl.DataFrame:
     """What each step to the next K of the same stack buys, by the table's quality, latency and cost.
 

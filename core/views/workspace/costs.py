@@ -33,10 +33,7 @@ def run_totals(
             covered = ("retrieve",)  # of which nothing is known
         scopes[run_id] = covered if covered is None else (*covered, *also)
     whole = totals(
-        cost_per_1k(recorded, book),
-        runs["run_id"].to_list(),
-        scopes,
-        further=cost_per_1k(further, book),
+        cost_per_1k(recorded, book), runs["run_id"].to_list(), scopes, further=cost_per_1k(further, book)
     )
     modelled = pl.col("run_id").is_in(further["run_id"].implode())
     return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))

@@ -34,10 +34,7 @@ from core.importers.runs import collection_frames, collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
-_QA: Parts = {
-    **dict.fromkeys(("qid", "query", "retrieval_gt"), TAKEN),
-    "generation_gt": TAKEN,
-}
+_QA: Parts = {**dict.fromkeys(("qid", "query", "retrieval_gt"), TAKEN), "generation_gt": TAKEN}
 _CORPUS: Parts = {
     **dict.fromkeys(("doc_id", "contents", "path"), TAKEN), "metadata": "there is no place for it",
 }  # fmt: skip

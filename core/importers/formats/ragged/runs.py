@@ -303,11 +303,7 @@ def _searched(
 def _alone(reader: Reader, label: str, options: Options) -> Import:
     """The run of a reader of which it is not known what it read, or of one of its other modes."""
     oracle = reader.mode != TOP_K
-    decided = {
-        "retriever": None,
-        "ks": list(reader.files),
-        **({"passages": reader.mode} if oracle else {}),
-    }
+    decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}
     run = _run([said.piece for said in reader.files.values()], label, decided, {}, options)
     said = answers(reader, run, shown(" · ".join(_folders(reader)), 200), options)
     note = f"{shown(label)}: what it read is not known, so it has no rankings."

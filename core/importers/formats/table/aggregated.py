@@ -170,8 +170,7 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     grades = rows["grade"].drop_nulls()
     scale = _scale(grades) if rows["scale"].null_count() == rows.height else None
     kept = rows.filter(pl.col("answer").is_not_null() | pl.col("grade").is_not_null()).with_columns(
-        pl.col("answer").alias("text"),
-        pl.coalesce("scale", pl.lit(scale, pl.String)).alias("scale"),
+        pl.col("answer").alias("text"), pl.coalesce("scale", pl.lit(scale, pl.String)).alias("scale")
     )
     graded = kept.filter(pl.col("grade").is_not_null()).with_columns(
         value="grade", scorer=pl.lit("grade"), source=pl.lit(GRADE)

@@ -21,14 +21,7 @@ from core.decide.routing.policies import (
     oracle,
     outcome,
 )
-from core.decide.routing.rules import (
-    MIN_QUERIES,
-    ByTag,
-    ByThreshold,
-    Rule,
-    cross_validated,
-    in_sample,
-)
+from core.decide.routing.rules import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
 from core.records import Basis
 from core.stats.intervals import SEED
 from core.views import text
