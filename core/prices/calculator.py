@@ -50,17 +50,6 @@ def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) 
     return vectors * (width * dim + linked)
 
 
-__all__ = [
-    "NO_INDEX",
-    "TOKENS_PER_DOCUMENT",
-    "CostBreakdown",
-    "CostInputs",
-    "CostLine",
-    "calculator",
-    "rerank_usd_per_1k",
-    "search_units",
-]
-
 NO_INDEX = "none"  # Stands for a corpus that no dense index is kept of
 _NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 

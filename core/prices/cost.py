@@ -12,29 +12,9 @@ import polars as pl
 
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
 from core.prices.calculator import (
-    CostBreakdown,
     CostInputs,
-    CostLine,
-    calculator,
-    rerank_usd_per_1k,
-    search_units,
 )
 from core.records import JsonMap
-
-__all__ = [
-    "CostBreakdown",
-    "CostInputs",
-    "CostLine",
-    "calculator",
-    "cost_per_1k",
-    "mean_usage",
-    "priced_usage",
-    "query_embedding",
-    "rerank_usd_per_1k",
-    "scope_of",
-    "search_units",
-    "totals",
-]
 
 NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens

@@ -8,7 +8,7 @@ import pytest
 from core.decide.headroom import split
 from core.decide.marginal import efficiency
 from core.prices import load_books
-from core.prices.cost import CostInputs, calculator, rerank_usd_per_1k
+from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()

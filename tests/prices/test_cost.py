@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.prices import Price, PriceBook
-from core.prices.calculator import search_units
-from core.prices.cost import CostInputs, calculator, cost_per_1k, rerank_usd_per_1k, scope_of, totals
+from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k, search_units
+from core.prices.cost import cost_per_1k, scope_of, totals
 from core.tables import frame
 
 

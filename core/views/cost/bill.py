@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.prices import MS_PER_HOUR, Price, PriceBook
-from core.prices.cost import CostBreakdown, CostInputs, CostLine, calculator
+from core.prices.calculator import CostBreakdown, CostInputs, CostLine, calculator
 from core.prices.tornado import RANGE, Swing, tornado
 from core.records import Basis
 from core.views import text, theme

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.prices import PriceBook
-from core.prices.cost import CostInputs, mean_usage, priced_usage
+from core.prices.calculator import CostInputs
+from core.prices.cost import mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
 from core.views.workspace.costs import retrieval, with_answers, with_embedding
