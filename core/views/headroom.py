@@ -39,7 +39,7 @@ def no_ceiling(quality: Quality) -> tuple[str, str]:
 
 
 def answer(row: Mapping[str, Any]) -> str:
-    """Whether retrieval or ordering limits a stack; a row of `headroom.page.HeadroomView.table`."""
+    """Whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
     return _ANSWERS[row["reading"]].format(row["name"])
 
 
