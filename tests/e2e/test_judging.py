@@ -28,15 +28,15 @@ def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
     return seen
 
 
+_CARD = """([number, each]) =>
+  document.querySelector('[data-testid=stProgress]')?.textContent.includes(`· ${number} of ${each}`)
+  && document.querySelector(`script[data-card='${number - 1}']`)  // drawn last
+  && document.querySelector('[data-test-script-state=notRunning]')"""
+
+
 def at_card(seen: Visit, number: int) -> None:
     """Wait until a card is shown."""
-    expect(seen.page.locator("[data-testid=stProgress]")).to_contain_text(
-        f"· {number} of {EACH}", timeout=30_000
-    )
-    expect(seen.page.locator(f"script[data-card='{number - 1}']")).to_be_attached(
-        timeout=30_000
-    )  # drawn last
-    expect(seen.page.locator("[data-test-script-state=notRunning]")).to_be_attached(timeout=30_000)
+    seen.page.wait_for_function(_CARD, arg=[number, EACH], polling=20)
 
 
 @pytest.mark.slow
