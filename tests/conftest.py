@@ -23,6 +23,7 @@ from tests.shared import once
 # they differ from run to run and find new cases.
 settings.register_profile("clq", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("clq")
+gc.disable()  # until all is collected: what is imported stays, and looking through it takes a second
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,6 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Move modules and tests, which live as long as the process, out of the garbage collector's sight."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)  # tests make and drop much that has no cycles
