@@ -35,10 +35,10 @@ NUMBERS_PER_S: Mapping[str, float] = MappingProxyType(
 """Numbers that an index with its default options takes in a second of one core; a graph at `LEVEL` passages.
 
 Measured here on random vectors of 64 dimensions (`bench.index_scale`), seconds of processor time: hnsw-f32
-(M = 16, efConstruction = 64) on one thread 527.5 for two million, beside other work, and for 100,000 14.9
-beside other work and 11.4 without; earlier, on two threads, 23.9 and for a million 351. hnsw-int8 11.5 for
-100,000. With the same options pgvector 724 for a million, LanceDB 21.9 for 100,000 and 383 for a million;
-flat, int8: two million. qdrant, elasticsearch and opensearch: assumptions.
+(M = 16, efConstruction = 64) on one thread beside other work 527.5 for two million, 239.9 for one and 14.9
+for 100,000 (11.4 alone); earlier, with faiss's own number of threads, 351 for a million and 23.9. hnsw-int8
+11.5 for 100,000. With the same options pgvector 724 for a million, LanceDB 21.9 for 100,000 and 383 for a
+million; flat, int8: two million. qdrant, elasticsearch and opensearch: assumptions.
 """
 BY_LISTS: Mapping[str, float] = MappingProxyType({"pgvector": 4e5, "lancedb": 4.3e6})
 """The same where vectors fall into lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""

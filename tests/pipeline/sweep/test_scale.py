@@ -41,6 +41,7 @@ def test_time_grows_at_least_with_the_passages_but_for_what_is_learnt_from_a_sam
     [
         ("hnsw-f32", {"M": 16, "efConstruction": 64}, 100_000, 14.9),
         ("hnsw-f32", {"M": 16, "efConstruction": 64}, 2_000_000, 527.5),
+        ("hnsw-f32", {"M": 16, "efConstruction": 64}, 1_000_000, 239.9),
         ("hnsw-int8", {"M": 16, "efConstruction": 64}, 100_000, 11.5),
         ("pgvector", {"m": 16, "ef_construction": 64}, 1_000_000, 724.4),
         ("lancedb", {"method": "ivf_pq", "partitions": 1000, "parts": 16}, 100_000, 29.9),
