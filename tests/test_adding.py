@@ -54,5 +54,6 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
         path for path, text in texts.items() if re.search(rf"pages/{name}\.py|['\"]{name}['\"]", text)
     }
     assert (ROOT / PAGES[name].file).is_file()
-    assert (ROOT / "core" / "views" / name).is_dir()
+    views = ROOT / "core" / "views" / name
+    assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
