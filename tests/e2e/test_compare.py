@@ -27,20 +27,12 @@ def chart(visit: Visit, axis: str) -> Locator:
     return visit.page.locator(".js-plotly-plot").filter(has=visit.page.locator("text", has_text=axis)).first
 
 
-def click(visit: Visit, mark: Locator) -> None:
-    """Click the middle of a mark, which lies below the layer that takes the clicks."""
-    mark.scroll_into_view_if_needed()
-    box = mark.bounding_box()
-    assert box is not None
-    visit.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-
 def test_a_click_on_a_query_opens_it_with_both_stacks(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/{PAIR}")
     assert "RA-nWG@20" in page.answer
     expect(page.page.get_by_text(f"A: {HYBRID} · B: {SPARSE}")).to_be_visible()
     mark = chart(page, SPARSE).locator(".points path.point").first
-    click(page, mark)
+    page.click_mark(mark)
     page.page.wait_for_url("**/queries*")
     page.settle()
     asked = settings(page)
@@ -67,10 +59,10 @@ def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Ope
     page = visit(f"{server.url}/{PAIR}&change={quote('index: flat → hnsw-f32')}")
     page.page.get_by_text("One change, every pair of stacks").click()
     expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
-    page.settle()  # else the click comes while the chart still moves
+    page.settle()
     charts = page.page.locator(".js-plotly-plot")
     asked = page.address
-    click(page, charts.last.locator(".points path.point").first)
+    page.click_mark(charts.last.locator(".points path.point").first)
     page.page.wait_for_url(lambda address: address != asked)
     page.settle()
     ((after,), (before,)) = (settings(page)[key] for key in ("stack", "vs"))

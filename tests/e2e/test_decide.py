@@ -51,10 +51,7 @@ def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: 
 def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/?ws=python-docs")
     marks = page.page.locator(".js-plotly-plot .points path.point")
-    marks.nth(10).scroll_into_view_if_needed()
-    box = marks.nth(10).bounding_box()
-    assert box is not None
-    page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.click_mark(marks.nth(10))
     page.settle()
     (name,) = parse_qs(urlsplit(page.address).query)["stack"]
     page.page.get_by_role("link", name="Its queries").click()

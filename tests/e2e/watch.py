@@ -102,6 +102,15 @@ class Visit:
             target.press(key)
         self.settle()
 
+    def click_mark(self, mark: Locator) -> None:
+        """Click the middle of a mark, below the layer that takes the clicks, once it moves no more."""
+        mark.scroll_into_view_if_needed()
+        box = None
+        while box is None or box != mark.bounding_box():
+            box = mark.bounding_box()
+            self.page.wait_for_timeout(QUIET_MS)
+        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
     def copy_link(self) -> str:
         """The address that “Share” puts on the clipboard."""
         button = self.page.get_by_role("button", name="Share", exact=True)
