@@ -93,10 +93,9 @@ def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
         return table["name"].to_list()
     names = _best(table, quality)
     state = st.session_state.get(key)
-    asked = {*([state] if isinstance(state, str) else state or []), *st.query_params.get_all(key)} - set(
-        names
-    )
-    return names + table.filter(pl.col("name").is_in(list(asked)))["name"].to_list()
+    asked = {*([state] if isinstance(state, str) else state or []), *st.query_params.get_all(key)}
+    others = sorted(asked.difference(names))
+    return names + [name for name in others if table["name"].index_of(name) is not None]
 
 
 @remembered

@@ -91,7 +91,9 @@ def pareto(
     # The frontier stands out of a density as marks; everything is marks where there is no density.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
     shown = merged(shown, kept(decision.chosen, picked), identical(table)[shown["row"]])
-    plot = overlay.axes(layout, drawn, across, decision.quality)
+    line = overlay.on_line(drawn)
+    bars = overlay.with_whisker(line)
+    plot = overlay.axes(layout, drawn, bars, across, decision.quality)
     over = grid(drawn, log=plot.log) if dense else None
     stacks = marks(shown, colour, size)
     bar = stacks[0]["marker"]["colorbar"] if stacks else {}
@@ -99,9 +101,11 @@ def pareto(
     below = density(drawn, over, decision.quality) if over else []
     rings = overlay.rings(drawn, decision, picked)
     overlay.lines(layout, plot, table=table, decision=decision, limits=constraints, across=across)
+    plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
+    plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
     overlay.labels(layout, plot, shown=shown, decision=decision, across=across, selected=picked)
     return ParetoView(
-        traces=[*below, *stacks, *overlay.frontier(drawn), *overlay.whiskers(drawn), *rings, *shapes(shown)],
+        traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *shapes(shown)],
         layout=layout,
         rows=ordered(rows, decision),
         undrawn=rows.filter(pl.col("quality").is_null()),

@@ -28,8 +28,8 @@ _WIDEST = 0.5
 _TICKS = (1, 2, 3, 5)
 
 
-def axes(layout: theme.Spec, drawn: pl.DataFrame, across: Axis, quality: Axis) -> Plot:
-    """Set ranges, ticks and the strip of what is unknown."""
+def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Axis, quality: Axis) -> Plot:
+    """Set ranges, ticks and the strip of what is unknown; `bars` are the stacks whose interval is drawn."""
     x = across.read(drawn)
     known = x[~np.isnan(x)]
     log = logarithmic(known)
@@ -37,7 +37,7 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, across: Axis, quality: Axis) -
     layout["xaxis"] |= {"range": list(ends), "exponentformat": "none"}
     if log:
         layout["xaxis"] |= {"type": "log", **_log_ticks(ends, across)}
-    bounds = with_whisker(drawn).select("quality_low", "quality_high").to_numpy().ravel()
+    bounds = np.concatenate([bars["quality_low"].to_numpy(), bars["quality_high"].to_numpy()])
     qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
     high = _fitted(qualities, least=-0.01 if len(qualities) and qualities.min() >= 0 else -np.inf, share=0.08)
     # Labels of one width: else they change the margin, which changes the labels, without end on paper.
@@ -87,9 +87,13 @@ def margins(scale_labels: Sequence[str]) -> theme.Spec:
     return {"l": 62, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
 
-def frontier(drawn: pl.DataFrame) -> list[theme.Spec]:
+def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
+    """The stacks that the line of the frontier joins, in its order."""
+    return drawn.filter(pl.col("line")).sort("x", "quality")
+
+
+def frontier(line: pl.DataFrame) -> list[theme.Spec]:
     """The frontier of what is left, as steps."""
-    line = drawn.filter(pl.col("line")).sort("x", "quality")
     if line.is_empty():
         return []
     return [
@@ -107,15 +111,14 @@ def frontier(drawn: pl.DataFrame) -> list[theme.Spec]:
     ]
 
 
-def with_whisker(drawn: pl.DataFrame) -> pl.DataFrame:
-    """The stacks whose interval is drawn."""
-    part = drawn.filter(pl.col("line") & pl.col("quality_low").is_not_null())
-    return part if part.height <= WHISKERS_UP_TO else part.clear()
+def with_whisker(line: pl.DataFrame) -> pl.DataFrame:
+    """The stacks of the line whose interval is drawn: those that have one, where few enough to read."""
+    known = np.flatnonzero(~np.isnan(line["quality_low"].to_numpy()))
+    return line[known] if len(known) <= WHISKERS_UP_TO else line.clear()
 
 
-def whiskers(drawn: pl.DataFrame) -> list[theme.Spec]:
-    """Intervals of the stacks on the frontier, where there are few enough to read."""
-    part = with_whisker(drawn)
+def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
+    """Intervals of stacks."""
     if part.is_empty():
         return []
     return [
@@ -229,21 +232,16 @@ def labels(
 ) -> None:
     """Name the limits, the chosen stack, the selected one and the frontier, where there is room."""
     x, y = shown["x"].to_numpy(), shown["quality"].to_numpy()
-    placed = (shown["axis"] == PLACED_AXIS).to_numpy() & ((x > 0) | (not plot.log))
+    placed = (shown["axis"] == PLACED_AXIS).to_numpy()
     plot.take(x[placed], y[placed], 6)
     chosen = -1 if decision.chosen is None else decision.chosen
     rows = [chosen, *([] if selected is None else [selected])]
-    named = np.isin(shown["row"].to_numpy(), rows)
-    few = shown.filter(pl.Series(placed & (named | shown["line"].to_numpy())))
-    bars = with_whisker(few)
-    plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
-    line = few.filter("line").sort("x", "quality")
-    plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
+    row_of = shown["row"].to_numpy()
+    named = np.isin(row_of, rows)
+    few = np.flatnonzero(placed & (named | shown["line"].to_numpy()))
     _limit_labels(layout, plot, across, decision.quality)
-    wanted = few.sort(
-        [pl.col("row").is_in(rows), pl.col("row") == chosen, "x"], descending=[True, True, True]
-    )
-    for row in wanted.head(LABELS).iter_rows(named=True):
+    wanted = few[np.lexsort((-x[few], row_of[few] != chosen, ~named[few]))][:LABELS]
+    for row in shown[wanted].iter_rows(named=True):
         words = text.shorten(row["name"], 38) + (f" (+{row['alike']} equal)" if row["alike"] else "")
         at = plot.place(words, row["x"], row["quality"])
         if at is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from core.decide.axes import COST
@@ -263,7 +264,9 @@ def firmness(table: pl.DataFrame, decision: Decision) -> str:
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """How a tie was broken, and what the highest quality was, where another stack has it."""
     up = quality.higher_is_better
-    best = table[list(decision.ties)].sort("quality", descending=up).row(0, named=True)
+    tied = np.array(decision.ties)
+    merit = decision.quality.merit(decision.quality.read(table)[tied])
+    best = table.row(int(tied[merit.argmax()]), named=True)
     if not decision.note or best["run_id"] == decision.run_ids[decision.chosen or 0]:
         return decision.note
     figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"

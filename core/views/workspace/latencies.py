@@ -289,8 +289,15 @@ def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constrain
     """
     if constraints.jitter_ms is not None:
         return f"{decision.jitter_ms:.3g} ms (as typed)"
-    known = jitter_kinds(table[decision.chosen or 0] if table.height else table)
-    return known[0] if known else f"{JITTER_MS:g} ms ({_ASSUMED})"
+    known = table.height and "jitter_note" in table.columns
+    words = table.item(decision.chosen or 0, "jitter_note") if known else None
+    if words is None:
+        return _band(JITTER_MS, _ASSUMED)
+    return _band(table.item(decision.chosen or 0, "jitter_ms"), words)
+
+
+def _band(ms: float, words: str) -> str:
+    return f"{ms:.3g} ms ({words})"
 
 
 @remembered
@@ -299,4 +306,4 @@ def jitter_kinds(table: pl.DataFrame) -> list[str]:
     if "jitter_note" not in table.columns:
         return []
     kinds = table.select("jitter_ms", "jitter_note").unique().drop_nulls().sort("jitter_ms")
-    return [f"{ms:.3g} ms ({words})" for ms, words in kinds.iter_rows()]
+    return [_band(ms, words) for ms, words in kinds.iter_rows()]
