@@ -10,15 +10,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.door import Door
 from core.ui.pages import open_page
-from core.ui.shell import ICON, ready, shell
+from core.ui.serving import TURNS, ready
+from core.ui.shell import ICON, shell
 
 
 def dashboard() -> None:
     """Draw the page that the address names."""
-    page, script = open_page()
-    st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
-    with shell(page):
-        script.run()
+    with TURNS.take():
+        page, script = open_page()
+        st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
+        with shell(page):
+            script.run()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -12,7 +12,7 @@ import tokenizers  # noqa: F401
 import wordllama  # noqa: F401
 
 import core.cli.app  # noqa: F401
-from core.ui.shell import import_everything
+from core.ui.serving import import_everything
 from tests.pipeline.evaluate import paid  # noqa: F401
 from tests.store import flips, kills  # noqa: F401
 

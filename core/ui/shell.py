@@ -1,28 +1,19 @@
-"""The frame around every page and what starts it: answer, limits, buttons, the link, errors."""
+"""The frame around every page: answer, limits, buttons, the link, errors."""
 
 from __future__ import annotations
 
-import atexit
-import gc
-import importlib
-import pkgutil
-import resource
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
-from PIL import Image
-from streamlit import runtime
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.memory_session_storage import MemorySessionStorage
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from core.errors import ClqError, refusal
 from core.ui import cache
 from core.ui.pages import Page
+from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
 from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, find_view, remember
@@ -32,86 +23,6 @@ from core.views.decision.words import FORMS
 from core.views.library.inventory import gone
 from core.views.link import RULES, pinned
 from core.views.text import count, plain
-
-_PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
-_LIBRARIES = (
-    *(
-        "pandas",
-        "pandas.io.formats.style",
-        "pyarrow.pandas_compat",
-        "pyarrow.vendored.version",
-        "narwhals._interchange.dataframe",
-    ),
-    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.evaluate.launch"),
-    *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
-    *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
-)
-"""What pages would import only as they run."""
-_MANY = 65_536
-_OWN_HANDLES = 128
-_LEAST, _MOST = 4, 128
-_EACH = 8
-
-
-def import_everything() -> None:
-    """Import all that a page may need, which takes seconds."""
-    for name in _LIBRARIES:
-        importlib.import_module(name)
-    for package in _PACKAGES:
-        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(found.name)
-    Image.preinit()
-
-
-@asynccontextmanager
-async def ready(_app: st.App) -> AsyncIterator[None]:
-    """Import everything before the first session, and leave finding the pages to `st.navigation`.
-
-    Libraries whose modules need each other are handed out half imported when sessions import them at once.
-    Until a session has run `st.navigation`, Streamlit takes the files in pages/ for pages of the older kind:
-    the first visitor of a server would get a deep link without app.py around it.
-    """
-    PagesManager.uses_pages_directory = False
-    import_everything()
-    yield
-
-
-@st.cache_resource(show_spinner=False)
-def tame_collector(page: str) -> None:
-    """Move everything that a page needed for its first run out of the garbage collector's sight.
-
-    Streamlit collects all generations after every script run; with the plotting libraries loaded that costs
-    30 to 47 ms a run, more than the script itself. What imports and first uses have made lives as long as the
-    process anyway; half of the libraries' objects are made by the first chart, not by the import.
-    """
-    del page  # the key
-    gc.collect()
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
-
-
-@st.cache_resource(show_spinner=False)
-def bound_handles() -> int:
-    """Keep visitors who have left from using up the files that the process may open.
-
-    Streamlit keeps each of the last 128 for two minutes, with three open files each; at a limit of 256 the
-    eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
-    limit is raised as far as the system allows, and fewer are kept where it stays low.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):  # some systems allow less than they say
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
-    spare = _MANY if soft == resource.RLIM_INFINITY else soft - _OWN_HANDLES
-    kept = min(_MOST, max(_LEAST, spare // _EACH))
-    if kept < _MOST and runtime.exists():
-        with suppress(AttributeError):  # another release of Streamlit, whose insides have other names
-            manager: Any = runtime.get_instance()._session_mgr
-            manager._session_storage = MemorySessionStorage(kept)
-    return kept
-
 
 _ASKED = "_asked"
 

@@ -21,7 +21,7 @@ PAGES = tuple(TITLES)
 
 
 def like_a_server(began: Callable[..., None]) -> Callable[..., None]:
-    """What AppTest forgets after every run: that st.navigation finds the pages; see `core.ui.shell`."""
+    """What AppTest forgets after every run: that st.navigation finds the pages; see `core.ui.serving`."""
 
     def settled(self: PagesManager, *args: object, **options: object) -> None:
         began(self, *args, **options)

@@ -1,0 +1,169 @@
+"""How one process serves many visitors: imports, memory, open files, sockets, and whose turn it is."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import os
+import pkgutil
+import resource
+import socket
+import stat
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from threading import Condition, Lock
+from typing import Any
+
+import streamlit as st
+from PIL import Image
+from streamlit import runtime
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.pages_manager import PagesManager
+
+_PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
+_LIBRARIES = (
+    *(
+        "pandas",
+        "pandas.io.formats.style",
+        "pyarrow.pandas_compat",
+        "pyarrow.vendored.version",
+        "narwhals._interchange.dataframe",
+    ),
+    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.evaluate.launch"),
+    *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
+    *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
+)
+"""What pages would import only as they run."""
+_MANY = 65_536
+_OWN_HANDLES = 128
+_LEAST, _MOST = 4, 128
+_EACH = 8
+
+
+def import_everything() -> None:
+    """Import all that a page may need, which takes seconds."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for package in _PACKAGES:
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
+    Image.preinit()
+
+
+@asynccontextmanager
+async def ready(_app: st.App) -> AsyncIterator[None]:
+    """Import everything before the first session, and leave finding the pages to `st.navigation`.
+
+    Libraries whose modules need each other are handed out half imported when sessions import them at once.
+    Until a session has run `st.navigation`, Streamlit takes the files in pages/ for pages of the older kind:
+    the first visitor of a server would get a deep link without app.py around it.
+    """
+    PagesManager.uses_pages_directory = False
+    import_everything()
+    send_at_once()
+    yield
+
+
+def send_at_once() -> None:
+    """Let connections send a short message without waiting until the one before has arrived, up to 40 ms.
+
+    Streamlit binds its socket in a way that asyncio does not know for TCP; what a listening socket is set to
+    holds for its connections.
+    """
+    for handle in Path("/dev/fd").iterdir():
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(int(handle.name)).st_mode):
+                with socket.socket(fileno=os.dup(int(handle.name))) as found:
+                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+@st.cache_resource(show_spinner=False)
+def tame_collector(page: str) -> None:
+    """Move everything that a page needed for its first run out of the garbage collector's sight.
+
+    Streamlit collects all generations after every script run; with the plotting libraries loaded that costs
+    30 to 47 ms a run, more than the script itself. What imports and first uses have made lives as long as the
+    process anyway; half of the libraries' objects are made by the first chart, not by the import.
+    """
+    del page  # the key
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
+
+
+@st.cache_resource(show_spinner=False)
+def bound_handles() -> int:
+    """Keep visitors who have left from using up the files that the process may open.
+
+    Streamlit keeps each of the last 128 for two minutes, with three open files each; at a limit of 256 the
+    eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
+    limit is raised as far as the system allows, and fewer are kept where it stays low.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    spare = _MANY if soft == resource.RLIM_INFINITY else soft - _OWN_HANDLES
+    kept = min(_MOST, max(_LEAST, spare // _EACH))
+    if kept < _MOST and runtime.exists():
+        with suppress(AttributeError):  # another release of Streamlit, whose insides have other names
+            manager: Any = runtime.get_instance()._session_mgr
+            manager._session_storage = MemorySessionStorage(kept)
+    return kept
+
+
+class Turns:
+    """A queue of threads, each of which has the turn until it is done or its time is over.
+
+    Python computes in one thread at a time: twenty pages side by side, which wait for each other at every
+    step of Polars, cost nearly twice the processor time of twenty in a row, and all are late.
+
+    Args:
+        seconds: How long a turn keeps the next one waiting; whoever takes longer goes on beside it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = Lock()
+        self._waiting: deque[Condition] = deque()
+        self._holder: Condition | None = None
+        self._until = 0.0
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Wait for a turn, and pass it on at the end."""
+        me = Condition(self._lock)
+        with self._lock:
+            self._waiting.append(me)
+            while self._waiting[0] is not me or not self._free():
+                first = self._waiting[0] is me
+                me.wait(max(0.0, self._until - time.monotonic()) if first else None)
+            self._waiting.popleft()
+            self._holder, self._until = me, time.monotonic() + self._seconds
+            self._wake()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._holder is me:
+                    self._holder = None
+                    self._wake()
+
+    def _free(self) -> bool:
+        return self._holder is None or time.monotonic() >= self._until
+
+    def _wake(self) -> None:
+        """Let the first in the queue look again, now that it is first or the turn is free."""
+        if self._waiting:
+            self._waiting[0].notify()
+
+
+TURNS = Turns(0.25)
+"""Of the process's pages."""
