@@ -59,7 +59,7 @@ def measure(count: int) -> dict[str, np.ndarray]:
                 if turn:
                     found[label] += shown
                     found["gaps"] += gaps
-            taken = [move(there) for _ in range(3)]
+            taken = [move(there)[1] for _ in range(3)]
             found["bare"] += taken if turn else []
     return {name: np.array(values) for name, values in found.items()}
 

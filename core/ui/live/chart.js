@@ -62,6 +62,8 @@ function plotly(path) {
   return library;
 }
 
+/** Names of marks and limits; the first annotation says which way is better. */
+const LABELS = '.annotation:not([data-index="0"])';
 const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);
 
 class Live {
@@ -114,12 +116,22 @@ class Live {
       if (this.stale || this.dragging) this.draw(this.Plotly);
     } else if (this.drawn) {
       this.host.setAttribute("aria-busy", "true");
-      this.frame ??= requestAnimationFrame(() => {
-        this.frame = undefined;
-        if (!this.dragging) this.begin();
-        this.follow();
-      });
+      if (!this.dragging || !same(this.values, this.followed)) this.soon();
     } else this.draw(this.Plotly);
+  }
+
+  /** Follow in the next frame; a limit that was let go is sent to Python first. */
+  soon() {
+    if (this.coming) return;
+    this.coming = true;
+    const frame = () => {
+      if (!this.coming) return;
+      this.coming = false;
+      if (!this.dragging) this.begin();
+      this.follow();
+    };
+    if (bus.held) requestAnimationFrame(frame);
+    else setTimeout(() => requestAnimationFrame(frame));
   }
 
   /** Plotly's turn: the chart as Python made it, in the colours of the page. */
@@ -139,28 +151,44 @@ class Live {
     }
     this.plot.setAttribute("role", "img");
     this.plot.setAttribute("aria-label", data.alt);
-    this.clear();
+    this.calm();
     this.host.classList.add("clq-ready");
     if (data !== this.data || !same(this.values, data.values) || bus.held) return this.hear();
+    this.clear();
     this.host.removeAttribute("aria-busy");
-    this.calm();
     this.say(this.now());
   }
 
   /** Take away names that lie on something in a window of this size. */
   clear() {
-    const marks = [...this.plot.querySelectorAll(".scatterlayer path.point")].map((node) => node.getBoundingClientRect());
+    const labels = this.plot.querySelectorAll(LABELS);
+    for (const label of labels) label.style.display = "";
+    const whole = this.plot.getBoundingClientRect();
+    const marks = this.boxes(whole);
+    const left = whole.left + this.plot._fullLayout.xaxis._offset;
     const kept = [];
-    for (const label of this.plot.querySelectorAll('.annotation:not([data-index="0"])')) {
-      label.style.display = "";
+    for (const label of labels) {
       const box = label.getBoundingClientRect();
       const on = ({ left, right, top, bottom }) =>
         left < box.right && right > box.left && top < box.bottom && bottom > box.top;
-      const frame = this.plot.querySelector(".nsewdrag").getBoundingClientRect();
-      const outside = box.left < frame.left || box.right > this.plot.getBoundingClientRect().right;
+      const outside = box.left < left || box.right > whole.right;
       if (outside || kept.some(on) || marks.some(on)) label.style.display = "none";
       else kept.push(box);
     }
+  }
+
+  /** Where the marks stand in the window; from their numbers, since to ask a thousand elements takes a frame. */
+  boxes({ left, top }) {
+    const { calcdata, _fullLayout: layout } = this.plot;
+    return calcdata.flatMap((marks) => {
+      const { xaxis, mode } = marks[0].trace;
+      if (!mode?.includes("markers")) return [];
+      const [across, down] = [layout[`xaxis${xaxis.slice(1)}`], layout.yaxis];
+      return marks.map(({ x, y, mrc }) => {
+        const [at, high] = [left + across._offset + across.c2p(x), top + down._offset + down.c2p(y)];
+        return { left: at - mrc, right: at + mrc, top: high - mrc, bottom: high + mrc };
+      });
+    });
   }
 
   dress(traces, layout) {
@@ -210,16 +238,22 @@ class Live {
       x: panel.x.map((edge) => this.px(panel.axis, edge)),
       y: panel.y.map((edge) => this.px("y", edge)),
     }));
-    this.host.classList.add("clq-dragging");
+    // What holds for the old limits gives way to what is drawn on the canvas.
+    this.hidden = this.plot.querySelectorAll(`[class*=" traceover-"], .heatmaplayer, .shapelayer, ${LABELS}`);
+    this.show("hidden");
   }
 
   calm() {
-    cancelAnimationFrame(this.frame);
-    this.frame = undefined;
+    this.coming = false;
     if (!this.dragging) return;
     this.dragging = false;
     this.canvas.width = 0;
-    this.host.classList.remove("clq-dragging");
+    this.show("");
+  }
+
+  show(visibility) {
+    for (const { style } of this.hidden) style.visibility = visibility;
+    for (const { classList } of [this.host, document.body]) classList.toggle("clq-dragging", visibility !== "");
   }
 
   px(axis, value) {
@@ -252,6 +286,7 @@ class Live {
   /** One frame of a drag. */
   follow() {
     const now = this.now();
+    this.followed = this.values;
     const [bright, dim] = this.data.drawing.opacity;
     for (const mark of this.marks) {
       if (mark.ok !== now.ok[mark.row]) mark.node.style.opacity = (mark.ok = now.ok[mark.row]) ? bright : dim;
