@@ -27,7 +27,7 @@ COLUMNS: dict[Kind, dict[str, Any]] = {
         "origin": text("figures are"),
         "n": number("n", 0, "Queries that it ranks, or that its averages rest on."),
         "passages": number("ranked passages", 0),
-        "created_at": st.column_config.DatetimeColumn("made (UTC)", format="YYYY-MM-DD HH:mm"),
+        "created_at": show.time_column("made (UTC)"),
     },
     "collection": {
         "collection_id": text("collection"),

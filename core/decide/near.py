@@ -114,7 +114,8 @@ def _turn(
             break
         kept = there
     else:
-        reason = f"not even a {axis.word} of {axis.pattern.format(f'{end:g}')} turns the choice"
+        worst = axis.written(end) if end else axis.pattern.format(0)
+        reason = f"not even a {axis.word} of {worst} turns the choice"
         return Turn(row, axis, now, None, None, reason)
     for _ in range(_HALVINGS):
         middle = (kept + there) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -120,6 +120,7 @@ def table(
     *,
     more: Mapping[str, Any] = MappingProxyType({}),
     whole: pl.DataFrame | None = None,
+    cells: Sequence[Mapping[str, str]] = (),
     **options: Any,
 ) -> Any:
     """Show a table and offer all of it as CSV and as Parquet; columns that hold nothing are not shown.
@@ -130,6 +131,7 @@ def table(
         columns: Streamlit column settings by column, in the order to show them.
         more: Settings of the columns that are shown on demand.
         whole: What is downloaded; None = the rows.
+        cells: How single numbers are written, row by row, where a column holds several units.
         options: Passed to `st.dataframe`.
 
     Returns:
@@ -147,7 +149,7 @@ def table(
     )
     if st.session_state.get(PHONE):
         columns = {name: _narrowed(about) for name, about in columns.items()}
-    data, columns = _signed(upright(shown), columns)
+    data, columns = _signed(upright(shown), columns, cells)
     result = place.dataframe(
         data,
         key=f"table_{name}",
@@ -178,18 +180,28 @@ def _narrowed(about: Any) -> Any:
     return {**about, "width": _ON_PHONE} if wide else about
 
 
-def _signed(shown: pl.DataFrame, columns: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+def _signed(
+    shown: pl.DataFrame, columns: Mapping[str, Any], cells: Sequence[Mapping[str, str]]
+) -> tuple[Any, Mapping[str, Any]]:
     """The rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
     arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
     forms = {name: _format(about) or "" for name, about in columns.items()}
     below = [name for name, form in forms.items() if _DECIMALS.fullmatch(form) and (shown[name] < 0).any()]
-    if not below:
+    if not below and not cells:
         return arrow, columns
     written = arrow.to_pandas().style
     for name in below:
         written = written.format(partial(_minus, form=forms[name][1:]), subset=[name], na_rep="–")
+    for place, row in enumerate(cells):
+        for name in row.keys() & columns.keys():
+            written = written.format(partial(_said, words=row[name]), subset=([place], [name]))
     kind = {"type": "number", "format": None}  # the column stays one of numbers, and sorts as one
-    return written, {**columns, **{name: {**columns[name], "type_config": kind} for name in below}}
+    names = {*below, *(name for row in cells for name in row)} & columns.keys()
+    return written, {**columns, **{name: {**columns[name], "type_config": kind} for name in names}}
+
+
+def _said(_: float, words: str) -> str:
+    return words
 
 
 def _minus(value: float, form: str) -> str:
@@ -243,6 +255,11 @@ def _format(about: Any) -> str | None:
 def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
     """A column of text, shown as text."""
     return st.column_config.TextColumn(label, help=help_text or None, width=width)
+
+
+def time_column(label: str) -> Any:
+    """A column of moments, to the minute."""
+    return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm")
 
 
 NUMBERS: Mapping[str, Any] = {

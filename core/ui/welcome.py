@@ -73,7 +73,7 @@ def _cannot_fill(lack: Lacking) -> None:
     fills = [other for other, has in cache.holds(lack.place.snapshot).items() if lack.need in has]
     with st.container(horizontal=True, vertical_alignment="center"):
         if fills:
-            label = f"{page.title} of {plain(fills[0])}"
+            label = f"{page.title} in {plain(fills[0])}"
             st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
         for other in (PAGES["add"], *([PAGES["run"]] if lack.need == "answers" else [])):
             st.page_link(other.file, label=other.title, icon=other.icon)

@@ -185,9 +185,10 @@ def earlier(kind: Kind, *, may_start: bool) -> None:
         _how_it_ended(kind, one, may_start=may_start)
     if len(known) > _LATEST:
         with st.expander(f"All {count(len(known), kind.noun)}"):
-            columns = {"usd": show.dollar_column("$"), "began": show.text_column("began (UTC)")}
+            own = {"usd": show.dollar_column("$"), "began": show.time_column("began (UTC)")}
             rows = kind.table([(one.status.name, one.status) for one in known])
-            show.table(rows, f"{kind.noun}s", {name: columns.get(name) for name in rows.columns})
+            columns = {name: own.get(name, name.replace("_", " ")) for name in rows.columns}
+            show.table(rows, f"{kind.noun}s", columns)
 
 
 def _how_it_ended(kind: Kind, one: Known, *, may_start: bool) -> None:

@@ -42,6 +42,7 @@ def test_a_page_fits_its_window(server: Server, visit: Open, place: str) -> None
         if look != "light":  # as the page opens
             seen.look(dark=look == "dark", narrow=look == "narrow")
         assert seen.overflow() <= 0, look
+        assert seen.inks() <= {seen.ink()}, f"the text of charts stays as it was before {look}"
         seen.page.screenshot(path=SHOTS / f"{name}-{look}.png")
     if name in IN_README and os.environ.get("CLQ_REFRESH_SCREENSHOTS"):
         (DATA / "screenshots").mkdir(exist_ok=True)

@@ -139,6 +139,15 @@ class Visit:
         self.page.set_viewport_size({"width": 390, "height": 844} if narrow else WINDOW)
         self.settle()
 
+    def ink(self) -> str:
+        """The colour of the page's text."""
+        return str(self.page.locator("[data-testid=stMain]").evaluate("main => getComputedStyle(main).color"))
+
+    def inks(self) -> set[str]:
+        """The colours of the text beside the axes of its charts."""
+        texts = self.page.locator(".stPlotlyChart :is(.xtick, .ytick, .xtitle, .ytitle)")
+        return set(texts.evaluate_all("all => all.map(one => getComputedStyle(one).fill)"))
+
     def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))

@@ -1,5 +1,6 @@
 """The Run page: the form, its specification, its plan, and specifications that make no sense."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,19 @@ def test_what_a_search_dropped_stands_beside_it(
     assert table["label"].tolist() == ["good", "<b>slow</b>"]
     assert table["beaten_by"].dropna().to_dict() == {1: "good"}
     assert table["round"].tolist() == [2, 1]
+
+
+def test_every_evaluation_is_listed_with_how_it_ended(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    status = Status(state=State.FINISHED, name="local", runs_done=9, runs_total=9)
+    known = [launch.Known(f"local-{number}", status, Folder(tmp_path)) for number in range(7)]
+    monkeypatch.setattr(launch.Launcher, "known", lambda *_: known)
+    app = open_page(demo_store, "run", ws="python-docs")
+    assert_sound(app)
+    (fold,) = [each for each in app.expander if each.label == "All 7 evaluations"]
+    (table,) = fold.dataframe
+    assert table.value["name"].tolist() == ["local"] * 7
+    settings = json.loads(table.proto.columns)
+    assert not [name for name in table.value.columns if settings.get(name, {}).get("hidden")]
+    assert settings["began"]["type_config"]["type"] == "datetime"

@@ -126,7 +126,8 @@ def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
                 st.markdown(f"A − {letter}: **{plain(number)}**")
                 st.caption(plain(small))
     with st.expander("As a table"):
-        show.table(gaps, "sides", columns(*SIDES))
+        cells = [words.in_units(row) for row in gaps.iter_rows(named=True)]
+        show.table(gaps, "sides", columns(*SIDES), cells=cells)
 
 
 def opens(rows: pl.DataFrame, two: Row, key: str) -> Callable[[], None]:

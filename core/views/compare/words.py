@@ -110,6 +110,14 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
     return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
 
 
+def in_units(row: Row) -> dict[str, str]:
+    """The numbers of a row of `SIDES` as its axis writes them: beside latencies a cost would read as 0."""
+    axis = next(axis for axis in (QUALITY, LATENCY, COST) if axis.key == row["axis"])
+    values = {name: axis.written(row[name]) for name in ("value", "value_against")}
+    apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}
+    return values | {name: text.signed(value, axis.written) for name, value in apart.items()}
+
+
 def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = True) -> str:
     """A difference with its interval: ``+0.031 [+0.010, +0.052]``."""
     apart, ends = row["difference"], [row["low"], row["high"]]

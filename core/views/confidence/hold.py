@@ -44,7 +44,7 @@ def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
             "stack": table["name"][turn.of],
             "number": turn.axis.word,
             "now": turn.axis.written(turn.now),
-            "then": None if turn.then is None else turn.axis.written(turn.then),
+            "then": _then(turn),
             "change": _change(turn),
             "winner": _winner(table, turn),
             "reason": turn.reason or None,
@@ -61,9 +61,23 @@ def _winner(table: pl.DataFrame, turn: Turn) -> str | None:
     return "no stack" if turn.winner is None else str(table["name"][turn.winner])
 
 
+def _then(turn: Turn) -> str | None:
+    if turn.then is None or turn.now is None:
+        return None
+    then = turn.axis.written(turn.then)
+    return f"just {'above' if turn.then > turn.now else 'below'} {then}" if _same(turn) else then
+
+
+def _same(turn: Turn) -> bool:
+    """Whether the number reads after the change as it does now."""
+    return turn.axis.written(turn.then) == turn.axis.written(turn.now)
+
+
 def _change(turn: Turn) -> str | None:
     if turn.change is None or turn.now is None:
         return None
+    if _same(turn):
+        return "next to nothing"
     sign = "+" if turn.change >= 0 else "−"
     share = f" ({sign}{abs(turn.change) / turn.now:.1%})".replace("%", " %") if turn.now else ""
     return f"{sign}{turn.axis.written(abs(turn.change))}{share}"

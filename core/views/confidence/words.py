@@ -240,12 +240,12 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
             "are hardly worth their money."
         )
     calm = rows.filter(pl.col("left") < CALM)
-    doubt = f"Today the choice is not the one that judging without end would make in {text.percent(left)}"
+    doubt = f"In {text.percent(left)} of the worlds, judging without end would choose another stack"
     if calm.is_empty():
         last = rows.row(-1, named=True)
         return sentence, (
-            f"{doubt}; with {last['more']:,} more it still is not in {text.percent(last['left'])}: the "
-            "leading stacks are too close for queries of this kind to separate."
+            f"{doubt}; after {last['more']:,} more still in {text.percent(last['left'])}: the leading stacks "
+            "are too close for queries of this kind to separate."
         )
     row = calm.row(0, named=True)
     return sentence, f"{doubt}; from {row['more']:,} more on in less than {text.percent(CALM)}."
@@ -304,10 +304,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
         return "Nothing is chosen, so there is no decision that more evaluation could change."
     row = table.row(decision.chosen, named=True)
     figures = f"{quality.name} {text.score(row['quality'])}, {text.sample(row['n'])}"
-    return (
-        f"What more queries would do is unknown: of {row['name']} ({figures}) and the others only averages "
-        "are known."
-    )
+    return f"What more queries would do is unknown: only averages are known ({figures})."
 
 
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:

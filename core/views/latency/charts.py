@@ -49,14 +49,14 @@ def distributions(
     """
     there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
     titles = ["all stages" if stage == TOTAL else stage for stage in there]
-    panels = theme.Panels(titles, across=2, height=200)
+    panels = theme.Panels(titles, across=2, x="ms", height=200)
     for place, stage in enumerate(there):
         part = samples.filter(pl.col("stage") == stage)
         for name, colour in colours.items():
             ms = np.sort(part.filter(pl.col("name") == name)["ms"].to_numpy())
             if len(ms):
                 panels.add(place, _trace(ms, name, colour, shape))
-        panels.figure.update_xaxes(title_text="ms", type=_scale(part["ms"]), **panels.at(place))
+        panels.figure.update_xaxes(type=_scale(part["ms"]), **panels.at(place))
         if stage == TOTAL:
             _band(panels, part, next(iter(colours), ""), jitter_ms)
     axis = {"range": [0, 1.02], "tickformat": ".0%"} if shape == "ECDF" else {"showticklabels": False}

@@ -328,3 +328,14 @@ def test_where_a_difference_comes_from(tmp_path: Path):
     assert closer(snapshot, "raw", "deep").pools == ("p@3", "p@9")
     plain = compare_pair.sources(snapshot, LAB, Quality("Harm", 2), ("raw", "sorted"), QUICK)
     assert plain.is_empty()
+
+
+def test_numbers_of_several_axes_are_written_in_their_units():
+    row = {"value": 3.88e-6, "value_against": None, "difference": -1.2e-7, "low": None, "high": None}
+    assert words.in_units({"axis": "cost", **row}) == {
+        "value": "$0.0000039 / 1k", "value_against": "unknown", "difference": "−$0.00000012 / 1k"
+    }  # fmt: skip
+    row = {"value": 0.5246, "value_against": 0.5259, "difference": -0.0013, "low": -0.007, "high": 0.003}
+    assert list(words.in_units({"axis": "quality", **row}).values()) == [
+        "0.525", "0.526", "−0.001", "−0.007", "+0.003"
+    ]  # fmt: skip

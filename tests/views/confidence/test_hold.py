@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.decide.axes import QUALITY
 from core.decide.joint import JointSample
-from core.decide.near import turns
+from core.decide.near import Turn, turns
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.views.confidence import charts, hold, words
@@ -137,6 +138,14 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
     assert cheaper["winner"] == "twin"
     assert cheaper["change"].startswith("−$0.10 / 1k (−9.")
     assert words.turning_words(rows).startswith("The runner-up would win with cost $1.10")
+
+
+def test_a_change_too_small_to_be_read_is_no_number():
+    made = [Turn(0, QUALITY, 0.805, 0.805 + step, 1) for step in (1e-9, -1e-9)]
+    rows = hold.turn_rows(TABLE, made)
+    assert rows["now"].to_list() == ["0.805"] * 2
+    assert rows["then"].to_list() == ["just above 0.805", "just below 0.805"]
+    assert rows["change"].unique().to_list() == ["next to nothing"]
 
 
 def test_every_excluded_stack_has_its_first_limit_and_by_how_much():

@@ -70,7 +70,7 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
         ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00): a 10.0 % chance",
          "from 20 more on in less than 5.0 %"),
         ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00): a 30.0 % chance",
-         "with 20 more it still is not in 20.0 %"),
+         "after 20 more still in 20.0 %"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "The money pays for 0 more", "hardly worth their money"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "The money pays for 7 more queries", "stays in 100.0 %"),
     ],
