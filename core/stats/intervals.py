@@ -230,4 +230,4 @@ def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDAr
 
 def too_few(n: int, q: float, level: float = 0.95) -> str:
     """Why an interval of a quantile is withheld, in words."""
-    return f"{n} queries are too few for a {level:.0%} interval of p{q * 100:g}"
+    return f"{n} queries are too few for a {100 * level:.0f} % interval of p{q * 100:g}"

@@ -46,7 +46,7 @@ def test_p95_needs_sixty_queries():
 
 def test_an_interval_that_is_withheld_says_why():
     assert quantile_ranks(2, 0.95) is None
-    assert too_few(2, 0.95) == "2 queries are too few for a 95% interval of p95"
+    assert too_few(2, 0.95) == "2 queries are too few for a 95 % interval of p95"
     assert quantile_ranks(0, 0.5) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import polars as pl
@@ -196,11 +197,14 @@ def _ask_most() -> float:
 
 def _simulated(found: Routable, signal: Signal, view: View, most: float) -> policies.Simulation:
     """Simulate, with the threshold of the slider where one is set."""
-    first = policies.simulate(found, signal, view.quality, most=most)
+    routed = partial(
+        policies.simulate, found, signal, view.quality, most=most, jitter_ms=view.decision.jitter_ms
+    )
+    first = routed()
     if signal.tags:
         return first
     own = _own_threshold(found, signal, first.thresholds)
-    return first if own is None else policies.simulate(found, signal, view.quality, most=most, own=own)
+    return first if own is None else routed(own=own)
 
 
 def _own_threshold(found: Routable, signal: Signal, learnt: tuple[float, ...]) -> tuple[float, ...] | None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.ties import JITTER_MS
 from core.views import text
 from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.families import Signal
@@ -102,11 +101,12 @@ def details(
     rows: pl.DataFrame,
     signal: Signal,
     learnt: Any,  # noqa: ANN401 - thresholds or tags
+    jitter_ms: float,
 ) -> dict[str, str]:
     """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
     told = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
-    close = len(waits) == len(found.options) and _spread(waits) < JITTER_MS
+    close = len(waits) == len(found.options) and _spread(waits) < jitter_ms
     queries = text.count(found.left_out, "judged query is", "judged queries are")
     return {
         "why": "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a "
@@ -119,7 +119,7 @@ def details(
         f"{text.score(told['quality'])}, which is optimistic; the answer is judged on others (5 folds dealt "
         "10 ways, fixed seed).",
         "what is known when": " ".join(found.notes),
-        "latency": f"Their medians differ by less than the jitter of {JITTER_MS:g} ms, so latency is no "
+        "latency": f"Their medians differ by less than the jitter of {jitter_ms:.3g} ms, so latency is no "
         "reason to route."
         if close
         else "",

@@ -137,7 +137,7 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
         return _about_unasked(found, shared=shared, offer=offer)
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
     if not shared:
-        more = f"; “{SHARED}” in the sidebar compares on the {found.shared} in common" if offer else ""
+        more = f"; “{SHARED}” in Settings compares on the {found.shared} in common" if offer else ""
         return (
             f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
             f"little{more}."
@@ -147,7 +147,7 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
         "others"
     )
     said = f"{asked}judged). They are compared on the n = {found.shared} they share"
-    more = f" “{EVERY}” in the sidebar counts a query not ranked as 0." if offer else ""
+    more = f" “{EVERY}” in Settings counts a query not ranked as 0." if offer else ""
     return f"{said}{some if found.apart else ''}.{more}"
 
 
@@ -156,9 +156,9 @@ def _about_unasked(found: QuerySets, *, shared: bool, offer: bool) -> str:
         return ""
     nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
     if shared:
-        more = f"; “{EVERY}” in the sidebar counts them as 0" if offer else ""
+        more = f"; “{EVERY}” in Settings counts them as 0" if offer else ""
         return f"{nobody} and left out: n = {found.shared}{more}."
-    more = f"; “{SHARED}” in the sidebar leaves them out" if offer else ""
+    more = f"; “{SHARED}” in Settings leaves them out" if offer else ""
     return f"{nobody} and count as 0{more}."
 
 
@@ -167,9 +167,9 @@ def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
     if not words:
         return ""
     if together:
-        more = f" because “{ALL}” is chosen in the sidebar" if offer else ", though they do not compare"
+        more = f" because “{ALL}” is chosen in Settings" if offer else ", though they do not compare"
         return f"{words}. They stand on one scale{more}."
-    more = f"; “{ALL}” under Averages in the sidebar shows them together" if offer else ""
+    more = f"; “{ALL}” under Averages in Settings shows them together" if offer else ""
     return f"{words}. They are set apart{more}."
 
 

@@ -18,7 +18,7 @@ from core.views import text
 from core.views.workspace.answers import taken
 from core.views.workspace.scope import Latency
 
-_NO_MODEL = "generation was not timed: give its speed in the sidebar"
+_NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval measured, generation modelled"
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 

@@ -254,12 +254,12 @@ def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
         left = ", ".join(f"{_SHARES[word]}: n = {count}" for word, count in offer.left.items())
         said.append(
             f"The stacks are not judged alike: of their Top-{offer.k} {text.percent(offer.fewest)} to "
-            f"{text.percent(offer.most)} is unjudged and counts as 0. “Judged” in the sidebar compares on "
+            f"{text.percent(offer.most)} is unjudged and counts as 0. “Judged” in Settings compares on "
             f"queries that are judged in every stack ({left})."
         )
     if offer.everywhere and not scope.judging.everywhere:
         said.append(
-            f"The golden sets of this collection judge different queries. “{EVERY_SET}” in the sidebar keeps "
+            f"The golden sets of this collection judge different queries. “{EVERY_SET}” in Settings keeps "
             f"the n = {offer.everywhere} that all judge, so that what one says can be laid beside another."
         )
     return tuple(said)

@@ -32,7 +32,7 @@ ENOUGH = 10  # Shared queries from which on a comparison on them is worth more t
 _HOLE = 0
 ANY = "any"
 LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
-"""Share of a Top-K that is judged at least, by the word for it in the sidebar, the link and the commands."""
+"""Share of a Top-K that is judged at least, by the word for it in Settings, the link and the commands."""
 WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}
 ONE_SET, EVERY_SET = "this set", "every set"
 _KEPT = Memory(16 * 2**20)

@@ -128,7 +128,7 @@ def test_what_is_said():
     assert comparable.about_queries(QuerySets(), shared=True) == ""
     alike = QuerySets(judged=50, fewest=30, most=30, shared=30, unasked=20)
     assert comparable.about_queries(alike, shared=False) == (
-        "20 of 50 judged queries are ranked by no stack and count as 0; “shared queries” in the sidebar "
+        "20 of 50 judged queries are ranked by no stack and count as 0; “shared queries” in Settings "
         "leaves them out."
     )
     assert "left out: n = 30;" in comparable.about_queries(alike, shared=True)

@@ -180,7 +180,7 @@ def test_end_to_end_adds_to_reported_figures(tmp_path: Path):
 def test_end_to_end_without_a_model_is_unknown(tmp_path: Path, run: dict[str, object]):
     row = one(tmp_path, Latency("p50", "end-to-end"), spec=DENSE, **run)
     assert row["latency_ms"] is None
-    assert row["latency_note"] == "generation was not timed: give its speed in the sidebar"
+    assert row["latency_note"] == "generation was not timed: give its speed in Settings"
 
 
 def test_a_mean_is_told_and_is_no_percentile(tmp_path: Path):

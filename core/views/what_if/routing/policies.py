@@ -22,6 +22,7 @@ from core.decide.routing.policies import (
     outcome,
 )
 from core.decide.routing.rules import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
+from core.decide.ties import JITTER_MS
 from core.records import Basis
 from core.stats.intervals import SEED
 from core.views import text
@@ -90,6 +91,7 @@ def simulate(
     *,
     most: float = 0.5,
     own: Sequence[float] | None = None,
+    jitter_ms: float = JITTER_MS,
     seed: int = SEED,
 ) -> Simulation:
     """Route the queries and say what that gives.
@@ -98,6 +100,7 @@ def simulate(
         found: Quality, latency and cost of every query at every depth; see `nothing`.
         most: Share of the queries that may leave the shallowest depth, 0..1.
         own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
+        jitter_ms: Difference of latencies up to which they are the same; ms.
         seed: Of the folds and the resampling.
 
     Returns:
@@ -119,7 +122,7 @@ def simulate(
     return Simulation(
         rows=rows,
         sentence=sentence(found, rows, signal, quality),
-        details=details(found, rows, signal, learnt),
+        details=details(found, rows, signal, learnt, jitter_ms),
         path=_path(depths, rule),
         thresholds=thresholds,
     )

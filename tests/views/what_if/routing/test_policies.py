@@ -216,6 +216,13 @@ def test_a_signal_that_parts_the_queries_is_worth_it():
     assert "K = 100 where the signal is below" in made.details["the rule"]
 
 
+@pytest.mark.parametrize(("jitter", "said"), [(75.0, ""), (200.0, ""), (201.0, "the jitter of 201 ms")])
+def test_medians_within_the_jitter_are_no_reason_to_route(jitter: float, said: str):
+    made = simulate(routable(GAINS), margin(np.linspace(0, 1, N)), AT_10, jitter_ms=jitter)
+    assert said in made.details["latency"]
+    assert bool(said) == bool(made.details["latency"])
+
+
 def test_a_useless_signal_is_not_worth_it():
     made = simulate(routable(GAINS), margin(np.random.default_rng(4).random(N)), AT_10)
     assert made.sentence.startswith("Not worth it: sending ")
