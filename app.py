@@ -10,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.door import Door
 from core.ui.pages import open_page
+from core.ui.plotly_js import ROUTE
 from core.ui.serving import TURNS, ready
 from core.ui.shell import ICON, shell
 
@@ -24,6 +25,6 @@ def dashboard() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, lifespan=ready, middleware=[Middleware(Door)])
+    app = st.App(__file__, lifespan=ready, routes=[ROUTE], middleware=[Middleware(Door)])
 else:
     dashboard()

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
+from core.ui.plotly_js import PRELOAD
 from core.views.access import SETTING, from_here, hostname, why_not
 from core.views.text import plain
 
@@ -43,7 +44,7 @@ class Door:
                 await send({"type": "websocket.close", "code": _REFUSED})
                 return
             scope = _marked(scope, headers)
-        await self._app(scope, receive, _with_headers(send))
+        await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/"))
 
 
 def welcome(origin: str | None, host: str | None, names: Iterable[str | None]) -> bool:
@@ -73,12 +74,16 @@ def _marked(scope: Scope, headers: Headers) -> Scope:
     return {**scope, "headers": [*kept, (VISITOR.encode(), HERE.encode() if here else b"elsewhere")]}
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, *, first: bool) -> Send:
+    """Add what every answer carries; the first page, which has the live chart, names the library too."""
+
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
+            if first:
+                headers["Link"] = PRELOAD
         await send(message)
 
     return sent

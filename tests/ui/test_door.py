@@ -4,8 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from plotly.offline import get_plotlyjs_version
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from core.ui.door import HEADERS, VISITOR, Door, welcome
+from core.ui.plotly_js import PATH, PRELOAD, ROUTE
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,7 @@ def test_who_may_connect(origin: str | None, host: str | None, may: bool):
     assert welcome(origin, host, {"localhost", "clq.example.com"}) is may
 
 
-def _asked(kind: str, **headers: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _asked(kind: str, path: str = "/cost", **headers: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What the door sends, and what it passes on; empty where it passes nothing on."""
     sent: list[dict[str, Any]] = []
     passed: dict[str, Any] = {}
@@ -47,7 +51,7 @@ def _asked(kind: str, **headers: str) -> tuple[list[dict[str, Any]], dict[str, A
         return {"type": f"{kind}.connect"}
 
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": kind, "headers": pairs, "client": ("127.0.0.1", 5)}
+    scope = {"type": kind, "path": path, "headers": pairs, "client": ("127.0.0.1", 5)}
     asyncio.run(Door(app)(scope, receive, send))  # type: ignore[arg-type]
     return sent, passed
 
@@ -57,6 +61,23 @@ def test_every_answer_carries_the_headers():
     found = dict(start["headers"])
     assert found == {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
     assert b"frame-ancestors 'self'" in found[b"content-security-policy"]
+
+
+def test_the_first_page_names_the_library_of_its_chart():
+    (start,), _ = _asked("http", "/", host="localhost")
+    assert dict(start["headers"])[b"link"] == PRELOAD.encode()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
+@pytest.mark.parametrize("base", ["/", "/behind/a-proxy/"])
+def test_the_library_is_served_once_per_version(base: str, coding: str):
+    with TestClient(Starlette(routes=[ROUTE])) as browser:
+        found = browser.get(base + PATH, headers={"Accept-Encoding": coding})
+        assert browser.get(base + PATH.replace("plotly-", "plotly-0")).status_code == 404
+    assert found.headers.get("content-encoding", "identity") == coding
+    assert "immutable" in found.headers["cache-control"]
+    assert found.headers["content-type"].startswith("text/javascript")
+    assert f"plotly.js v{get_plotlyjs_version()}" in found.text[:200]
 
 
 def test_a_foreign_page_is_turned_away_at_the_door():

@@ -9,15 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import plotly
 import polars as pl
 import pyarrow as pa
 import streamlit as st
-from streamlit.components.v1 import declare_component
 
 from core.ui import show
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
+from core.ui.plotly_js import PATH
 from core.ui.view import View
 from core.views.decision.chart import ParetoView
 from core.views.decision.limits import limits
@@ -28,9 +27,6 @@ _HERE = Path(__file__).parent
 _KEY, _FAILED = "live_pareto", "_live_failed"
 _CHART = "pareto"
 
-# Streamlit keeps its copy of Plotly to itself, so the one that the plotly package brings is served beside it.
-_LIBRARY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-
 _component = st.components.v2.component(
     "clq_live_pareto",
     html=(_HERE / "chart.html").read_text(encoding="utf-8"),
@@ -38,12 +34,6 @@ _component = st.components.v2.component(
     js=(_HERE / "chart.js").read_text(encoding="utf-8"),
     isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
 )
-
-
-@st.cache_resource(show_spinner=False)
-def _folder() -> str:
-    """Serve the folder of the library; to be called while a page runs, else Streamlit does not take it in."""
-    return declare_component("plotly", path=_LIBRARY.parent).name
 
 
 def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
@@ -66,7 +56,7 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
             "drawing": drawing(table, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),
-            "library": f"component/{_folder()}/{_LIBRARY.name}",
+            "library": PATH,
             "alt": alt,
         },
         on_picked_change=picked,
