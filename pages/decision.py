@@ -192,7 +192,8 @@ def table(view: View, drawn: ParetoView) -> None:
         selection_mode="multi-row",
     )
     ticked = [rows["name"][row] for row in event.selection.rows if row < rows.height]
-    place.caption(words.ticking(len(ticked)), width="content")
+    if rows.height > 1:
+        place.caption(words.ticking(len(ticked)), width="content")
     if len(ticked) >= 2 and place.button(
         "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
     ):
@@ -221,7 +222,8 @@ marked = pareto(
     **marks,
 )
 chart(view, way, marked, marks["selected"])
-if view.decision.chosen is None or marks["selected"] != view.table["run_id"][view.decision.chosen]:
+chosen = None if view.decision.chosen is None else view.table["run_id"][view.decision.chosen]
+if marks["selected"] not in (None, chosen):
     show.card(view.table, marks["selected"], view.quality)
     st.page_link(PAGES["queries"].file, label="Its queries", icon=PAGES["queries"].icon)
 table(view, marked)

@@ -80,7 +80,7 @@ def would_it_hold(view: View) -> None:
 
     st.subheader("What ties with it", anchor=False)
     tied = tie_rows(view.table, decision, known)
-    st.markdown(plain(decision.note or "No other stack ties with the best."))
+    st.markdown(plain(decision.note or words.no_tie(decision, known=known is not None)))
     if (figure := charts.ties(view.table, tied, decision, asked)) is not None:
         show.chart(figure, "ties", alt=decision.note or "Latency and quality of the stacks.")
     if tied.height > 1:

@@ -77,6 +77,15 @@ def held_cards(
     ]
 
 
+def no_tie(decision: Decision, *, known: bool) -> str:
+    """That nothing ties with the best, as far as that is known."""
+    if decision.chosen is not None and not known:
+        return (
+            "No other stack as fast has its average; whether others tie is unknown without results per query."
+        )
+    return "No other stack ties with the best."
+
+
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
     """The quality of a stack with its interval and n."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()

@@ -138,7 +138,7 @@ WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo br
 HOW = (
     "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "
     "minus the better of two other names (clq_ra_nwg §4.2). Percent changes count bundles of D_name ≥ 0.02; "
-    "± is the deviation between runs. Name / topic is above the paper's .54 to .59: "
+    "± is the deviation between runs. Name / topic is above the paper's 0.54 to 0.59: "
     "the shipped titles are real, and few say their topic."
 )
 MEANS = {

@@ -140,6 +140,12 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
     assert words.turning_words(rows).startswith("The runner-up would win with cost $1.10")
 
 
+def test_ties_stay_unknown_where_only_averages_are_known():
+    decision = decide(TABLE, Constraints(sla_ms=95.0))
+    assert "unknown" in words.no_tie(decision, known=False)
+    assert "unknown" not in words.no_tie(decision, known=True)
+
+
 def test_a_change_too_small_to_be_read_is_no_number():
     made = [Turn(0, QUALITY, 0.805, 0.805 + step, 1) for step in (1e-9, -1e-9)]
     rows = hold.turn_rows(TABLE, made)
