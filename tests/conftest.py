@@ -52,11 +52,18 @@ def commands_built_once() -> Iterator[None]:
 
 _LONG = (
     "test_five_people_at_once",
-    "test_killed_imports",
-    "test_the_interval_covers_the_true_mean_in_95_of_100_worlds",
+    "test_the_record_opens_from_disk_without_a_network",
+    "test_a_killed_search_ends_the_same",
+    "test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view",
+    "test_a_pinned_link_says_that_newer_data_exist",
+    "test_killed_evaluations",
     "test_markup_in_names_and_passages_stays_text",
+    "test_a_quality_floor_moves_the_choice_cell_by_cell",
     "test_few_files_are_enough_for_many_visitors",
+    "test_an_empty_store_says_what_to_do",
     "test_a_killed_build_is_the_same_golden_set_and_nothing_is_paid_twice",
+    "test_the_interval_covers_the_true_mean_in_95_of_100_worlds",
+    "test_killed_imports",
     "test_kills_lose_nothing",
     "test_a_machine_and_then_the_process_that_writes_are_lost",
 )
