@@ -128,7 +128,7 @@ def table(
     Args:
         rows: The table; only the columns named in `columns` are shown, all are downloaded.
         name: File name without ending, and key.
-        columns: Streamlit column settings by column, in the order to show them.
+        columns: Streamlit column settings by column, in the order to show them; None = as the rows have it.
         more: Settings of the columns that are shown on demand.
         whole: What is downloaded; None = the rows.
         cells: How single numbers are written, row by row, where a column holds several units.
@@ -153,7 +153,8 @@ def table(
     result = place.dataframe(
         data,
         key=f"table_{name}",
-        column_config={name: _same_digits(about, shown[name]) for name, about in columns.items()},
+        # None would hide a column
+        column_config={name: _same_digits(about, shown[name]) for name, about in columns.items() if about},
         hide_index=True,
         width="stretch",
         **{"placeholder": "–", **options},

@@ -154,9 +154,12 @@ def assert_settings(app: AppTest, place: str) -> None:
 
 
 def assert_sound(app: AppTest, title: str | None = None) -> None:
-    """No exception, no error, one heading."""
+    """No exception, no error, one heading, no table with a column that it hides."""
     assert not app.exception, [each.message for each in app.exception]
     assert not app.error, [each.value for each in app.error]
     assert len(app.title) == 1, [each.value for each in app.title]
     if title:
         assert page_of(app).title == title
+    for table in app.dataframe:
+        settings: dict[str, dict[str, Any]] = json.loads(table.proto.columns or "{}")
+        assert not [name for name, about in settings.items() if about.get("hidden") and name != "_index"]
