@@ -155,9 +155,11 @@ def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.Da
     order = np.argsort(~rows.select(first).to_series().to_numpy(), kind="stable")
     _, place, count = np.unique(group[order], return_index=True, return_counts=True)
     in_order = order[place].argsort()
-    equal = pl.format("{} (+{} equal)", "name", "alike")
-    stays = rows[order[place][in_order]].with_columns(alike=count[in_order] - 1)
-    return stays.with_columns(pl.when(pl.col("alike") > 0).then(equal).otherwise("name").alias("stack"))
+    stays, alike = rows[order[place][in_order]], count[in_order] - 1
+    names = stays["name"].to_list()
+    for at in np.flatnonzero(alike):
+        names[at] = f"{names[at]} (+{alike[at]} equal)"
+    return stays.hstack([pl.Series("alike", alike), pl.Series("stack", names, dtype=pl.String)])
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:

@@ -220,16 +220,17 @@ def marked(
     for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
         if at is not None:
             place[at] = rank
-    reasons = decision.excluded().select(pl.col("row").cast(pl.UInt32), "reason")
-    return (
-        table.with_row_index("row")
-        .with_columns(
-            feasible=pl.Series(decision.feasible),
-            line=pl.Series(line),
-            frontier=pl.Series(on),
-            status=pl.Series(np.array(STATUSES)[place], dtype=pl.Enum(STATUSES)),
-        )
-        .join(reasons, on="row", how="left", maintain_order="left")
+    excluded = decision.excluded()
+    reason = np.full(table.height, excluded.height)  # behind the last: none
+    reason[excluded["row"].to_numpy()] = np.arange(excluded.height)
+    return table.with_row_index("row").hstack(
+        [
+            pl.Series("feasible", decision.feasible),
+            pl.Series("line", line),
+            pl.Series("frontier", on),
+            pl.Series("status", place.astype(np.uint8)).cat.to(pl.Enum(STATUSES)),
+            excluded["reason"].extend_constant(None, 1).gather(reason),
+        ]
     )
 
 

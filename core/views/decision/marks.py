@@ -33,13 +33,9 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     shades, scale = _shades(drawn, colour)
     x, y, feasible = drawn["x"].to_numpy(), drawn["quality"].to_numpy(), drawn["feasible"].to_numpy()
     axis = drawn["axis"].to_numpy()
-    kinds = (
-        drawn.select("feasible", "axis", pl.Series("symbol", symbols))
-        .unique()
-        .sort("feasible", "axis", "symbol")
-    )
+    kinds = sorted({*zip(feasible.tolist(), axis.tolist(), symbols.tolist(), strict=True)})
     traces: list[theme.Spec] = []
-    for meets, on, symbol in kinds.iter_rows():
+    for meets, on, symbol in kinds:
         picked = np.flatnonzero((feasible == meets) & (axis == on) & (symbols == symbol))
         traces.append(
             {

@@ -89,7 +89,8 @@ def margins(scale_labels: Sequence[str]) -> theme.Spec:
 
 def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
     """The stacks that the line of the frontier joins, in its order."""
-    return drawn.filter(pl.col("line")).sort("x", "quality")
+    line = drawn[np.flatnonzero(drawn["line"].to_numpy())]
+    return line[np.lexsort((line["quality"].to_numpy(), line["x"].to_numpy()))]
 
 
 def frontier(line: pl.DataFrame) -> list[theme.Spec]:
