@@ -30,7 +30,7 @@ class Visit:
     Attributes:
         page: The page.
         outside: Addresses it asked for that are not on this machine.
-        errors: What its console called an error.
+        errors: What its console called an error, and what its scripts did not catch.
         dialogs: Messages of dialogs, which only a script in untrusted text could open.
     """
 
@@ -41,7 +41,12 @@ class Visit:
         self.dialogs: list[str] = []
         self._settled = 0
         page.set_default_timeout(PATIENCE_MS)
-        self._heard = {"request": self._request, "console": self._console, "dialog": self._dialog}
+        self._heard = {
+            "request": self._request,
+            "console": self._console,
+            "dialog": self._dialog,
+            "pageerror": lambda error: self.errors.append(str(error)),
+        }
         for event, hear in self._heard.items():
             page.on(event, hear)
 

@@ -72,9 +72,9 @@ class Live {
     this.plot = host.querySelector(".clq-plot");
     this.canvas = host.querySelector("canvas");
     this.resized = new ResizeObserver(async () => {
-      if (!this.drawn) return;
+      if (!this.drawn || this.ended || !this.plot.clientWidth) return; // hidden, or gone
       await this.Plotly.Plots.resize(this.plot);
-      this.clear();
+      if (!this.ended) this.clear();
     });
     this.resized.observe(this.plot);
     this.heard = () => this.hear();
@@ -165,7 +165,8 @@ class Live {
     for (const label of labels) label.style.display = "";
     const whole = this.plot.getBoundingClientRect();
     const marks = this.boxes(whole);
-    const left = whole.left + this.plot._fullLayout.xaxis._offset;
+    const { xaxis, xaxis2 } = this.plot._fullLayout;
+    const left = whole.left + (xaxis ?? xaxis2)._offset; // where nothing is timed, there is the strip alone
     const kept = [];
     for (const label of labels) {
       const box = label.getBoundingClientRect();
@@ -232,7 +233,8 @@ class Live {
     const { width, height } = this.plot.getBoundingClientRect();
     Object.assign(this.canvas, { width: width * devicePixelRatio, height: height * devicePixelRatio });
     const { xaxis, xaxis2, yaxis } = this.plot._fullLayout;
-    this.axes = { x: xaxis, x2: xaxis2, y: yaxis };
+    this.axes = { x: xaxis ?? xaxis2, x2: xaxis2, y: yaxis };
+    this.timed = Boolean(xaxis);
     this.panels = this.data.drawing.panels.map((panel) => ({
       start: panel.start,
       x: panel.x.map((edge) => this.px(panel.axis, edge)),
@@ -368,7 +370,7 @@ class Live {
       pen.lineTo(...to);
       pen.stroke();
     };
-    const left = this.px("x", limits[limit]);
+    const left = this.timed ? this.px("x", limits[limit]) : NaN;
     if (left >= x._offset && left <= x._offset + x._length) {
       rule([left, y._offset], [left, y._offset + y._length]);
       pen.fillText(words(limit), left + 4, y._offset + y._length - 6);
