@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
+from core.importers.formats import traces
 from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 
@@ -271,6 +272,24 @@ def test_odd_values_anywhere(value):
             odd = [{**entries[0]}, {**entries[1], key: value}, *entries[2:]]
             with suppress(InputError):
                 assert read(up("x.jsonl", as_lines(odd)), collection_id="c", format=tool).taken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[__import__('os').getcwd()]",
+        "{'a': open('/etc/passwd')}",
+        "[" * 100_000 + "]" * 100_000,
+        "{1:" * 90_000 + "1" + "}" * 90_000,
+        "[" + "-" * 500_000 + "1]",
+        "[" + "1+" * 250_000 + "1]",
+        "[" + "9" * 900_000 + "]",
+        "['\0']",
+    ],
+    ids=["call", "open", "lists", "maps", "signs", "sums", "digits"],
+)
+def test_a_cell_is_never_run_nor_too_deep(text):
+    assert traces._cell(text) is text
 
 
 @pytest.mark.parametrize("tool", ["langsmith", "langfuse"])
