@@ -284,7 +284,6 @@ def test_odd_values_anywhere(value):
         "[" + "-" * 500_000 + "1]",
         "[" + "1+" * 250_000 + "1]",
         "[" + "9" * 900_000 + "]",
-        "['\0']",
     ],
     ids=["call", "open", "lists", "maps", "signs", "sums", "digits"],
 )
