@@ -214,7 +214,7 @@ def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
         begin = work.overlap_from(start, end, overlap)
         following = last + 1
         again = next((unit for unit in range(first + 1, following) if starts[unit] >= begin), following)
-        while again < following and not work.fits(starts[again], units[following][1]):
+        while again < following and not _adds(work, units, again, following):
             again += 1
         first = again
     return spans
@@ -226,6 +226,11 @@ def _fitting(work: Work, units: Sequence[Span]) -> list[Span]:
         for start, end in units
         for part in ([(start, end)] if work.fits(start, end) else work.cut(start, end))
     ]
+
+
+def _adds(work: Work, units: Sequence[Span], again: int, following: int) -> bool:
+    """Whether a passage that begins again with a unit reaches the following one: else it repeats alone."""
+    return work.fits(units[again][0], units[following][1]) and _last(work, units, again) >= following
 
 
 def _last(work: Work, units: Sequence[Span], first: int) -> int:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
@@ -30,8 +30,14 @@ def texts(chunker: dict[str, object], *documents: Content) -> list[str]:
     return made(chunker, *documents).passages["text"].to_list()
 
 
+_ODD = "\x80" * 3 + "\U00010000" * 2 + " 0\x80" + "\U00010000" * 4
+ROUNDED = f"a? lift lift boundary-layer na\xefve e\u0301. {_ODD} a "
+"""Its last two sentences fit by their sum, and not by their parts, of which each is rounded up."""
+
+
 @pytest.mark.parametrize("method", CUTTING)
 @given(document=contents(), given_size=SIZES, metadata=METADATA, tokenizer=TOKENIZERS)
+@example(Content(ROUNDED, "Doc", (), (0, 0)), (22, 9), "breadcrumb", "estimate")
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_chunker_keeps_its_word(method, document, given_size, metadata, tokenizer):
     if not document.text.strip():
