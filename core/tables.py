@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
@@ -30,235 +29,99 @@ class Pieces:
 Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
 
-def altered(rows: Frame, *columns: pl.Expr) -> Frame:
+def altered(rows: Frame, *changes: pl.Expr) -> Frame:
     """The rows with other values in some columns; nothing is read."""
     if isinstance(rows, Pieces):
-        return Pieces(tuple(each.with_columns(columns) for each in rows.frames))
-    return rows.lazy().with_columns(columns)
+        return Pieces(tuple(piece.with_columns(changes) for piece in rows.frames))
+    return rows.lazy().with_columns(changes)
 
 
-TABLES: Mapping[str, pl.Schema] = MappingProxyType(
-    {
-        # tags: "name=value" strings, for example "package=numpy", "type=narrow", "language=en".
-        "queries": pl.Schema(
-            {
-                "collection_id": pl.String(),
-                "query_id": pl.String(),
-                "text": pl.String(),
-                "tags": pl.List(pl.String()),
-            }
-        ),
-        # tokens may be null; tokenizer says how they were counted ("o200k_base", "estimate") or is null.
-        # source is the document (facet) the passage was cut from, or null.
-        "passages": pl.Schema(
-            {
-                "collection_id": pl.String,
-                "passage_id": pl.String,
-                "title": pl.String,
-                "text": pl.String,
-                "tokens": pl.Int32,
-                "tokenizer": pl.String,
-                "source": pl.String,
-            }
-        ),
-        # grade: 1..5 after the golden set's mapping; raw: the grade as it was given.
-        "judgements": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "passage_id": pl.String,
-                "grade": pl.Int8,
-                "raw": pl.Int16,
-                "judge": pl.String,
-            }
-        ),
-        # stage: "pool" (candidates a reranker or final cut could choose from) or "final"; rank counts from 1.
-        "rankings": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "rank": pl.Int32,
-                "passage_id": pl.String,
-                "score": pl.Float64,
-            }
-        ),
-        # stage: embed, retrieve, sparse, fuse, rerank, generate… ; milliseconds; repeat counts from 1.
-        "timings": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "repeat": pl.Int16,
-                "ms": pl.Float64,
-            }
-        ),
-        # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
-        # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
-        # used, but how much is not known.
-        "usage": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "stage": pl.String,
-                "item": pl.String,
-                "unit": pl.String,
-                "amount": pl.Float64,
-                "basis": pl.String,
-            }
-        ),
-        # Results that come without per-query data. measure: a name without its cutoff ("RA-nWG",
-        # "PROC[RA-nWG]"), or "latency_p50"/"latency_p95" in ms with a stage, or "usd_per_1k" with a stage;
-        # stage "total" = the whole path.
-        "aggregates": pl.Schema(
-            {
-                "run_id": pl.String,
-                "measure": pl.String,
-                "k": pl.Int32,
-                "stage": pl.String,
-                "value": pl.Float64,
-                "n": pl.Int32,
-                "low": pl.Float64,
-                "high": pl.Float64,
-                "source": pl.String,
-            }
-        ),
-        # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
-        # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
-        "signals": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "signal": pl.String,
-                "k": pl.Int32,
-                "value": pl.Float64,
-            }
-        ),
-        # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
-        # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
-        # to fit. What is not known is null.
-        "answers": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "reader": pl.String,
-                "prompt": pl.String,
-                "temperature": pl.Float64,
-                "mode": pl.String,
-                "k": pl.Int32,
-                "pass": pl.Int16,
-                "text": pl.String,
-                "input_tokens": pl.Int64,
-                "output_tokens": pl.Int64,
-                "truncated": pl.Boolean,
-                "first_token_ms": pl.Float64,
-                "ms": pl.Float64,
-                "usd": pl.Float64,
-            }
-        ),
-        # How good an answer is. scale: "0-1", "1-5"…; judge: the model or person, null = computed; query_id
-        # null = a mean over n questions that came without the single answers.
-        "answer_scores": pl.Schema(
-            {
-                "run_id": pl.String,
-                "query_id": pl.String,
-                "reader": pl.String,
-                "prompt": pl.String,
-                "temperature": pl.Float64,
-                "mode": pl.String,
-                "k": pl.Int32,
-                "pass": pl.Int16,
-                "scorer": pl.String,
-                "judge": pl.String,
-                "value": pl.Float64,
-                "scale": pl.String,
-                "n": pl.Int32,
-                "low": pl.Float64,
-                "high": pl.Float64,
-                "source": pl.String,
-            }
-        ),
-        # What a right answer says; a query may have several.
-        "gold_answers": pl.Schema({"collection_id": pl.String, "query_id": pl.String, "answer": pl.String}),
-        # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
-        "chunks": pl.Schema(
-            {
-                "collection_id": pl.String,
-                "passage_id": pl.String,
-                "source": pl.String,
-                "start_char": pl.Int64,
-                "end_char": pl.Int64,
-            }
-        ),
-        # Grades of a golden set that are anchored to characters of source documents, so that they hold for
-        # any chunker; grade and raw as in "judgements".
-        "spans": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "source": pl.String,
-                "start_char": pl.Int64,
-                "end_char": pl.Int64,
-                "grade": pl.Int8,
-                "raw": pl.Int16,
-                "judge": pl.String,
-            }
-        ),
-        # One act of judging a row; a passage may be judged by several, and by one several times. judge: a
-        # model or a person; grade: null for an answer that could not be used; at: ISO 8601 with its zone;
-        # prompt: a hash of it. What is not known is null.
-        "gradings": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "passage_id": pl.String,
-                "judge": pl.String,
-                "grade": pl.Int8,
-                "at": pl.String,
-                "seconds": pl.Float64,
-                "prompt": pl.String,
-                "input_tokens": pl.Int64,
-                "output_tokens": pl.Int64,
-                "usd": pl.Float64,
-                "note": pl.String,
-            }
-        ),
-        # Figures of a diagnosis of an embedder. diagnosis: "names", "noise"…; run: counts from 1, null = over
-        # all; condition: what was done to the texts ("base", "gibberish_name"…); measure: "d_name",
-        # "dd_name_pct"…; n: texts or bundles that counted.
-        "diagnostics": pl.Schema(
-            {
-                "collection_id": pl.String,
-                "diagnosis": pl.String,
-                "embedder": pl.String,
-                "dim": pl.Int32,
-                "language": pl.String,
-                "run": pl.Int32,
-                "condition": pl.String,
-                "measure": pl.String,
-                "value": pl.Float64,
-                "n": pl.Int32,
-                "low": pl.Float64,
-                "high": pl.Float64,
-            }
-        ),
-        # The order that listwise refinement made of a golden set's best passages; rank counts from 1.
-        # information: what was learnt of the score; locks, contradictions: pairs that the passage is in.
-        "orders": pl.Schema(
-            {
-                "golden_set_id": pl.String,
-                "query_id": pl.String,
-                "passage_id": pl.String,
-                "rank": pl.Int32,
-                "score": pl.Float64,
-                "exposures": pl.Int32,
-                "information": pl.Float64,
-                "locks": pl.Int32,
-                "contradictions": pl.Int32,
-            }
-        ),
-    }
-)
+_KINDS: Mapping[str, pl.DataType] = {
+    "": pl.String(),
+    "texts": pl.List(pl.String),
+    "date": pl.Date(),
+    "bool": pl.Boolean(),
+    "int8": pl.Int8(),
+    "int16": pl.Int16(),
+    "int32": pl.Int32(),
+    "int64": pl.Int64(),
+    "float": pl.Float64(),
+}
+
+
+def schema(declared: str) -> pl.Schema:
+    """The columns of a table, declared as ``"run_id rank:int32"``; one without a type is a text."""
+    parts = (column.partition(":") for column in declared.split())
+    return pl.Schema({name: _KINDS[kind] for name, _, kind in parts})
+
+
+TABLES: Mapping[str, pl.Schema] = {
+    # tags: "name=value" strings, for example "package=numpy", "type=narrow", "language=en".
+    "queries": schema("collection_id query_id text tags:texts"),
+    # tokens may be null; tokenizer says how they were counted ("o200k_base", "estimate") or is null.
+    # source is the document (facet) the passage was cut from, or null.
+    "passages": schema("collection_id passage_id title text tokens:int32 tokenizer source"),
+    # grade: 1..5 after the golden set's mapping; raw: the grade as it was given.
+    "judgements": schema("golden_set_id query_id passage_id grade:int8 raw:int16 judge"),
+    # stage: "pool" (candidates a reranker or final cut could choose from) or "final"; rank counts from 1.
+    "rankings": schema("run_id query_id stage rank:int32 passage_id score:float"),
+    # stage: embed, retrieve, sparse, fuse, rerank, generate… ; milliseconds; repeat counts from 1.
+    "timings": schema("run_id query_id stage repeat:int16 ms:float"),
+    # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
+    # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
+    # used, but how much is not known.
+    "usage": schema("run_id query_id stage item unit amount:float basis"),
+    # Results that come without per-query data. measure: a name without its cutoff ("RA-nWG",
+    # "PROC[RA-nWG]"), or "latency_p50"/"latency_p95" in ms with a stage, or "usd_per_1k" with a stage;
+    # stage "total" = the whole path.
+    "aggregates": schema("run_id measure k:int32 stage value:float n:int32 low:float high:float source"),
+    # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
+    # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
+    "signals": schema("run_id query_id signal k:int32 value:float"),
+    # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
+    # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
+    # to fit. What is not known is null.
+    "answers": schema(
+        "run_id query_id reader prompt temperature:float mode k:int32 pass:int16 text "
+        "input_tokens:int64 output_tokens:int64 truncated:bool first_token_ms:float ms:float "
+        "usd:float"
+    ),
+    # How good an answer is. scale: "0-1", "1-5"…; judge: the model or person, null = computed; query_id
+    # null = a mean over n questions that came without the single answers.
+    "answer_scores": schema(
+        "run_id query_id reader prompt temperature:float mode k:int32 pass:int16 scorer judge "
+        "value:float scale n:int32 low:float high:float source"
+    ),
+    # What a right answer says; a query may have several.
+    "gold_answers": schema("collection_id query_id answer"),
+    # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
+    "chunks": schema("collection_id passage_id source start_char:int64 end_char:int64"),
+    # Grades of a golden set that are anchored to characters of source documents, so that they hold for
+    # any chunker; grade and raw as in "judgements".
+    "spans": schema(
+        "golden_set_id query_id source start_char:int64 end_char:int64 grade:int8 raw:int16 judge"
+    ),
+    # One act of judging a row; a passage may be judged by several, and by one several times. judge: a
+    # model or a person; grade: null for an answer that could not be used; at: ISO 8601 with its zone;
+    # prompt: a hash of it. What is not known is null.
+    "gradings": schema(
+        "golden_set_id query_id passage_id judge grade:int8 at seconds:float prompt "
+        "input_tokens:int64 output_tokens:int64 usd:float note"
+    ),
+    # Figures of a diagnosis of an embedder. diagnosis: "names", "noise"…; run: counts from 1, null = over
+    # all; condition: what was done to the texts ("base", "gibberish_name"…); measure: "d_name",
+    # "dd_name_pct"…; n: texts or bundles that counted.
+    "diagnostics": schema(
+        "collection_id diagnosis embedder dim:int32 language run:int32 condition measure value:float "
+        "n:int32 low:float high:float"
+    ),
+    # The order that listwise refinement made of a golden set's best passages; rank counts from 1.
+    # information: what was learnt of the score; locks, contradictions: pairs that the passage is in.
+    "orders": schema(
+        "golden_set_id query_id passage_id rank:int32 score:float exposures:int32 information:float "
+        "locks:int32 contradictions:int32"
+    ),
+}
 
 
 def frame(table: str, rows: Mapping[str, Any] | list[dict[str, Any]]) -> pl.DataFrame:
@@ -274,12 +137,12 @@ def frame(table: str, rows: Mapping[str, Any] | list[dict[str, Any]]) -> pl.Data
     Raises:
         KeyError: If the table is not declared.
     """
-    schema = TABLES[table]
+    declared = TABLES[table]
     if isinstance(rows, list):
-        return pl.DataFrame(rows, schema=dict(schema), orient="row")
-    made = pl.DataFrame(dict(rows))
-    missing = [pl.lit(None).alias(name) for name in schema if name not in made.columns]
-    return made.with_columns(missing).select([pl.col(name).cast(dtype) for name, dtype in schema.items()])
+        return pl.DataFrame(rows, schema=dict(declared), orient="row")
+    given = pl.DataFrame(dict(rows))
+    missing = [pl.lit(None).alias(name) for name in declared if name not in given.columns]
+    return given.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in declared.items())
 
 
 P = ParamSpec("P")

@@ -13,6 +13,7 @@ from functools import cached_property
 import polars as pl
 
 from core.errors import ClqError, InputError, PriceError, UnknownNameError
+from core.tables import schema
 
 DEFAULT_BOOK = "list"
 UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour", "gpu_hour", "gib_month")
@@ -24,20 +25,9 @@ PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 Key = tuple[str, str]  # What a price is of: item and unit
 CURRENCY = "USD"  # Costs are in dollars; a price in another currency is shown but not converted
 
-PRICE_FRAME = pl.Schema(
-    {
-        "item": pl.String,
-        "provider": pl.String,
-        "unit": pl.String,
-        "price": pl.Float64,
-        "per": pl.Float64,
-        "currency": pl.String,
-        "valid_from": pl.Date,
-        "source": pl.String,
-        "looked_up": pl.Date,
-        "confirmed": pl.Boolean,
-        "note": pl.String,
-    }
+PRICE_FRAME = schema(
+    "item provider unit price:float per:float currency valid_from:date source looked_up:date "
+    "confirmed:bool note"
 )
 """Columns of `PriceBook.frame`."""
 

@@ -15,6 +15,7 @@ from core.prices.calculator import (
     CostInputs,
 )
 from core.records import JsonMap
+from core.tables import schema
 
 NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens
@@ -22,27 +23,9 @@ QUERY_TOKENS = CostInputs().query_tokens
 
 DOLLARS = "usd"  # Unit of what a source recorded in dollars, which no price book has to price
 
-STAGE_COST = pl.Schema(
-    {
-        "run_id": pl.String,
-        "stage": pl.String,
-        "usd_per_1k": pl.Float64,
-        "basis": pl.String,
-        "reason": pl.String,
-    }
-)
+STAGE_COST = schema("run_id stage usd_per_1k:float basis reason")
 """Columns of `cost_per_1k`."""
-TOTAL_COST = pl.Schema(
-    {
-        "run_id": pl.String(),
-        "usd_per_1k": pl.Float64(),
-        "least": pl.Float64(),
-        "missing": pl.String(),
-        "basis": pl.String(),
-        "reason": pl.String(),
-        "stages": pl.List(pl.String()),
-    }
-)
+TOTAL_COST = schema("run_id usd_per_1k:float least:float missing basis reason stages:texts")
 """Columns of `totals`."""
 
 _STAGE_WORDS = {

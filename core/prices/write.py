@@ -22,6 +22,7 @@ from core.errors import PriceError
 from core.files import write_text
 from core.paths import DEFAULT_STORE, PRICES
 from core.prices.book import DEFAULT_BOOK, PRICED_AS, UNITS, Price, PriceBook, check_amount
+from core.tables import schema
 from core.written import toml
 
 OWN_FOLDER = "price-books"  # Name of the folder with the user's own books, beside the store
@@ -269,9 +270,7 @@ def _replace(path: Path, text: str) -> None:
 
 OLD_AFTER_DAYS = 90  # From how many days after it was looked up a price is to be looked up again
 
-FINDINGS = pl.Schema(
-    {"book": pl.String, "problem": pl.String, "item": pl.String, "unit": pl.String, "detail": pl.String}
-)
+FINDINGS = schema("book problem item unit detail")
 """Columns of `check_book`."""
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few
 from core.stats.significance import weights
+from core.tables import schema
 
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -30,23 +31,9 @@ LEAST: Mapping[str, int] = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
 """How many queries a percentile needs; a p50 is never withheld."""
 AFTER_RETRIEVAL = ("generate", "first_token")  # Stages that are not part of the retrieval path
 
-SUMMARY = pl.Schema(
-    {
-        "run_id": pl.String,
-        "stage": pl.String,
-        "n": pl.Int64,
-        "p50": pl.Float64,
-        "p50_low": pl.Float64,
-        "p50_high": pl.Float64,
-        "p95": pl.Float64,
-        "p95_low": pl.Float64,
-        "p95_high": pl.Float64,
-        "p95_reason": pl.String,
-        "p99": pl.Float64,
-        "p99_low": pl.Float64,
-        "p99_high": pl.Float64,
-        "p99_reason": pl.String,
-    }
+SUMMARY = schema(
+    "run_id stage n:int64 p50:float p50_low:float p50_high:float p95:float p95_low:float p95_high:float "
+    "p95_reason p99:float p99_low:float p99_high:float p99_reason"
 )
 """Columns of `summarise`; milliseconds."""
 

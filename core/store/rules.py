@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import duckdb
 import polars as pl
@@ -19,190 +18,100 @@ from core.errors import InputError, UnknownNameError
 from core.records import Basis
 from core.tables import TABLES, Frame
 
-_SPAN = ("start_char >= 0 AND end_char > start_char", "the span is empty or begins before the document")
-_GRADE = ("grade BETWEEN 1 AND 5", "grade is not within 1 to 5")
-_QUOTED_MODES = ", ".join(f"'{mode}'" for mode in MODES)
-_ANSWERED = (
-    ("k >= 0", "k is negative"),
-    ('"pass" >= 1', "pass is less than 1"),
-    ("isfinite(temperature) AND temperature >= 0", "temperature is negative or not a number"),
-    (f"mode IN ({_QUOTED_MODES})", "mode is unknown"),
-)
-_DIAGNOSED = (
-    *("collection_id", "diagnosis", "embedder", "dim", "language"),
-    *("run", "condition", "measure"),
-)
-_QUOTED_BASES = ", ".join(f"'{basis.value}'" for basis in Basis)
+Check = tuple[str, str]  # SQL condition (true or null = fine) and what is wrong otherwise, of the column {0}
+_COUNT: Check = ("{0} >= 0", "{0} is negative")
+_ORDINAL: Check = ("{0} >= 1", "{0} is less than 1")
+_NUMBER: Check = ("isfinite({0})", "{0} is not a number")
+_AMOUNT: Check = ("isfinite({0}) AND {0} >= 0", "{0} is negative or not a number")
+_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("rank", "repeat", "pass", "run", "k"), _ORDINAL),
+    **dict.fromkeys(("tokens", "input_tokens", "output_tokens", "n"), _COUNT),
+    **dict.fromkeys(("exposures", "locks", "contradictions"), _COUNT),
+    **dict.fromkeys(("amount", "ms", "first_token_ms", "seconds", "usd"), _AMOUNT),
+    **dict.fromkeys(("temperature", "information"), _AMOUNT),
+    "value": _NUMBER,
+    "grade": ("{0} BETWEEN 1 AND 5", "{0} is not within 1 to 5"),
+    "basis": (f"{{0}} IN {tuple(basis.value for basis in Basis)}", "{0} is unknown"),
+    "mode": (f"{{0}} IN {MODES}", "{0} is unknown"),
+    "start_char": ("{0} >= 0 AND end_char > {0}", "the span is empty or begins before the document"),
+}
+"""What a column must satisfy in every table that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Declared rules of one table."""
 
-    kind: str  # what the rows belong to: collection, golden_set or run
+    order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
     required: tuple[str, ...]  # columns that are never null; texts among them that are ids are never empty
     unique: tuple[tuple[str, ...], ...]  # sets of columns that name a row
-    order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
-    checks: tuple[tuple[str, str], ...] = ()  # SQL condition (true or null = fine) and what it says in words
-    grows: bool = False  # whether an owner may get more rows later; all of its parts count, not the last
+    checks: Mapping[str, Check]  # those of this table alone, by column
+    grows: bool  # whether an owner may get more rows later; all of its parts count, not the last
 
     @property
     def owner(self) -> str:
         """The column with the id of the record that a row belongs to."""
         return self.order[0]
 
+    @property
+    def kind(self) -> str:
+        """What the rows belong to: collection, golden_set or run."""
+        return self.owner.removesuffix("_id")
 
-RULES: Mapping[str, Rules] = MappingProxyType(
-    {
-        "queries": Rules(
-            "collection",
-            ("collection_id", "query_id", "text"),
-            (("collection_id", "query_id"),),
-            ("collection_id", "query_id"),
-        ),
-        "passages": Rules(
-            "collection",
-            ("collection_id", "passage_id", "text"),
-            (("collection_id", "passage_id"),),
-            ("collection_id", "passage_id"),
-            (("tokens >= 0", "tokens is negative"),),
-        ),
-        "judgements": Rules(
-            "golden_set",
-            ("golden_set_id", "query_id", "passage_id", "grade"),
-            (("golden_set_id", "query_id", "passage_id"),),
-            ("golden_set_id", "query_id", "passage_id"),
-            (_GRADE,),
-        ),
-        "rankings": Rules(
-            "run",
-            ("run_id", "query_id", "stage", "rank", "passage_id"),
-            (("run_id", "stage", "query_id", "passage_id"), ("run_id", "stage", "query_id", "rank")),
-            ("run_id", "stage", "query_id", "rank"),
-            (
-                ("rank >= 1", "rank is less than 1"),
-                ("stage IN ('pool', 'final')", "stage is neither 'pool' nor 'final'"),
-            ),
-        ),
-        "timings": Rules(
-            "run",
-            ("run_id", "query_id", "stage", "repeat", "ms"),
-            (("run_id", "stage", "query_id", "repeat"),),
-            ("run_id", "stage", "query_id", "repeat"),
-            (
-                ("repeat >= 1", "repeat is less than 1"),
-                ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
-            ),
-        ),
-        "usage": Rules(
-            "run",
-            ("run_id", "stage", "item", "unit", "basis"),
-            (("run_id", "stage", "item", "unit", "query_id"),),
-            ("run_id", "stage", "item", "unit", "query_id"),
-            (
-                ("isfinite(amount) AND amount >= 0", "amount is negative or not a number"),
-                (f"basis IN ({_QUOTED_BASES})", "basis is unknown"),
-            ),
-        ),
-        "aggregates": Rules(
-            "run",
-            ("run_id", "measure", "value"),
-            (("run_id", "measure", "k", "stage", "source"),),
-            ("run_id", "measure", "k", "stage", "source"),
-            (
-                ("isfinite(value)", "value is not a number"),
-                ("k >= 1", "k is less than 1"),
-                ("n >= 0", "n is negative"),
-            ),
-        ),
-        "signals": Rules(
-            "run",
-            ("run_id", "query_id", "signal", "value"),
-            (("run_id", "signal", "k", "query_id"),),
-            ("run_id", "signal", "k", "query_id"),
-            (("isfinite(value)", "value is not a number"), ("k >= 1", "k is less than 1")),
-        ),
-        "answers": Rules(
-            "run",
-            ("run_id", "query_id"),
-            (KEY,),
-            KEY,
-            (
-                *_ANSWERED,
-                ("input_tokens >= 0", "input_tokens is negative"),
-                ("output_tokens >= 0", "output_tokens is negative"),
-                ("isfinite(first_token_ms) AND first_token_ms >= 0", "first_token_ms is not a time"),
-                ("isfinite(ms) AND ms >= 0", "ms is negative or not a number"),
-                ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
-            ),
-            grows=True,
-        ),
-        "answer_scores": Rules(
-            "run",
-            ("run_id", "scorer", "value"),
-            ((*KEY, "scorer", "judge"),),
-            (*KEY, "scorer", "judge"),
-            (*_ANSWERED, ("isfinite(value)", "value is not a number"), ("n >= 0", "n is negative")),
-            grows=True,
-        ),
-        "gold_answers": Rules(
-            "collection",
-            ("collection_id", "query_id", "answer"),
-            (("collection_id", "query_id", "answer"),),
-            ("collection_id", "query_id", "answer"),
-        ),
-        "diagnostics": Rules(
-            "collection",
-            ("collection_id", "diagnosis", "condition", "measure", "value"),
-            (_DIAGNOSED,),
-            _DIAGNOSED,
-            (
-                ("isfinite(value)", "value is not a number"),
-                ("run >= 1", "run is less than 1"),
-                ("n >= 0", "n is negative"),
-            ),
-        ),
-        "chunks": Rules(
-            "collection",
-            ("collection_id", "passage_id", "source", "start_char", "end_char"),
-            (("collection_id", "passage_id"),),
-            ("collection_id", "passage_id"),
-            (_SPAN,),
-        ),
-        "spans": Rules(
-            "golden_set",
-            ("golden_set_id", "query_id", "source", "start_char", "end_char", "grade"),
-            (("golden_set_id", "query_id", "source", "start_char", "end_char"),),
-            ("golden_set_id", "query_id", "source", "start_char", "end_char"),
-            (_SPAN, _GRADE),
-        ),
-        "gradings": Rules(
-            "golden_set",
-            ("golden_set_id", "query_id", "passage_id", "judge"),
-            (),
-            ("golden_set_id", "query_id", "passage_id", "judge", "at"),
-            (
-                _GRADE,
-                ("isfinite(seconds) AND seconds >= 0", "seconds is negative or not a number"),
-                ("input_tokens >= 0", "input_tokens is negative"),
-                ("output_tokens >= 0", "output_tokens is negative"),
-                ("isfinite(usd) AND usd >= 0", "usd is negative or not a number"),
-            ),
-        ),
-        "orders": Rules(
-            "golden_set",
-            ("golden_set_id", "query_id", "passage_id", "rank", "score"),
-            (("golden_set_id", "query_id", "passage_id"), ("golden_set_id", "query_id", "rank")),
-            ("golden_set_id", "query_id", "rank"),
-            (
-                ("rank >= 1", "rank is less than 1"),
-                ("isfinite(score)", "score is not a number"),
-                ("exposures >= 0 AND locks >= 0 AND contradictions >= 0", "a count is negative"),
-                ("isfinite(information) AND information >= 0", "information is negative or not a number"),
-            ),
-        ),
-    }
-)
+
+def _rules(
+    order: str,
+    required: str,
+    *,
+    unique: tuple[str, ...] | None = None,
+    checks: Mapping[str, Check] | None = None,
+    grows: bool = False,
+) -> Rules:
+    """Rules in lines of columns; what rows are sorted by names a row, unless `unique` says otherwise."""
+    keys = (order,) if unique is None else unique
+    return Rules(
+        tuple(order.split()),
+        tuple(required.split()),
+        tuple(tuple(key.split()) for key in keys),
+        checks or {},
+        grows,
+    )
+
+
+_KEY = " ".join(KEY)
+_DIAGNOSED = "collection_id diagnosis embedder dim language run condition measure"
+_SPAN = "golden_set_id query_id source start_char end_char"
+_OF_QUERY = "golden_set_id query_id passage_id"
+_RANKED = "run_id stage query_id"
+
+RULES: Mapping[str, Rules] = {
+    "queries": _rules("collection_id query_id", "collection_id query_id text"),
+    "passages": _rules("collection_id passage_id", "collection_id passage_id text"),
+    "judgements": _rules(_OF_QUERY, f"{_OF_QUERY} grade"),
+    "rankings": _rules(
+        f"{_RANKED} rank",
+        f"{_RANKED} rank passage_id",
+        unique=(f"{_RANKED} passage_id", f"{_RANKED} rank"),
+        checks={"stage": ("{0} IN ('pool', 'final')", "{0} is neither 'pool' nor 'final'")},
+    ),
+    "timings": _rules(f"{_RANKED} repeat", f"{_RANKED} repeat ms"),
+    "usage": _rules("run_id stage item unit query_id", "run_id stage item unit basis"),
+    "aggregates": _rules("run_id measure k stage source", "run_id measure value"),
+    "signals": _rules("run_id signal k query_id", "run_id query_id signal value"),
+    "answers": _rules(_KEY, "run_id query_id", checks={"k": _COUNT}, grows=True),
+    "answer_scores": _rules(f"{_KEY} scorer judge", "run_id scorer value", checks={"k": _COUNT}, grows=True),
+    "gold_answers": _rules("collection_id query_id answer", "collection_id query_id answer"),
+    "diagnostics": _rules(_DIAGNOSED, "collection_id diagnosis condition measure value"),
+    "chunks": _rules("collection_id passage_id", "collection_id passage_id source start_char end_char"),
+    "spans": _rules(_SPAN, f"{_SPAN} grade"),
+    "gradings": _rules(f"{_OF_QUERY} judge at", f"{_OF_QUERY} judge", unique=()),
+    "orders": _rules(
+        "golden_set_id query_id rank",
+        f"{_OF_QUERY} rank score",
+        unique=(_OF_QUERY, "golden_set_id query_id rank"),
+        checks={"score": _NUMBER},
+    ),
+}
 
 GROWING = tuple(table for table, rules in RULES.items() if rules.grows)
 
@@ -272,9 +181,11 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
     """Check the content of a staged file."""
     rules = RULES[table]
     broken = [(f"{name} IS NULL", f"{name} is missing") for name in rules.required]
-    ids = [name for name in rules.required if name.endswith("_id")]
-    broken += [(f"{name} = ''", f"{name} is empty") for name in ids]
-    broken += [(f"NOT ({condition})", words) for condition, words in rules.checks]
+    broken += [(f"{name} = ''", f"{name} is empty") for name in rules.required if name.endswith("_id")]
+    for name in TABLES[table]:
+        if rule := rules.checks.get(name) or _CHECKS.get(name):
+            condition, words = rule
+            broken.append((f"NOT ({condition.format(names([name]))})", words.format(name)))
     counted = ", ".join(f"count_if({condition})" for condition, _ in broken)
     counts = cursor.execute(f"SELECT {counted} FROM read_parquet(?)", [str(staged)]).fetchall()[0]  # noqa: S608
     for (condition, words), count in zip(broken, counts, strict=True):
@@ -294,38 +205,16 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
             raise _refused(cursor, table, example, staged, f"more than one row has this {', '.join(columns)}")
 
 
+_LONG = ("title", "text", "tags", "answer", "note", "judge")  # Not shown of a row that is refused
+
+
 def _refused(
     cursor: duckdb.DuckDBPyConnection, table: str, example: str, staged: Path, words: str
 ) -> InputError:
     row = cursor.sql(example, params=[str(staged)]).pl().row(0, named=True)
-    shown = ", ".join(f"{name} {row[name]!r}" for name in row if name.endswith("_id") or name in _SHOWN)
+    shown = ", ".join(
+        f"{name} {value!r}" for name, value in row.items() if value is not None and name not in _LONG
+    )
     return InputError(
         f"{words[0].upper()}{words[1:]}; for example {shown}.", where=table, do="Nothing was written."
     )
-
-
-_SHOWN = (
-    "stage",
-    "rank",
-    "grade",
-    "repeat",
-    "ms",
-    "item",
-    "unit",
-    "amount",
-    "basis",
-    "measure",
-    "k",
-    "value",
-    "tokens",
-    "signal",
-    "source",
-    "start_char",
-    "end_char",
-    "reader",
-    "prompt",
-    "temperature",
-    "mode",
-    "pass",
-    "scorer",
-)
