@@ -39,10 +39,10 @@ from core.pipeline.evaluate.budget import Budget, Receipts
 from core.pipeline.evaluate.build import Artifacts, Builder, Models
 from core.pipeline.search.asking import Course, Grades
 from core.pipeline.search.propose import Told, propose
-from core.pipeline.search.race import Race, Rules
-from core.pipeline.search.run import Plan, search
+from core.pipeline.search.race import Race, search
 from core.pipeline.search.space import Space
 from core.pipeline.sweep import parse
+from core.pipeline.sweep.fields import Search
 from core.pipeline.sweep.read import read_job
 from core.records import Stack
 from core.stats.intervals import bootstrap_means
@@ -153,10 +153,10 @@ def volume(points: Floats) -> float:
     return float(moocore.hypervolume(points, ref=np.full(points.shape[1], 1.1))) if len(points) else 0.0
 
 
-def raced(grid: Grid, seed: int, rules: Rules, trials: int, sampler: str) -> tuple[Steps, Race]:
+def raced(grid: Grid, seed: int, trials: int, sampler: str) -> tuple[Steps, Race]:
     """Search with racing; after each step the queries asked in all and the stacks that are through."""
     order = np.random.default_rng(seed).permutation(grid.quality.shape[1])
-    race = Race(len(order), rules)
+    race = Race(len(order), Search(seed=seed, trials=trials))
     steps: Steps = []
 
     def ask(rows: Any, first: int, last: int) -> list[Any]:
@@ -169,7 +169,7 @@ def raced(grid: Grid, seed: int, rules: Rules, trials: int, sampler: str) -> tup
     def proposing(known: Any, count: int, maximised: Any) -> list[int]:
         return propose(grid.space, known, count, maximised=maximised, sampler=sampler, seed=seed)
 
-    search(grid.space, race, ask, Plan(seed=seed, propose=proposing, trials=trials), told=told)
+    search(grid.space, race, ask, proposing, told=told)
     return steps, race
 
 
@@ -208,7 +208,7 @@ def curve(task: Task, method: str, seed: int) -> list[float]:
     """Hypervolume at each share of the work and at the end, then the share of the work at the end."""
     held, (sampler, races) = grid(task), METHODS[method]
     if races:
-        steps, _ = raced(held, seed, Rules(), TRIALS, sampler)
+        steps, _ = raced(held, seed, TRIALS, sampler)
     else:
         most = int(max(SHARES) * len(held.points)) if sampler == "random" else PLAIN
         steps = whole(held, seed, sampler, most)

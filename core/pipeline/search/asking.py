@@ -35,13 +35,7 @@ Where harm has a limit, Harm and its upper bound follow.
 
 
 class Grades:
-    """What judges said of the passages of each chunking.
-
-    Args:
-        job: The evaluation; its golden sets are in what it brings to the store.
-        measure: What is scored, with its cutoff.
-        harm: Whether harm is too.
-    """
+    """What judges said of the passages of each chunking; `measure` is scored, and on demand harm too."""
 
     def __init__(self, job: Job, measure: Measure, *, harm: bool = False) -> None:
         if measure.k is None or measure.info.needs:
@@ -76,7 +70,13 @@ class Grades:
             query_at = {query: at for at, query in enumerate(ids)}
             passages = self._job.corpora[chunking].passage_ids.to_list()
             passage_at = {passage: at for at, passage in enumerate(passages)}
-            rows = self._judged.join(self._of_chunking(chunking), on="golden_set_id", how="semi")
+            collections = [each.collection_id for each in self._job.setup.collections]
+            part = [each for each in collections if chunking is not None and each.endswith(chunking)]
+            searched = part or [self._job.collection_id]
+            sets = [
+                each.golden_set_id for each in self._job.setup.golden_sets if each.collection_id in searched
+            ]
+            rows = self._judged.filter(pl.col("golden_set_id").is_in(sets))
             grades: list[dict[int, int]] = [{} for _ in ids]
             counts = np.zeros((len(ids), 5), dtype=np.int32)
             for query, passage, grade in rows.select("query_id", "passage_id", "grade").iter_rows():
@@ -86,16 +86,6 @@ class Grades:
             self._known[chunking] = grades, counts
         return self._known[chunking]
 
-    def _of_chunking(self, chunking: str | None) -> pl.DataFrame:
-        """Return the golden sets whose collection is that of a chunking."""
-        searched = {
-            collection.collection_id
-            for collection in self._job.setup.collections
-            if chunking is not None and collection.collection_id.endswith(chunking)
-        } or {self._job.collection_id}
-        ids = [each.golden_set_id for each in self._job.setup.golden_sets if each.collection_id in searched]
-        return pl.DataFrame({"golden_set_id": ids}, schema={"golden_set_id": pl.String})
-
 
 class Course:
     """Asks the stacks of a space queries in one order.
@@ -103,9 +93,6 @@ class Course:
     Args:
         job: The evaluation; its stacks are the space.
         order: Places of its queries, in the order in which rounds take them.
-        grades: What answers are worth.
-        builder: Opens what is searched.
-        models: Whom steps call.
         price: Dollars of an amount.
         check: Raises to stop.
     """
@@ -127,7 +114,6 @@ class Course:
         self._stage = stage
         self._names = identities(job)
         self._kept: dict[tuple[Step, int], dict[int, Outcome]] = {}
-        self._typed: dict[Step, Mapping[int, str]] = {}
         self._texts = job.queries["text"].to_list()
         self._deepest = max(int(stack.spec["candidates"]) for stack in job.stacks)
 
@@ -148,7 +134,12 @@ class Course:
             _final(route, {step: found[query].value for step, found in outcomes.items()}) for query in queries
         ]
         ms = np.array([sum(found[query].ms for found in outcomes.values()) for query in queries])
-        paid = [[self._paid(found[query]) for found in outcomes.values()] for query in queries]
+        paid = [
+            self._dollars(
+                [used for found in outcomes.values() for used in found[query].usage if used.unit not in FREE]
+            )
+            for query in queries
+        ]
         here = [sum(found[query].cpu_ms or 0.0 for found in outcomes.values()) for query in queries]
         machine = self._dollars([Amount(LOCAL, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
         measured = self._job.protocol.repeats > 0
@@ -156,7 +147,7 @@ class Course:
         return (
             quality,
             ms if measured else np.full(len(queries), np.nan),
-            np.array(paid).sum(axis=1) + machine,  # whatever else the machine did at a query is no cost of it
+            np.array(paid) + machine,  # whatever else the machine did at a query is no cost of it
             *harm,
         )
 
@@ -169,13 +160,13 @@ class Course:
         node = asker.node(step)
         inputs = [self._kept[each, every.depths.get(each, 0)] for each in step.inputs]
         rewrite = step.rewrite
-        texts = self._asked(step)
         again = f"pass {name(FIRST)}" if node.model is not None and self._job.protocol.repeats else ""
         self._stage(step.stage)
 
         def ask(query: int) -> Outcome:
             self._check()
-            text = texts[query]
+            text = self._texts[query]
+            text = perturbed(text, step.typed) if step.typed else text
             if rewrite is not None and rewrite is not step:
                 text = self._kept[rewrite, every.depths.get(rewrite, 0)][query].value
             return node.ask(text, [found[query].value for found in inputs], again)
@@ -184,17 +175,6 @@ class Course:
             ask(missing[0])  # opens files and warms caches
         workers = 1 if node.model is None else self._job.protocol.concurrency
         kept.update(zip(missing, in_order(ask, missing, workers), strict=True))
-
-    def _asked(self, step: Step) -> Mapping[int, str]:
-        if step not in self._typed:
-            told = step.typed
-            self._typed[step] = {
-                at: perturbed(text, told) if told else text for at, text in enumerate(self._texts)
-            }
-        return self._typed[step]
-
-    def _paid(self, outcome: Outcome) -> float:
-        return self._dollars([each for each in outcome.usage if each.unit not in FREE])
 
     def _dollars(self, used: Sequence[Amount]) -> float:
         prices = [self._price(each) for each in used]

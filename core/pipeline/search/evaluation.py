@@ -2,27 +2,38 @@
 
 Only stacks that were asked every query become runs; what was dropped stays in the evaluation's folder, so
 that no mean over 16 queries stands beside one over all.
+
+A search that was killed is run again from its beginning: answers and proposals that are kept are taken from
+the folder, so that it comes the same way to where it was, asks nothing twice and goes on.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from core.files import write_json
 from core.metrics import Measure
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.run import Before
 from core.pipeline.evaluate.turn import Turn
-from core.pipeline.search.asking import Answers, Course, Grades, Price
-from core.pipeline.search.kept import Kept, tell, write_study
-from core.pipeline.search.propose import Limits, Told, optuna, propose
-from core.pipeline.search.race import Entry, Race, Rules
-from core.pipeline.search.run import Plan, search
+from core.pipeline.search.asking import Answers, Course, Grades
+from core.pipeline.search.propose import Told, optuna, parameters, propose, quiet
+from core.pipeline.search.race import Entry, Race, search
 from core.pipeline.search.space import Space
 from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
@@ -30,46 +41,26 @@ from core.providers.base import Amount
 from core.records import Stack, short_hash
 
 
-def searching(job: Job) -> Searching | None:
-    """Return what searches the stacks of an evaluation; None where all of them run."""
-    how = searched_by(job.spec)
-    return None if how is None else Searching(how, start=len(job.spec.get("stack") or ()))
+def searching(job: Job) -> Before | None:
+    """Return what chooses the stacks of an evaluation by a search; None where all of them run."""
+    return None if searched_by(job.spec) is None else _searched
 
 
-class Searching:
-    """Chooses the stacks of an evaluation (`core.pipeline.evaluate.run.Before`).
-
-    Args:
-        how: How they are searched.
-        start: How many of its stacks the search begins with; they stand first.
-    """
-
-    def __init__(self, how: Search, start: int = 0) -> None:
-        self._how, self._start = how, start
-
-    def __call__(self, turn: Turn, job: Job) -> Sequence[Stack]:
-        """Search, or go on; return the stacks that were asked every query."""
-        optuna()  # before anything is asked
-        how, measure = self._how, Measure.parse(self._how.measure)
-        limits = how.limits
-        kept = Kept(turn.folder.answers)
-        try:
-            space, race = Space(job.stacks), Race(job.queries.height, _rules(how, measure))
-            one = _Search(job.name, how, turn, kept, _course(turn, job, how, measure), space, race)
-            turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
-            plan = Plan(
-                trials=how.trials,
-                evaluations=how.evaluations,
-                seed=how.seed,
-                propose=one.propose,
-                limits=Limits(ms=limits.sla, usd=limits.budget, quality=limits.floor, harm=limits.harm),
-            )
-            search(space, race, one.ask, plan, start=range(self._start), more=one.more, told=one.tell)
-            one.tell(())
-            one.study()
-            return [space.stacks[entry.row] for entry in race.whole]
-        finally:
-            kept.close()
+def _searched(turn: Turn, job: Job) -> list[Stack]:
+    """Search, or go on; return the stacks that were asked every query."""
+    optuna()  # before anything is asked
+    how = searched_by(job.spec) or Search()
+    measure = Measure.parse(how.measure)
+    with closing(Kept(turn.folder.answers)) as kept:
+        space = Space(job.stacks)
+        race = Race(job.queries.height, how, higher_is_better=measure.info.higher_is_better)
+        one = _Search(job.name, turn, kept, _course(turn, job, how, measure), space, race)
+        turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
+        start = range(len(job.spec.get("stack") or ()))  # those that are named stand first
+        search(space, race, one.ask, one.propose, start=start, more=one.more, told=one.tell)
+        one.tell(())
+        one.study()
+        return [space.stacks[entry.row] for entry in race.whole]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,6 @@ class _Search:
     """What a search of an evaluation is given to go on with."""
 
     name: str
-    how: Search
     turn: Turn
     kept: Kept
     course: Course
@@ -86,41 +76,111 @@ class _Search:
 
     def ask(self, rows: Sequence[int], first: int, last: int) -> list[Answers]:
         """Ask stacks a part of the queries, what is kept from before left out."""
-        return [self._answer(self.space.stacks[row], (first, last)) for row in rows]
-
-    def _answer(self, stack: Stack, part: tuple[int, int]) -> Answers:
-        known = self.kept.answer(stack.stack_id, part)
-        if known is not None:
-            return known
-        began, usd = monotonic(), self.turn.budget.usd
-        (answers,) = self.course.ask([stack], *part)
-        spent = self.turn.budget.usd - usd
-        self.kept.keep(stack.stack_id, part, answers, (monotonic() - began, spent))
-        return answers
+        every: list[Answers] = []
+        for stack in (self.space.stacks[row] for row in rows):
+            answers = self.kept.answer(stack.stack_id, (first, last))
+            if answers is None:
+                began, usd = monotonic(), self.turn.budget.usd
+                (answers,) = self.course.ask([stack], first, last)
+                cost = monotonic() - began, self.turn.budget.usd - usd
+                self.kept.keep(stack.stack_id, (first, last), answers, cost)
+            every.append(answers)
+        return every
 
     def tell(self, dropped: Sequence[Entry]) -> None:
         """Say how far it is, and write down what was dropped."""
         race, turn = self.race, self.turn
         begun, racing, through = len(race.entries), len(race.racing), len(race.whole)
         turn.tracker.tell(stage=f"search: {begun} stacks begun, {racing} racing, {through} through")
-        tell(turn.folder.search, self.space, race, self.how.measure)
+        told = {
+            "measure": race.how.measure,
+            "queries": race.queries,
+            "stacks": len(self.space),
+            "begun": begun,
+            "dropped": sum(each.dropped for each in race.entries.values()),
+            "through": through,
+            "asked": race.asked,
+            "asked_of": len(self.space) * race.queries,
+            "level": race.how.level,
+            "margin": race.how.margin,
+            "entries": self._entries(),
+        }
+        write_json(turn.folder.search, told)
         for entry in dropped:
-            rival = None if entry.by is None else self.space.stacks[entry.by].label
-            label = self.space.stacks[entry.row].label
-            turn.log.write("drop", stack=label, queries=entry.n, beaten_by=rival, bound=entry.bound)
+            row = self._about(entry)
+            rival, bound = row["beaten_by"], row["bound"]
+            turn.log.write("drop", stack=row["label"], queries=entry.n, beaten_by=rival, bound=bound)
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Tell of every stack that was begun what is known of it."""
+        entries = list(self.race.entries.values())
+        harm = self.race.harm(entries)
+        columns = (*self.race.figures(), np.full(len(entries), np.nan) if harm is None else harm)
+        figures = pl.DataFrame(dict(zip(_FIGURES, columns, strict=True))).fill_nan(None).to_dicts()
+        return [{**self._about(entry), **row} for entry, row in zip(entries, figures, strict=True)]
+
+    def _about(self, entry: Entry) -> dict[str, Any]:
+        """Tell which stack it is, how far it came, and why it was dropped."""
+        stack, race = self.space.stacks[entry.row], self.race
+        open_ = "through" if entry.n == race.queries else "racing"
+        return {
+            "stack_id": stack.stack_id,
+            "label": stack.label,
+            "spec": dict(stack.spec),
+            "queries": entry.n,
+            "round": race.rounds.index(entry.n) + 1,
+            "state": "dropped" if entry.dropped else open_,
+            "beaten_by": None if entry.by is None else self.space.stacks[entry.by].label,
+            "bound": entry.bound,
+        }
 
     def study(self) -> None:
-        """Bring the study up to date, which others may look at meanwhile."""
-        write_study(self.turn.folder.study, self.name, self.space, self.race)
+        """Bring the study up to date: a trial per stack that is through (complete) or dropped (pruned).
+
+        optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``. What became known of time or
+        money, or turned out to be unknown of some stack, begins the study anew.
+        """
+        space, race = self.space, self.race
+        figures = race.figures()
+        axes = [at for at, axis in enumerate(figures) if not np.isnan(axis).any()]
+        names = [("quality", "latency ms", "$ per 1,000 queries")[at] for at in axes]
+        with quiet() as package:
+            path, name, states = self.turn.folder.study, self.name, package.trial.TrialState
+            storage = f"sqlite:///{path}"
+            held = path.exists() and name in package.get_all_study_names(storage)
+            if held and package.load_study(study_name=name, storage=storage).metric_names != names:
+                package.delete_study(study_name=name, storage=storage)
+            study = package.create_study(
+                storage=storage,
+                study_name=name,
+                directions=["maximize" if not at and race.higher_is_better else "minimize" for at in axes],
+                load_if_exists=True,
+            )
+            study.set_metric_names(names)
+            known = {trial.user_attrs.get("stack_id") for trial in study.get_trials(deepcopy=False)}
+            for place, entry in enumerate(race.entries.values()):
+                stack = space.stacks[entry.row]
+                if stack.stack_id in known or not (entry.dropped or entry.n == race.queries):
+                    continue
+                about = {"stack_id": stack.stack_id, "label": stack.label, "queries": entry.n}
+                if entry.by is not None:
+                    about |= {"beaten by": space.stacks[entry.by].label, "bound": entry.bound}
+                trial = package.trial.create_trial(
+                    state=states.PRUNED if entry.dropped else states.COMPLETE,
+                    values=[float(figures[at][place]) for at in axes],
+                    user_attrs=about,
+                    **parameters(package, space, entry.row),
+                )
+                study.add_trial(trial)
 
     def more(self) -> bool:
         """Whether time and money are left to begin further stacks."""
-        minutes, usd = self.how.minutes, self.how.usd
+        minutes, usd = self.race.how.minutes, self.race.how.usd
         return (minutes is None or self.kept.seconds < 60 * minutes) and (usd is None or self.kept.usd < usd)
 
     def propose(self, known: Sequence[Told], count: int, maximised: Sequence[bool]) -> list[int]:
         """Name stacks to begin, as it did before where it was killed since."""
-        how = self.how
+        how = self.race.how
         key = short_hash(repr(known), str(count), how.sampler, str(how.seed))
         rows = self.kept.proposed(key)
         if rows is None:
@@ -140,30 +200,67 @@ def _course(turn: Turn, job: Job, how: Search, measure: Measure) -> Course:
         Grades(job, measure, harm=how.limits.harm is not None),
         builder=Builder(artifacts, turn.models, corpora, turn.budget.begin_stage),
         models=turn.models,
-        price=_price(job.book),
+        price=partial(_dollars, job.book),
         check=turn.watch.check,
         stage=turn.budget.begin_stage,
     )
 
 
-def _rules(how: Search, measure: Measure) -> Rules:
-    return Rules(
-        rounds=tuple(sorted(how.rounds)),
-        level=how.level,
-        margin=how.margin,
-        higher_is_better=measure.info.higher_is_better,
-        harm=how.limits.harm,
-    )
-
-
-def _price(book: PriceBook) -> Price:
+def _dollars(book: PriceBook, amount: Amount) -> float | None:
     """Return what an amount costs in production, machine time included; None = unknown."""
+    price = book.find(amount.item, PRICED_AS.get(amount.unit, amount.unit))
+    if price is None or price.currency != CURRENCY or amount.amount is None:
+        return None
+    return price.each * amount.amount / (MS_PER_HOUR if amount.unit in PRICED_AS else 1)
 
-    def price(amount: Amount) -> float | None:
-        unit = PRICED_AS.get(amount.unit, amount.unit)
-        found = book.find(amount.item, unit)
-        if found is None or found.currency != CURRENCY or amount.amount is None:
+
+_FIGURES = ("quality", "latency_ms", "usd_per_1k", "harm")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (stack TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    figures BLOB NOT NULL, seconds REAL NOT NULL, usd REAL NOT NULL, PRIMARY KEY (stack, first));
+CREATE TABLE IF NOT EXISTS proposals (known TEXT PRIMARY KEY, rows TEXT NOT NULL);
+"""
+
+
+class Kept:
+    """Answers and proposals of one search."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.executescript(_SCHEMA)
+        self.seconds = self.usd = 0.0  # of the answers that were given out so far
+
+    def answer(self, stack: str, part: tuple[int, int]) -> Answers | None:
+        """Return what a stack answered; None = it has not."""
+        row = self._db.execute(
+            "SELECT figures, seconds, usd FROM answers WHERE stack = ? AND first = ? AND last = ?",
+            (stack, *part),
+        ).fetchone()
+        if row is None:
             return None
-        return found.each * amount.amount / (MS_PER_HOUR if amount.unit in PRICED_AS else 1)
+        self.seconds, self.usd = self.seconds + row[1], self.usd + row[2]
+        return tuple(np.load(io.BytesIO(row[0])))
 
-    return price
+    def keep(self, stack: str, part: tuple[int, int], answers: Answers, cost: tuple[float, float]) -> None:
+        """Keep what a stack answered, with the seconds and dollars that it took."""
+        held = io.BytesIO()
+        np.save(held, np.stack(answers))
+        self._db.execute(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+            (stack, *part, held.getvalue(), *cost),
+        )
+        self.seconds, self.usd = self.seconds + cost[0], self.usd + cost[1]
+
+    def proposed(self, known: str) -> list[int] | None:
+        """Return what was proposed from the same knowledge."""
+        row = self._db.execute("SELECT rows FROM proposals WHERE known = ?", (known,)).fetchone()
+        return None if row is None else list(json.loads(row[0]))
+
+    def propose(self, known: str, rows: Sequence[int]) -> None:
+        """Keep what was proposed."""
+        self._db.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?)", (known, json.dumps(list(rows))))
+
+    def close(self) -> None:
+        """Release the file."""
+        self._db.close()

@@ -1,4 +1,4 @@
-"""Racing: stacks are asked more queries, round by round, until another is shown to beat them.
+"""A search: stacks are proposed and asked more queries, round by round, until another is shown to beat them.
 
 A stack is dropped when one that is no slower and no dearer, asked the same queries, is so much better that
 the upper bound of a paired bootstrap on what the stack has over it is not above the margin (after Maron &
@@ -8,18 +8,24 @@ two stacks share the queries of the one that was asked fewer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.decide.pareto import undominated
 from core.metrics.rates import HOLES
+from core.pipeline.search.propose import Floats, Mask, Told, tell
+from core.pipeline.search.space import Space
+from core.pipeline.sweep.fields import Search
 from core.stats.significance import Sample, resampled, weights
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+FIRST_SHARE = 0.25
+"""Of the stacks that may be begun, those that spread over the space before anything is known of it."""
+BATCH = 16
+_BEGIN_SHARE = 0.6
+"""Of the queries that may be asked, those after which no further stack is begun."""
 RESAMPLES = 500
 ALIKE = 0.02
 """Latencies and costs that differ by less than this share count as equal."""
@@ -28,17 +34,6 @@ USUAL_GAP = 0.1
 _TINY = 1e-9
 _RIVALS = 8
 """The best on a stack's queries among those that could beat it; one of the others hardly does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How a race goes."""
-
-    rounds: tuple[int, ...] = (32, 64, 128)  # queries asked in all after each round; then all of them
-    level: float = 0.99  # of the one-sided upper bound
-    margin: float = 0.005  # what a stack must possibly be better by to stay
-    higher_is_better: bool = True  # the direction of the quality
-    harm: float | None = None  # a stack is beaten only by what keeps this, or harms no more; None = no limit
 
 
 @dataclass(slots=True, eq=False)
@@ -50,15 +45,18 @@ class Entry:
     ms: Floats  # [n]; NaN = not measured
     usd: Floats  # [n]; NaN = unknown
     harm: Floats  # [2, n], Harm and its upper bound; without queries where harm has no limit
-    out: str = ""  # why it was dropped; empty = it was not
-    by: int | None = None  # place of the stack that beats it
+    by: int | None = None  # place of the stack that beats it, so that it was dropped
     bound: float | None = None  # upper bound of what it has over that one
-    at: int = 0  # queries after which it was dropped
 
     @property
     def n(self) -> int:
         """How many queries it was asked."""
         return len(self.quality)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it was dropped."""
+        return self.by is not None
 
 
 class Race:
@@ -66,12 +64,13 @@ class Race:
 
     Args:
         queries: How many there are.
-        rules: How it goes.
+        how: How it goes.
+        higher_is_better: The direction of the quality.
     """
 
-    def __init__(self, queries: int, rules: Rules) -> None:
-        self.queries, self.rules = queries, rules
-        self.rounds = (*(each for each in rules.rounds if each < queries), queries)
+    def __init__(self, queries: int, how: Search, *, higher_is_better: bool = True) -> None:
+        self.queries, self.how, self.higher_is_better = queries, how, higher_is_better
+        self.rounds = (*(each for each in sorted(how.rounds) if each < queries), queries)
         self.entries: dict[int, Entry] = {}
         self._compared: dict[int, list[int]] = {}
 
@@ -97,11 +96,7 @@ class Race:
     @property
     def racing(self) -> list[Entry]:
         """Stacks that are neither dropped nor through."""
-        return [each for each in self.entries.values() if not each.out and each.n < self.queries]
-
-    def next_round(self, entry: Entry) -> int:
-        """Return how many queries a stack is asked in all after its next round."""
-        return next(each for each in self.rounds if each > entry.n)
+        return [each for each in self.entries.values() if not each.dropped and each.n < self.queries]
 
     def figures(self, entries: Sequence[Entry] | None = None) -> tuple[Floats, Floats, Floats]:
         """Return the quality to expect on all queries, the median time and the mean cost of stacks.
@@ -117,7 +112,7 @@ class Race:
         known = np.array([_mean(each) for each in table])
         for at, entry in enumerate(entries):
             if entry.n < most:
-                quality[at] += np.nanmean(known - _means(table[:, : entry.n]))
+                quality[at] += _mean(known - _means(table[:, : entry.n]))
         ms = np.array([_median(each.ms) for each in entries])
         return quality, ms, np.array([1000 * _mean(each.usd) for each in entries])
 
@@ -126,24 +121,30 @@ class Race:
 
         It is the upper bound for all where more than a trifle of what any stack ranks is unjudged.
         """
-        if self.rules.harm is None:
+        if self.how.limits.harm is None:
             return None
         every = self.entries.values()
         upper = max(_mean(each.harm[1] - each.harm[0]) for each in every) > HOLES + _TINY
         return np.array([_mean(each.harm[int(upper), :n]) for each in entries])
 
-    def front(self, entries: Sequence[Entry]) -> Mask:
-        """Return which of some stacks no other of them seems to beat."""
+    @property
+    def leaders(self) -> list[Entry]:
+        """Stacks with queries left to ask that no other seems to beat."""
+        entries = [each for each in self.entries.values() if not each.dropped]
         quality, ms, usd = self.figures(entries)
-        merit = quality if self.rules.higher_is_better else -quality
+        merit = quality if self.higher_is_better else -quality
         axes = [axis for axis in (-merit, ms, usd) if not np.isnan(axis).any()]
-        return undominated(axes) if len(axes) > 1 else np.asarray(merit >= np.nanmax(merit))
+        merit = np.nan_to_num(merit, nan=-np.inf)
+        best = undominated(axes) if len(axes) > 1 else merit >= merit.max()
+        return [each for each, leads in zip(entries, best, strict=True) if leads and each.n < self.queries]
 
     def drop(self) -> list[Entry]:
         """Drop what is beaten; return what was dropped now."""
         dropped: list[Entry] = []
         for n in sorted({each.n for each in self.racing}):
-            field = [each for each in self.entries.values() if each.n > n or (each.n == n and not each.out)]
+            field = [
+                each for each in self.entries.values() if each.n > n or (each.n == n and not each.dropped)
+            ]
             rows = [each.row for each in field]
             if self._compared.get(n) != rows:  # else nothing has come that could beat another
                 self._compared[n] = rows
@@ -152,7 +153,7 @@ class Race:
 
     def _drop_at(self, n: int, field: Sequence[Entry]) -> list[Entry]:
         """Drop what is beaten on the first n queries, the worst first; of equal ones the first stays."""
-        quality = np.stack([each.quality[:n] for each in field]) * (1 if self.rules.higher_is_better else -1)
+        quality = np.stack([each.quality[:n] for each in field]) * (1 if self.higher_is_better else -1)
         merit = np.nan_to_num(_means(quality), nan=-np.inf)
         ms = np.array([_median(each.ms[:n]) for each in field])
         usd = np.array([_mean(each.usd[:n]) for each in field])
@@ -164,15 +165,14 @@ class Race:
                 continue
             able = np.flatnonzero(there & _no_worse(ms, ms[at]) & _no_worse(usd, usd[at]))
             if harm is not None:
-                able = able[harm[able] <= max(harm[at], self.rules.harm or 0.0)]
+                able = able[harm[able] <= max(harm[at], self.how.limits.harm or 0.0)]
             able = able[able != at]
             able = able[np.argsort(-merit[able], kind="stable")][:_RIVALS]
             if len(able):
                 bounds = self._bounds(quality[at] - quality[able])
                 best = int(bounds.argmin())
-                if bounds[best] <= self.rules.margin:
-                    entry.by, entry.bound, entry.at = field[able[best]].row, float(bounds[best]), n
-                    entry.out = "beaten"
+                if bounds[best] <= self.how.margin:
+                    entry.by, entry.bound = field[able[best]].row, float(bounds[best])
                     there[at] = False
                     dropped.append(entry)
         return dropped
@@ -189,7 +189,7 @@ class Race:
         seen = np.column_stack([gaps, np.full(len(gaps), unseen)])
         drawn = resampled(Sample.means(seen), weights(seen.shape[1], RESAMPLES))
         quantile = np.nanquantile if np.isnan(drawn).any() else np.quantile  # many times as fast
-        return np.nan_to_num(quantile(drawn, self.rules.level, axis=1), nan=np.inf)
+        return np.nan_to_num(quantile(drawn, self.how.level, axis=1), nan=np.inf)
 
 
 def _no_worse(values: Floats, than: float) -> Mask:
@@ -210,3 +210,74 @@ def _means(table: Floats) -> Floats:
 
 def _median(values: Floats) -> float:
     return float("nan") if np.isnan(values).any() or not len(values) else float(np.median(values))
+
+
+class Ask(Protocol):
+    """Asks stacks some queries of the order."""
+
+    def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, ...]]:
+        """Return of each stack quality, milliseconds, dollars and harm of the queries from first to last."""
+
+
+Propose = Callable[[Sequence[Told], int, Sequence[bool]], Sequence[int]]
+"""Names so many stacks of which nothing is known, given the direction of each objective."""
+
+
+def search(
+    space: Space,
+    race: Race,
+    ask: Ask,
+    propose: Propose,
+    *,
+    start: Sequence[int] = (),
+    more: Callable[[], bool] = lambda: True,
+    told: Callable[[Sequence[Entry]], None] = lambda _: None,
+) -> None:
+    """Search a space; the same way for the same answers and seed.
+
+    Args:
+        space: All stacks.
+        race: Where answers are kept.
+        ask: Asks stacks.
+        propose: Names stacks to begin.
+        start: Stacks to begin with.
+        more: Whether time and money are left to begin further stacks.
+        told: Told of entries that were dropped, after each round.
+    """
+    how = race.how
+    most = min(how.trials, len(space))
+    limit = np.inf if how.evaluations is None else how.evaluations
+
+    def advance(rows: Sequence[int]) -> None:
+        """Ask stacks that stand at the same round the queries of the next."""
+        entry = race.entries.get(rows[0])
+        first = entry.n if entry else 0
+        last = next(each for each in race.rounds if each > first)
+        for row, answers in zip(rows, ask(rows, first, last), strict=True):
+            race.add(row, *answers)
+        told(race.drop())
+
+    spread = space.spread(max(1, round(FIRST_SHARE * most)), np.random.default_rng(how.seed))
+    begin = list(dict.fromkeys([*start, *spread]))[:most]
+    while begin:
+        advance(begin)
+        while race.asked < limit and (lead := _fewest(race.leaders)):
+            advance(lead[:BATCH])
+        left = min(BATCH, most - len(race.entries))
+        begin = _next(race, propose, left) if left and more() and race.asked < _BEGIN_SHARE * limit else []
+    while race.asked < limit and (rest := _fewest(race.racing)):
+        advance(rest)
+
+
+def _fewest(entries: Sequence[Entry]) -> list[int]:
+    """Return the places of the stacks that were asked the fewest queries."""
+    least = min((each.n for each in entries), default=0)
+    return [each.row for each in entries if each.n == least]
+
+
+def _next(race: Race, propose: Propose, count: int) -> list[int]:
+    """Return stacks to begin, proposed from all that is known."""
+    entries, up = list(race.entries.values()), race.higher_is_better
+    figures, harm = race.figures(entries), race.harm(entries)
+    known, maximised = tell([*race.entries], figures, race.how.limits, harm=harm, higher_is_better=up)
+    return list(propose(known, count, maximised))

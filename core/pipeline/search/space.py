@@ -8,7 +8,6 @@ hybrids, a dimension of one model) is only ever chosen under it, and each choice
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -22,18 +21,17 @@ ABSENT = "–"
 
 
 class Space:
-    """Stacks to choose among.
-
-    Args:
-        stacks: All of them, each once.
-    """
+    """Stacks to choose among, each once."""
 
     def __init__(self, stacks: Sequence[Stack]) -> None:
         self.stacks = tuple(stacks)
         rows = [dict(_leaves(stack.spec)) for stack in self.stacks]
         keys = list(dict.fromkeys(key for row in rows for key in row))
         self._values = {
-            key: sorted({row.get(key, ABSENT) for row in rows}, key=_numbers_first) for key in keys
+            key: sorted(
+                {row.get(key, ABSENT) for row in rows}, key=lambda value: (isinstance(value, str), value)
+            )
+            for key in keys
         }
         self._keys = [key for key in keys if len(self._values[key]) > 1]
         places = {key: {value: at for at, value in enumerate(self._values[key])} for key in self._keys}
@@ -91,19 +89,10 @@ class Space:
                 seen[at][self._codes[row, at]] += 1
         return chosen
 
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Place of each stack by its id."""
-        return {stack.stack_id: place for place, stack in enumerate(self.stacks)}
-
     def _parameter(self, key: str, choices: NDArray[np.int32]) -> tuple[str, tuple[Value, ...]]:
         values = tuple(self._values[key][each] for each in choices)
         whole = {*values} == {*self._values[key]} - {ABSENT}  # one name always has the same choices
         return (key if whole else f"{key} among {', '.join(map(str, values))}"), values
-
-
-def _numbers_first(value: Value) -> tuple[bool, Value]:
-    return isinstance(value, str), value
 
 
 def _leaves(spec: JsonMap, before: str = "") -> Iterator[tuple[str, Value]]:

@@ -10,8 +10,9 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from core.pipeline.search.propose import Floats, Limits, propose, tell
+from core.pipeline.search.propose import Floats, propose, tell
 from core.pipeline.search.space import Space, Value
+from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
 
 MOST = 20_000
@@ -40,7 +41,7 @@ class Proposal:
 def unmeasured(
     levels: pl.DataFrame,
     figures: tuple[Floats, Floats, Floats],
-    limits: Limits,
+    limits: SearchLimits,
     *,
     harm: Floats | None = None,
     higher_is_better: bool = True,
@@ -77,13 +78,8 @@ def unmeasured(
     space = Space([Stack(_spec(levels.columns, each)) for each in every])
     quality, ms, usd = (each[known] for each in figures)
     rows = [places[evaluated[row]] for row in known]
-    told, maximised = tell(
-        rows,
-        (quality, ms, usd),
-        limits,
-        harm=None if harm is None else harm[known],
-        higher_is_better=higher_is_better,
-    )
+    harm = None if harm is None else harm[known]
+    told, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
     made = propose(space, told, count, maximised=maximised, seed=seed)
     return [_proposal(levels.columns, evaluated, every[row]) for row in made]
 
@@ -114,18 +110,14 @@ def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) 
     )
 
 
-def _spec(axes: Sequence[str], levels: Levels) -> dict[str, Value]:
-    return {axis: value for axis, value in zip(axes, levels, strict=True) if value is not None}
-
-
 def _proposal(axes: Sequence[str], evaluated: Sequence[Levels], own: Levels) -> Proposal:
     def apart(row: int) -> int:
         return sum(one != other for one, other in zip(evaluated[row], own, strict=True))
 
     of = min(range(len(evaluated)), key=apart)
-    steps = tuple(
-        (axis, before, after)
-        for axis, before, after in zip(axes, evaluated[of], own, strict=True)
-        if before != after
-    )
-    return Proposal(of, steps, _spec(axes, own))
+    steps = zip(axes, evaluated[of], own, strict=True)
+    return Proposal(of, tuple(step for step in steps if step[1] != step[2]), _spec(axes, own))
+
+
+def _spec(axes: Sequence[str], levels: Levels) -> dict[str, Value]:
+    return {axis: value for axis, value in zip(axes, levels, strict=True) if value is not None}

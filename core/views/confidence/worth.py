@@ -16,8 +16,8 @@ from core.decide.pareto import frontier_rows
 from core.decide.planner import Bill, Outlook, outlook, stakes
 from core.decide.rules import Constraints, Decision, Rule
 from core.extras import SEARCH_REQUIREMENTS, obstacle
-from core.pipeline.search.propose import Limits
 from core.pipeline.search.unmeasured import unmeasured
+from core.pipeline.sweep.fields import SearchLimits
 from core.records import stack_label
 from core.stats.intervals import SEED
 from core.views.workspace.stacks import AXES
@@ -213,7 +213,9 @@ def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> 
     found = unmeasured(
         table.select(axes),
         (quality, ms, usd),
-        Limits(ms=limits.sla_ms, usd=limits.budget, quality=limits.floor, harm=limits.max_harm),
+        SearchLimits.model_construct(
+            sla=limits.sla_ms, budget=limits.budget, floor=limits.floor, harm=limits.max_harm
+        ),
         harm=None if limits.max_harm is None else floats(table, "harm"),
         higher_is_better=limits.higher_is_better,
         seed=SEED,

@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 
 from core.pipeline.demo import grid
-from core.pipeline.search.race import Race, Rules
-from core.pipeline.search.run import Plan, search
+from core.pipeline.search.propose import Told
+from core.pipeline.search.race import Propose, Race, search
 from core.pipeline.search.space import Space
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
+from core.pipeline.sweep.fields import Search, SearchLimits
 from core.records import Stack
 
-RULES = Rules(rounds=(16, 32), level=0.95, margin=0.005)
+RULES = Search(rounds=(16, 32), level=0.95, margin=0.005)
 RNG = np.random.default_rng(4)
 QUALITY = RNG.random(64)
 
 
-def race(*stacks: tuple[float, float, float], rules: Rules = RULES, n: int = 32) -> Race:
+def race(*stacks: tuple[float, float, float], n: int = 32, higher_is_better: bool = True) -> Race:
     """Stacks of (how much better, ms, dollars), asked so many of 64 queries."""
-    made = Race(64, rules)
+    made = Race(64, RULES, higher_is_better=higher_is_better)
     for row, (better, ms, usd) in enumerate(stacks):
         gain = better * RNG.random(n) * 2
         made.add(row, QUALITY[:n] + gain, np.full(n, ms), np.full(n, usd))
@@ -50,13 +51,13 @@ def test_a_stack_is_dropped_by_a_better_one_that_spares_nothing(
     assert [each.row for each in made.drop()] == dropped
     for row in dropped:
         entry = made.entries[row]
-        assert (entry.out, entry.by, entry.at) == ("beaten", 0, 32)
+        assert (entry.dropped, entry.by, entry.n) == (True, 0, 32)
         assert entry.bound is not None
         assert entry.bound <= RULES.margin
 
 
 def test_where_lower_is_better_the_lower_one_stays() -> None:
-    made = race((0.3, 1, 1), (0.0, 1, 1), rules=Rules(rounds=(16,), higher_is_better=False))
+    made = race((0.3, 1, 1), (0.0, 1, 1), higher_is_better=False)
     assert [each.row for each in made.drop()] == [0]
 
 
@@ -79,7 +80,7 @@ def test_equal_answers_to_few_queries_are_no_evidence(n: int, dropped: int) -> N
 def test_a_stack_is_not_dropped_for_one_that_breaks_the_harm_cap(
     harms: tuple[float, float], holes: float, dropped: list[int]
 ) -> None:
-    made = Race(64, Rules(rounds=(16, 32), level=0.95, harm=0.2))
+    made = Race(64, Search(rounds=(16, 32), level=0.95, limits=SearchLimits(harm=0.2)))
     for row, (better, harm, unjudged) in enumerate(zip((0.3, 0.0), harms, (holes, 0.0), strict=True)):
         answers = (QUALITY[:32] + better, np.ones(32), np.ones(32))
         made.add(row, *answers, np.full(32, harm), np.full(32, harm + unjudged))
@@ -105,12 +106,11 @@ def test_few_easy_queries_do_not_make_a_stack_good() -> None:
 SPACE = Space(grid(embedder="fake", dims=(16, 32), depths=(5, 20)))
 
 
-def first_free(space: Space) -> Plan:
-    def propose(known: Sequence[object], count: int, _: Sequence[bool]) -> list[int]:
-        free = {*range(len(space))} - {each.row for each in known}  # type: ignore[attr-defined]
-        return sorted(free)[:count]
+def first_free(space: Space) -> Propose:
+    def propose(known: Sequence[Told], count: int, _: Sequence[bool]) -> list[int]:
+        return sorted({*range(len(space))} - {each.row for each in known})[:count]
 
-    return Plan(trials=len(space), propose=propose)
+    return propose
 
 
 def test_a_search_asks_the_good_ones_everything_and_the_bad_ones_little() -> None:
@@ -124,7 +124,8 @@ def test_a_search_asks_the_good_ones_everything_and_the_bad_ones_little() -> Non
         same = np.ones(last - first)
         return [(table[row, first:last], same, same) for row in rows]
 
-    made = search(SPACE, Race(64, RULES), ask, first_free(SPACE))
+    made = Race(64, RULES)
+    search(SPACE, made, ask, first_free(SPACE))
     assert {each.row for each in made.entries.values()} == {*range(len(SPACE))}
     assert better.argmax() in {each.row for each in made.whole}
     assert made.asked < 0.7 * table.size
@@ -138,10 +139,20 @@ def test_a_limit_of_work_is_kept_and_leaves_stacks_unfinished() -> None:
             (QUALITY[first:last] + row * 1e-4, np.ones(last - first), np.ones(last - first)) for row in rows
         ]
 
-    plan = first_free(SPACE)
-    made = search(SPACE, Race(64, RULES), ask, Plan(trials=6, propose=plan.propose, evaluations=100))
+    made = Race(64, RULES.model_copy(update={"trials": 6, "evaluations": 100}))
+    search(SPACE, made, ask, first_free(SPACE))
     assert len(made.entries) <= 6
     assert made.asked < 100 + 64 * 6
+
+
+def test_stacks_whose_quality_is_not_known_yet_are_not_begun_again() -> None:
+    def ask(rows: Sequence[int], first: int, last: int) -> list[tuple[np.ndarray, ...]]:
+        judged = np.where(np.arange(first, last) < 32, np.nan, 0.5)
+        return [(judged, np.ones(last - first), np.ones(last - first)) for _ in rows]
+
+    made = Race(64, RULES)
+    search(SPACE, made, ask, first_free(SPACE))
+    assert len(made.entries) == len(SPACE)
 
 
 @pytest.mark.parametrize("mode", ["sparse", "dense", "hybrid"])

@@ -11,8 +11,9 @@ import pytest
 
 from core.errors import ClqError
 from core.pipeline.search import propose as proposing
-from core.pipeline.search.propose import Limits, tell
+from core.pipeline.search.propose import tell
 from core.pipeline.search.unmeasured import _combinations, unmeasured
+from core.pipeline.sweep.fields import SearchLimits
 
 SCHEMA = {"embedder": pl.String, "dim": pl.Int32, "reranker": pl.String, "candidates": pl.Int32}
 SPARSE = [(None, None, "none", 10), (None, None, "r", 20)]
@@ -41,13 +42,15 @@ def test_of_too_many_combinations_some_are_drawn(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("limits", "higher_is_better", "broken"),
     [
-        (Limits(), True, ()),
-        (Limits(ms=50.0), True, (-0.5,)),
-        (Limits(usd=1.0, quality=0.5), True, (1.0, -0.25)),
-        (Limits(quality=0.5), False, (0.25,)),
+        (SearchLimits(), True, ()),
+        (SearchLimits(sla=50.0), True, (-0.5,)),
+        (SearchLimits(budget=1.0, floor=0.5), True, (1.0, -0.25)),
+        (SearchLimits(floor=0.5), False, (0.25,)),
     ],
 )
-def test_limits_are_broken_by_a_share(limits: Limits, higher_is_better: bool, broken: tuple[float]) -> None:
+def test_limits_are_broken_by_a_share(
+    limits: SearchLimits, higher_is_better: bool, broken: tuple[float]
+) -> None:
     figures = np.array([0.75]), np.array([25.0]), np.array([2.0])
     (told,), _ = tell([3], figures, limits, higher_is_better=higher_is_better)
     assert (told.row, told.broken) == (3, pytest.approx(broken))
@@ -57,16 +60,16 @@ def test_limits_are_broken_by_a_share(limits: Limits, higher_is_better: bool, br
 def test_what_is_not_known_of_all_is_no_objective(unknown: int) -> None:
     figures = [each.copy() for each in FIGURES]
     figures[unknown][0] = np.nan
-    told, maximised = tell(range(SIZE), tuple(figures), Limits(), higher_is_better=True)
+    told, maximised = tell(range(SIZE), tuple(figures), SearchLimits(), higher_is_better=True)
     assert (len(told), maximised) == (SIZE, [True, False])
 
 
 def test_nothing_known_or_left_is_nothing_proposed() -> None:
     unknown = np.full(SIZE, np.nan)
-    assert unmeasured(LEVELS, (unknown, unknown, unknown), Limits()) == []
-    assert unmeasured(LEVELS.select(), FIGURES, Limits()) == []
+    assert unmeasured(LEVELS, (unknown, unknown, unknown), SearchLimits()) == []
+    assert unmeasured(LEVELS.select(), FIGURES, SearchLimits()) == []
     one = LEVELS.head(1)
-    assert unmeasured(one, tuple(each[:1] for each in FIGURES), Limits()) == []
+    assert unmeasured(one, tuple(each[:1] for each in FIGURES), SearchLimits()) == []
 
 
 def test_without_the_package_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,12 +78,12 @@ def test_without_the_package_the_error_names_the_command(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(proposing, "needed", missing)
     with pytest.raises(ClqError, match=r"requirements-search\.txt"):
-        unmeasured(LEVELS, FIGURES, Limits())
+        unmeasured(LEVELS, FIGURES, SearchLimits())
 
 
 @pytest.mark.extras
-@pytest.mark.parametrize("limits", [Limits(), Limits(ms=50.0)])
-def test_proposals_are_new_and_the_same_for_the_same_results(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [SearchLimits(), SearchLimits(sla=50.0)])
+def test_proposals_are_new_and_the_same_for_the_same_results(limits: SearchLimits) -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
     made = unmeasured(LEVELS, FIGURES, limits, count=5, seed=2)
     specs: list[tuple[Any, ...]] = [tuple(each.spec.get(axis) for axis in SCHEMA) for each in made]
