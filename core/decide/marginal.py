@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -230,21 +229,3 @@ def _reason(least_per_100_ms: float | None, least_per_usd: float | None) -> pl.E
 
 COMPONENTS = (("N-Recall4+", 10), ("RA-nWG", 10), ("N-Recall4+", 30), ("RA-nWG", 30))
 """The measures and cutoffs whose mean is the paper's average performance."""
-
-
-def efficiency(quality: float | Sequence[float], latency_ms: float) -> float:
-    """Average quality per second of latency.
-
-    Args:
-        quality: The four components of `COMPONENTS`, or their average; 0..1. NaN = unknown.
-        latency_ms: Median reranker latency (or the whole path's, for the end-to-end variant); ms, above 0.
-
-    Returns:
-        Mean quality / latency in seconds; NaN if a component is unknown.
-
-    Raises:
-        InputError: If the latency is not above 0.
-    """
-    if latency_ms <= 0:
-        raise InputError(f"A latency of {latency_ms} ms has no efficiency.", do="Give a latency above 0 ms.")
-    return float(np.mean(quality)) / (latency_ms / 1000)

@@ -10,9 +10,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import plotly.graph_objects as go
+import polars as pl
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from core.views.text import escape
@@ -28,6 +31,7 @@ SOFT = "rgba(122, 134, 148, 0.18)"  # Of strips over what is not told apart
 NEUTRAL = "#7a8694"
 DIMMED = 0.25
 Spec = dict[str, Any]  # A trace or a layout as Plotly has it on the wire
+Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,25 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "xaxis": {"title": {"text": escape(x)}, "automargin": True, "zeroline": False},
         "yaxis": {"title": {"text": escape(y)}, "automargin": True, "zeroline": False},
     }
+
+
+def scatter(name: str, x: object, y: object, *, hover: Sequence[str] = (), **look: object) -> Spec:
+    """A trace of marks, or of what `mode` says, for `finished`; `hover` is what each mark says."""
+    said = {"hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>"} if hover else {}
+    return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, **said, **look}
+
+
+def whiskers(low: Numbers, at: Numbers, high: Numbers, **look: object) -> Spec:
+    """Error bars from the ends of an interval: numbers or arrays; null = none."""
+    return {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, **look}
+
+
+def span(values: Iterable[float], room: float) -> list[float]:
+    """The range of an axis that shows all values, with a share of it as room at both ends."""
+    values = list(values)
+    low, high = min(values), max(values)
+    beside = room * (high - low) or max(0.05 * abs(high), 1e-9)
+    return [low - beside, high + beside]
 
 
 def figure(

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.decide.headroom import LEVERS, split
-from core.decide.marginal import efficiency
 from core.errors import InputError
 
 
@@ -51,9 +50,3 @@ def test_impossible_values_are_refused(actual, proc):
 
 def test_rounding_does_not_refuse():
     assert split(0.8 + 1e-9, 0.8).ordering == 0.0
-
-
-def test_efficiency_needs_a_latency_and_keeps_unknown():
-    assert math.isnan(efficiency([0.8, math.nan, 0.8, 0.8], 300))
-    with pytest.raises(InputError):
-        efficiency(0.8, 0)

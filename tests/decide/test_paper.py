@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from core.decide.headroom import split
-from core.decide.marginal import efficiency
 from core.prices import load_books
 from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k
 
@@ -30,13 +29,6 @@ def test_generator_input_cost_table(book, generator, row):
     tokens = CASES["generator_input_usd_per_1k"]["tokens_per_chunk"]
     inputs = CostInputs(generator=generator, chunks_sent=row["chunks"], tokens_per_chunk=tokens)
     assert calculator(inputs, BOOKS[book]).per_1k == pytest.approx(row[generator], abs=1e-9)
-
-
-@pytest.mark.parametrize("row", CASES["efficiency"]["rows"], ids=lambda row: row["stack"])
-def test_efficiency_leaderboard(row):
-    assert efficiency(row["quality"], row["ms"]) == pytest.approx(
-        row["efficiency"], abs=CASES["efficiency"]["tolerance"]
-    )
 
 
 @pytest.mark.parametrize("row", CASES["pct_proc"]["rows"], ids=lambda row: f"{row['measure']}@{row['k']}")

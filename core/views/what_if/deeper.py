@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,7 +25,7 @@ from core.views.workspace.stacks import runs_in
 Per = Literal["100 ms", "$1 / 1k"]
 PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1 / 1k": "per_usd"}
 SHOWN = 8  # Families of stacks in the chart; the table has all
-_DEPTH = re.compile(r",? K = \d+")
+_DEPTH = r",? K = \d+"
 
 
 def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
@@ -49,7 +49,7 @@ def steps(
     """
     axis = quality_axis(higher_is_better=quality.higher_is_better)
     series = [without_depth(spec) for spec in table["spec"]]
-    rows = table.with_columns(pl.Series("series", series, dtype=pl.String), pl.col("candidates"))
+    rows = table.with_columns(pl.Series("series", series, dtype=pl.String))
     rows = rows.with_row_index("row").sort("series", "candidates", "cost", "run_id")
     rows = rows.unique(["series", "candidates"], keep="first", maintain_order=True)
     rows = rows.with_columns(pl.col("row").cast(pl.Int64).shift(1).over("series").alias("before"))
@@ -69,26 +69,16 @@ def steps(
 
 
 def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Name the families of `core.views.what_if.deeper.steps`.
-
-    Returns:
-        family (name without K), from_k, to_k, d_quality, gain interval where known, d_ms, d_usd, per_100_ms,
-        per_usd, pays, reason, run_id; families in the order of their best quality.
-    """
+    """Name the families of `steps`, those of the best quality first, as the column family (without K)."""
     names = table.select("run_id", "name", "quality")
-    rows = steps.join(names, on="run_id", how="left", maintain_order="left")
-    families = [_DEPTH.sub("", name or "") for name in rows["name"]]
     best = pl.col("quality").max() if higher_is_better else pl.col("quality").min()
     return (
-        rows.with_columns(pl.Series("family", families, dtype=pl.String))
-        .with_columns(best.over("series").alias("best"))
-        .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)
-        .select(
-            "family",
-            *("from_k", "to_k", "d_quality", "d_ms", "d_usd", "per_100_ms", "per_usd", "pays", "reason"),
-            "run_id",
-            "series",
+        steps.join(names, on="run_id", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("name").fill_null("").str.replace_all(_DEPTH, "").alias("family"),
+            best.over("series").alias("best"),
         )
+        .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)
     )
 
 
@@ -107,53 +97,37 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
     if not (known["d_quality"] != 0).any():
         return None
     layout = theme.layout(x="step to K", y=f"quality per {per} more", height=380)
-    depths = sorted(set(known["to_k"]))
-    place = {depth: at for at, depth in enumerate(depths)}
-    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [str(depth) for depth in depths]}
+    depths = known["to_k"].unique().sort()
+    layout["xaxis"] |= {"tickvals": list(range(len(depths))), "ticktext": depths.cast(pl.String).to_list()}
     layout["yaxis"] |= {"zeroline": True}
-    own = [chosen] if chosen in known["series"] else []
-    kept = list(dict.fromkeys([*own, *known["series"].unique(maintain_order=True)]))[:SHOWN]
-    titles = [known.filter(pl.col("series") == series)["family"][0] for series in kept]
-    colours = theme.colours_for(titles)
-    traces = [
-        _trace(
-            known.filter(pl.col("series") == series),
-            title,
-            colours[title],
-            (column, place),
-            own=series in own,
+    kept = known["series"].unique(maintain_order=True).to_list()
+    kept = sorted(kept, key=lambda series: series != chosen)[:SHOWN]
+    steps_of = {series: known.filter(pl.col("series") == series) for series in kept}
+    colours = theme.colours_for(part["family"][0] for part in steps_of.values())
+    traces = []
+    for series, part in steps_of.items():
+        own, title = series == chosen, part["family"][0]
+        colour = theme.ACCENT if own else colours[title]
+        symbols = ["circle" if pays else "circle-open" for pays in part["pays"]]
+        traces.append(
+            theme.scatter(
+                text.escape(text.shorten(title, 40)) + (" · chosen" if own else ""),
+                part["to_k"].replace_strict(depths, range(len(depths))).to_list(),
+                part[column].to_numpy(),
+                hover=[_hover(row) for row in part.iter_rows(named=True)],
+                mode="lines+markers",
+                line={"color": colour, "width": 3 if own else 1.5},
+                marker={"size": 10, "color": colour, "symbol": symbols},
+            )
         )
-        for series, title in zip(kept, titles, strict=True)
-    ]
     return theme.finished(traces, layout)
 
 
-def _trace(
-    rows: pl.DataFrame, title: str, colour: str, axes: tuple[str, dict[int, int]], *, own: bool
-) -> theme.Spec:
-    column, place = axes
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": text.escape(text.shorten(title, 40)) + (" · chosen" if own else ""),
-        "x": [place[depth] for depth in rows["to_k"]],
-        "y": rows[column].to_numpy(),
-        "line": {"color": theme.ACCENT if own else colour, "width": 3 if own else 1.5},
-        "marker": {
-            "size": 10,
-            "color": theme.ACCENT if own else colour,
-            "symbol": ["circle" if pays else "circle-open" for pays in rows["pays"]],
-        },
-        "hovertext": [
-            f"{text.escape(row['family'])}<br>K {row['from_k']} → {row['to_k']}: "
-            f"{text.signed(row['d_quality'])}, {_signed(row['d_ms'], 'ms')}, "
-            f"{_signed(row['d_usd'], '$ / 1k')}"
-            f"{'<br>' + text.escape(row['reason']) if row['reason'] else ''}"
-            for row in rows.iter_rows(named=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-
-
-def _signed(value: float | None, unit: str) -> str:
-    return f"{unit} unknown" if value is None else f"{value:+.3g} {unit}"
+def _hover(row: Mapping[str, Any]) -> str:
+    ms, usd = (
+        f"{unit} unknown" if row[name] is None else f"{row[name]:+.3g} {unit}"
+        for name, unit in (("d_ms", "ms"), ("d_usd", "$ / 1k"))
+    )
+    why = f"<br>{text.escape(row['reason'])}" if row["reason"] else ""
+    step = f"K {row['from_k']} → {row['to_k']}: {text.signed(row['d_quality'])}, {ms}, {usd}"
+    return f"{text.escape(row['family'])}<br>{step}{why}"

@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from core.decide.marginal import COMPONENTS, efficiency
+from core.decide.marginal import COMPONENTS
 from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
-from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
 from core.views.scoring.table import figures
 from core.views.what_if.scenario_text import Scenario
-from core.views.workspace.costs import costs
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
+from core.views.workspace.stacks import runs_in, stack_table
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
@@ -122,51 +120,8 @@ def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
         name = json.loads(manifest).get("scenario")
         if isinstance(name, str):
             found[name] = run_id
-    return {name: found[name] for name in sorted(found, key=_place)}
-
-
-def _place(name: str) -> tuple[int, str]:
-    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
-
-
-def scenario_matrix(
-    snapshot: Snapshot,
-    scope: Scope,
-    scenarios: Mapping[str, str],
-    book: PriceBook,
-    *,
-    latency: Latency | None = None,
-    measures: Sequence[Quality] = MEASURES,
-) -> pl.DataFrame:
-    """Put named stacks side by side."""
-    rows = figures(snapshot, scope, measures)
-    for run_id in scenarios.values():
-        if run_id not in set(rows["run_id"]):
-            raise UnknownNameError("run", run_id, rows["run_id"])
-    table = (
-        rows.join(latencies(snapshot, rows, latency or Latency("p50", "rerank")), on="run_id", how="left")
-        .join(costs(snapshot, rows, book), on="run_id", how="left")
-        .select(
-            "run_id",
-            "name",
-            "embedder",
-            "dim",
-            "reranker",
-            "candidates",
-            "cost",
-            "cost_least",
-            "cost_missing",
-            "cost_note",
-            "latency_ms",
-            "latency_note",
-            *(quality.name for quality in measures),
-        )
-    )
-    wanted = pl.DataFrame(
-        {"scenario": list(scenarios), "run_id": list(scenarios.values())},
-        schema={"scenario": pl.String, "run_id": pl.String},
-    )
-    return wanted.join(table, on="run_id", how="left", maintain_order="left")
+    names = [*(name for name in ORDER if name in found), *sorted(found.keys() - set(ORDER))]
+    return {name: found[name] for name in names}
 
 
 def matrix(
@@ -191,30 +146,30 @@ def matrix(
         column: the reranker's median) and, per measure, its value under its name and in words with interval
         and n under its name and " in words".
     """
-    ids = tuple(dict.fromkeys(each.run_id for each in found if each.run_id is not None))
+    ids = tuple(dict.fromkeys(choice.run_id for choice in found if choice.run_id is not None))
     heads = pl.DataFrame(
-        [(each.name, each.asked, each.kind, each.run_id) for each in found],
-        schema={"scenario": pl.String, "asked": pl.String, "kind": pl.String, "run_id": pl.String},
+        [(choice.name, choice.asked, choice.kind, choice.run_id) for choice in found],
+        schema=dict.fromkeys(("scenario", "asked", "kind", "run_id"), pl.String),
         orient="row",
     )
-    shown = measures(quality)
-    part = replace(scope, run_ids=ids) if ids else scope
-    known = {each.name: str(each.run_id) for each in found if each.run_id is not None}
-    base = scenario_matrix(snapshot, part, known, book, measures=shown).drop("run_id", "name", "latency_note")
-    base = base.rename({"latency_ms": "rerank_ms"}).drop(_COSTS)
-    took = table.select(
-        "run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", *_COSTS
+    stacks = table.filter(pl.col("run_id").is_in(ids)).select(
+        *("run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis"),
+        *("cost", "cost_least", "cost_missing", "cost_note", "embedder", "dim", "reranker", "candidates"),
     )
-    made = heads.join(took, on="run_id", how="left", maintain_order="left")
-    made = made.join(base, on="scenario", how="left", maintain_order="left")
-    for each in shown:
-        numbers = stack_table(snapshot, part, each, latency, book)
-        words = numbers.select("run_id", pl.Series(f"{each.name} in words", _words(numbers), dtype=pl.String))
-        made = made.join(words, on="run_id", how="left", maintain_order="left")
-    return made
-
-
-_COSTS = ("cost", "cost_least", "cost_missing", "cost_note")
+    runs = runs_in(snapshot, replace(scope, run_ids=ids)) if ids else stacks
+    medians = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", rerank_ms="latency_ms")
+    rows = heads
+    for numbers in (stacks, medians):
+        rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
+    for measure in measures(quality):
+        scored = stack_table(snapshot, replace(scope, run_ids=ids), measure, latency, book)
+        numbers = scored.select(
+            "run_id",
+            pl.col("quality").alias(measure.name),
+            pl.Series(f"{measure.name} in words", _words(scored), dtype=pl.String),
+        )
+        rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
+    return rows
 
 
 def measures(quality: Quality) -> tuple[Quality, ...]:
@@ -246,20 +201,23 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
     own = pl.Series("own", parts.mean(axis=1), dtype=pl.Float64).fill_nan(None)
     reported = pl.Series("reported", [_reported(text) for text in rows["manifest"]], dtype=pl.Float64)
     took = latencies(snapshot, rows, Latency("p50", "path" if end_to_end else "rerank"))
-    table = (
+    average, ms = pl.col("average"), pl.col("latency_ms")
+    return (
         rows.select("run_id", "name")
-        .with_columns(own, reported)
+        .with_columns(average=pl.coalesce(own, reported))
+        .with_columns(
+            average_basis=pl.when(own.is_not_null()).then(pl.lit("four measures"))
+            .when(average.is_not_null()).then(pl.lit("as reported"))
+        )
         .join(took.select("run_id", "latency_ms", "latency_note"), on="run_id", how="left")
         .with_columns(
-            pl.coalesce("own", "reported").alias("average"),
-            pl.when(pl.col("own").is_not_null())
-            .then(pl.lit("four measures"))
-            .when(pl.col("reported").is_not_null())
-            .then(pl.lit("as reported"))
-            .alias("average_basis"),
+            efficiency=pl.when(ms > 0).then(average / (ms / 1000)),
+            reason=pl.when(ms.is_null()).then(pl.coalesce("latency_note", pl.lit("unknown latency")))
+            .when(average.is_null()).then(pl.lit("not all of its four measures are known")),
         )
-    )
-    return _ranked(table)
+        .with_columns(rank=pl.col("efficiency").rank("min", descending=True).cast(pl.Int64))
+        .sort(["efficiency", "name"], descending=[True, False], nulls_last=True)
+    )  # fmt: skip
 
 
 def _reported(manifest: str) -> float | None:
@@ -267,32 +225,3 @@ def _reported(manifest: str) -> float | None:
     printed = json.loads(manifest).get("printed")
     value = printed.get("avg_quality") if isinstance(printed, dict) else None
     return float(value) if isinstance(value, (int, float)) else None
-
-
-def _ranked(table: pl.DataFrame) -> pl.DataFrame:
-    per_second = [
-        efficiency(average, ms) if average is not None and ms is not None and ms > 0 else None
-        for average, ms in table.select("average", "latency_ms").iter_rows()
-    ]
-    reason = (
-        pl.when(pl.col("latency_ms").is_null())
-        .then(pl.coalesce("latency_note", pl.lit("unknown latency")))
-        .when(pl.col("average").is_null())
-        .then(pl.lit("not all of its four measures are known"))
-    )
-    return (
-        table.with_columns(pl.Series("efficiency", per_second, dtype=pl.Float64), reason.alias("reason"))
-        .with_columns(pl.col("efficiency").rank("min", descending=True).cast(pl.Int64).alias("rank"))
-        .sort(["efficiency", "name"], descending=[True, False], nulls_last=True)
-        .select(
-            "rank",
-            "run_id",
-            "name",
-            "efficiency",
-            "average",
-            "average_basis",
-            "latency_ms",
-            "latency_note",
-            "reason",
-        )
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
@@ -12,11 +11,9 @@ from core.decide.near import Conditioned
 from core.errors import InputError
 from core.views import text, theme
 from core.views.workspace.scope import Quality
-from core.views.workspace.scores import Floats
 
 USUAL_MS = (350.0, 500.0, 750.0, 1000.0)  # The paper's first targets and two wider ones
 MOST = 8
-_ACROSS, _TALL, _GAP = 2, 250, 50
 _MARKS = 1500  # Marks of one small chart; with more, several charts take long to draw
 
 
@@ -33,7 +30,7 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     Raises:
         InputError: If something is no latency, or there are too many.
     """
-    parts = [each.strip() for each in line.replace(";", ",").split(",") if each.strip()]
+    parts = [part.strip() for part in line.replace(";", ",").split(",") if part.strip()]
     if not parts:
         return _usual(table)
     found = set()
@@ -54,13 +51,9 @@ def _usual(table: pl.DataFrame) -> list[float]:
     slowest = table["latency_ms"].max()
     if not isinstance(slowest, float) or slowest > USUAL_MS[0]:
         return list(USUAL_MS)
-    return sorted({float(f"{slowest * share:.2g}") for share in (0.25, 0.5, 0.75)} | {_up(slowest)})
-
-
-def _up(value: float) -> float:
-    """Two significant digits, not below the value."""
-    rounded = float(f"{value:.2g}")
-    return rounded if rounded >= value else float(f"{value * 1.05:.2g}")
+    whole = float(f"{slowest:.2g}")  # two digits, and no stack is left out by rounding
+    whole = whole if whole >= slowest else float(f"{slowest * 1.05:.2g}")
+    return sorted({whole, *(float(f"{slowest * share:.2g}") for share in (0.25, 0.5, 0.75))})
 
 
 def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFrame:
@@ -70,25 +63,20 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
         sla_ms, feasible, frontier (number of stacks), chosen and runner_up (names), quality with interval and
         n, latency_ms, cost; null where nothing is left.
     """
+    about = [
+        (target.sla_ms, int(target.decision.feasible.sum()), len(target.frontier), target.decision.chosen,
+         target.decision.runner_up)
+        for target in found
+    ]  # fmt: skip
+    counts = dict.fromkeys(("feasible", "frontier", "row", "second"), pl.Int64)
     numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
-    rows = []
-    for each in found:
-        chosen, second = each.decision.chosen, each.decision.runner_up
-        row = {} if chosen is None else table.row(chosen, named=True)
-        rows.append(
-            {
-                "sla_ms": each.sla_ms,
-                "feasible": int(each.decision.feasible.sum()),
-                "frontier": len(each.frontier),
-                "chosen": row.get("name"),
-                **{name: row.get(name) for name in numbers},
-                "runner_up": None if second is None else table["name"][second],
-            }
-        )
-    whole, texts = ("feasible", "frontier", "n"), ("chosen", "runner_up")
-    kinds = dict.fromkeys(whole, pl.Int64) | dict.fromkeys(texts, pl.String)
-    columns = ("sla_ms", "feasible", "frontier", "chosen", *numbers, "runner_up")
-    return pl.DataFrame(rows, schema={name: kinds.get(name, pl.Float64) for name in columns})
+    stacks = table.with_row_index("row").cast({"row": pl.Int64})
+    return (
+        pl.DataFrame(about, schema={"sla_ms": pl.Float64, **counts}, orient="row")
+        .join(stacks.select("row", *numbers, chosen="name"), on="row", how="left", maintain_order="left")
+        .join(stacks.select(second="row", runner_up="name"), on="second", how="left", maintain_order="left")
+        .select("sla_ms", "feasible", "frontier", "chosen", *numbers, "runner_up")
+    )
 
 
 def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
@@ -98,85 +86,33 @@ def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) 
         A panel per target, two in a row, all on the same axes and with one legend; None where no stack has
         both a cost and a quality.
     """
-    ranges = spans(table)
-    if ranges is None:
+    known = table.with_row_index("row").drop_nulls(["cost", "quality"])
+    if known.is_empty():
         return None
-    rows = -(-len(found) // _ACROSS)
-    height = _TALL * rows + 70
-    layout = theme.layout(height=height)
-    layout["margin"]["t"] = 60
-    layout["legend"]["y"] = 1 + 30 / (height - 70)
-    layout["annotations"] = []
-    traces: list[theme.Spec] = []
+    drawn = theme.Panels([_title(target) for target in found], across=2, x="$ / 1k", height=210)
     for place, target in enumerate(found):
-        row, column = divmod(place, _ACROSS)
-        axes = "" if not place else str(place + 1)
-        top = 1 - row / rows
-        left = column / _ACROSS + (0.04 if column else 0.0)
-        across, up = [left, left + 1 / _ACROSS - 0.04], [top - 1 / rows + _GAP / height, top - 24 / height]
-        style = {"zeroline": False, "automargin": True}
-        layout[f"xaxis{axes}"] = {
-            "domain": across,
-            "anchor": f"y{axes}",
-            "range": ranges[0].tolist(),
-            "nticks": 5,
-            **style,
-            "exponentformat": "none",
-            "title": {"text": "$ / 1k" if row == rows - 1 else ""},
-        }
-        layout[f"yaxis{axes}"] = {
-            "domain": up,
-            "anchor": f"x{axes}",
-            "range": ranges[1].tolist(),
-            **style,
-            "title": {"text": "" if column else text.escape(quality.name)},
-        }
-        left_over = text.count(int(target.decision.feasible.sum()), "stack")
-        layout["annotations"].append(
-            {"text": f"<b>{_named(target)}</b>: {left_over}", "x": left, "y": up[1], "xref": "paper",
-             "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-        )  # fmt: skip
-        traces += [{**trace, "xaxis": f"x{axes}", "yaxis": f"y{axes}"} for trace in _panel(table, target)]
-    return theme.finished(_once(traces), layout)
+        rows = known.with_columns(feasible=pl.Series(target.decision.feasible).gather(known["row"]))
+        marks = rows.gather_every(thinning(table))
+        line = table[target.frontier.tolist()]
+        ring = rows.filter(pl.col("row").is_in([target.decision.chosen]))
+        outline = {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
+        for trace in (
+            _marks("breaks a limit", marks.filter(~pl.col("feasible")), theme.NEUTRAL, opacity=theme.DIMMED),
+            _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], opacity=0.9),
+            go.Scatter(name="frontier", x=line["cost"].to_numpy(), y=line["quality"].to_numpy(), mode="lines",
+                       line={"shape": "hv", "color": theme.FRONTIER, "width": 2}, hoverinfo="skip"),
+            _marks("chosen", ring, theme.ACCENT, **outline),
+        ):  # fmt: skip
+            if len(trace.x):
+                drawn.add(place, trace)
+    drawn.figure.update_xaxes(range=theme.span(known["cost"], 0.08), nticks=5, exponentformat="none")
+    drawn.figure.update_yaxes(range=theme.span(known["quality"], 0.08))
+    return drawn.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
 
 
-def _named(target: Conditioned) -> str:
-    return "no target" if target.sla_ms is None else f"≤ {text.ms(target.sla_ms)}"
-
-
-def _once(traces: list[theme.Spec]) -> list[theme.Spec]:
-    """Each kind of mark stands once in the legend, wherever it first has any."""
-    seen: set[str] = set()
-    for trace in traces:
-        trace["showlegend"] = trace["name"] not in seen and len(trace["x"]) > 0
-        trace["legendgroup"] = trace["name"]
-        if trace["showlegend"]:
-            seen.add(trace["name"])
-    return traces
-
-
-def _panel(table: pl.DataFrame, target: Conditioned) -> list[theme.Spec]:
-    rows = table.with_row_index("row").with_columns(pl.Series("feasible", target.decision.feasible))
-    known = rows.filter(pl.col("cost").is_not_null(), pl.col("quality").is_not_null())
-    marks = known.gather_every(thinning(table))
-    line = table[target.frontier.tolist()]
-    chosen = -1 if target.decision.chosen is None else target.decision.chosen
-    ring = _marks("chosen", known.filter(pl.col("row") == chosen), theme.ACCENT, 1.0)
-    ring["marker"] |= {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
-    return [
-        _marks("breaks a limit", marks.filter(~pl.col("feasible")), theme.NEUTRAL, theme.DIMMED),
-        _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], 0.9),
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "frontier",
-            "x": line["cost"].to_numpy(),
-            "y": line["quality"].to_numpy(),
-            "line": {"shape": "hv", "color": theme.FRONTIER, "width": 2},
-            "hoverinfo": "skip",
-        },
-        ring,
-    ]
+def _title(target: Conditioned) -> str:
+    limit = "no target" if target.sla_ms is None else f"≤ {text.ms(target.sla_ms)}"
+    return f"{limit}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
 
 
 def thinning(table: pl.DataFrame) -> int:
@@ -184,31 +120,11 @@ def thinning(table: pl.DataFrame) -> int:
     return -(-table.height // _MARKS) or 1
 
 
-def spans(table: pl.DataFrame) -> tuple[Floats, Floats] | None:
-    """Ranges of cost and quality with some room; None where no stack has both."""
-    known = table.filter(pl.col("cost").is_not_null(), pl.col("quality").is_not_null())
-    if known.is_empty():
-        return None
-    made = []
-    for name in ("cost", "quality"):
-        low, high = float(known[name].to_numpy().min()), float(known[name].to_numpy().max())
-        room = 0.08 * (high - low) or 0.05 * max(abs(high), 1e-9)
-        made.append(np.array([low - room, high + room]))
-    return made[0], made[1]
-
-
-def _marks(name: str, rows: pl.DataFrame, colour: str, opacity: float) -> theme.Spec:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": rows["cost"].to_numpy(),
-        "y": rows["quality"].to_numpy(),
-        "marker": {"color": colour, "size": 7, "opacity": opacity},
-        "hovertext": [
-            f"{text.escape(row['name'])}<br>{text.score(row['quality'])} · {text.cost_of(row)}"
-            f" · {text.ms(row['latency_ms'])}"
-            for row in rows.iter_rows(named=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+def _marks(name: str, rows: pl.DataFrame, colour: str, **look: object) -> go.Scatter:
+    hovers = [
+        f"{text.escape(row['name'])}<br>{text.score(row['quality'])} · {text.cost_of(row)}"
+        f" · {text.ms(row['latency_ms'])}"
+        for row in rows.iter_rows(named=True)
+    ]
+    x, y, marker = rows["cost"].to_numpy(), rows["quality"].to_numpy(), {"color": colour, "size": 7, **look}
+    return go.Scatter(theme.scatter(name, x, y, hover=hovers, marker=marker))

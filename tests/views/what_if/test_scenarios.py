@@ -5,19 +5,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.errors import UnknownNameError
+from core.decide.rules import Constraints
 from core.importers.formats.published import read_figures
 from core.prices import load_books
 from core.prices.cost import QUERY_TOKENS
 from core.store import Store
-from core.views.what_if.scenarios import ORDER, leaderboard, named, scenario_matrix
+from core.views.what_if.scenarios import ORDER, choices, leaderboard, matrix, named
 from core.views.workspace.scope import Latency, Scope
-from tests.views.made import BOOK, DEMO, PAPER
+from tests.views.made import AT_10, DEMO, PAPER, table
 
 PRINTED = read_figures()
 QUANTITIES = {
     "cost": ("rerank_usd_per_1k_queries", None),
-    "latency_ms": ("rerank_ms_p50", None),
+    "rerank_ms": ("rerank_ms_p50", None),
     "N-Recall4+@10": ("n_recall_4plus", 10),
     "RA-nWG@10": ("ra_nwg", 10),
     "RA-nWG@30": ("ra_nwg", 30),
@@ -31,12 +31,14 @@ def paper(published_store: Path):
 
 @pytest.mark.parametrize("book", ["list", "clq-paper"])
 def test_table_8_exactly(paper, book):
-    made = scenario_matrix(paper, PAPER, named(paper, "clq-paper"), load_books()[book])
+    whole = table(paper, PAPER, book=load_books()[book])
+    found = choices(whole, named(paper, "clq-paper"), [], Constraints())[: len(ORDER)]
+    made = matrix(paper, whole, PAPER, found, load_books()[book], quality=AT_10, latency=Latency())
     assert tuple(made["scenario"]) == ORDER
-    table = PRINTED.filter(pl.col("table") == 8)
-    assert table.height == made.height * len(QUANTITIES)
+    figures = PRINTED.filter(pl.col("table") == 8)
+    assert figures.height == made.height * len(QUANTITIES)
     for row in made.iter_rows(named=True):
-        printed = table.filter(pl.col("note") == row["scenario"])
+        printed = figures.filter(pl.col("note") == row["scenario"])
         stack = ("embedder", "dim", "reranker", "candidates_k")
         assert printed.select(stack).unique().row(0) == tuple(
             row[name] for name in ("embedder", "dim", "reranker", "candidates")
@@ -81,18 +83,6 @@ def test_end_to_end_divides_by_the_whole_path(paper):
     unknown = whole.filter(pl.col("efficiency").is_null())
     assert unknown["rank"].null_count() == unknown.height
     assert unknown["reason"].null_count() == 0
-
-
-def test_scenarios_of_ones_own(demo_store: Path):
-    snapshot = Store.open(demo_store).read()
-    first = snapshot.runs(DEMO.collection_id)["run_id"][0]
-    made = scenario_matrix(snapshot, DEMO, {"Mine": first}, BOOK, latency=Latency("p50", "path"))
-    assert made["scenario"].to_list() == ["Mine"]
-    assert made["RA-nWG@10"].is_between(0, 1).all()
-    assert made["latency_ms"].item() > 0
-    assert named(snapshot, DEMO.collection_id) == {}
-    with pytest.raises(UnknownNameError, match="run"):
-        scenario_matrix(snapshot, DEMO, {"Mine": "nowhere"}, BOOK)
 
 
 def test_leaderboard_of_measured_stacks(demo_store: Path):

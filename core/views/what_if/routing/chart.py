@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
@@ -59,81 +60,57 @@ def chart(
     layout["annotations"] = [theme.better(higher=quality.higher_is_better)]
     if not shown.is_empty():
         drawn = pl.concat([path.select(axis, "quality"), shown.select(axis, "quality")])
-        layout["xaxis"]["range"] = _room(drawn[axis].drop_nulls(), 0.12)
+        layout["xaxis"]["range"] = theme.span(drawn[axis].drop_nulls(), 0.12)
         whole = pl.concat([drawn["quality"], shown["low"], shown["high"]]).drop_nulls()
-        layout["yaxis"]["range"] = _room(whole, 0.08)
-    return theme.finished([trace for trace in traces if trace], layout)
-
-
-def _room(values: pl.Series, share: float) -> list[float]:
-    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]  # never empty
-    room = share * (high - low) or max(0.05 * abs(high), 1e-9)
-    return [low - room, high + room]
+        layout["yaxis"]["range"] = theme.span(whole, 0.08)
+    return theme.finished([trace for trace in traces if len(trace["x"])], layout)
 
 
 def _stacks(stacks: pl.DataFrame, axis: str) -> list[theme.Spec]:
     """The workspace's stacks, where they are known on this axis."""
     column = "cost" if axis == "cost" else "latency_ms"
-    known = stacks.filter(pl.col(column).is_not_null() & pl.col("quality").is_not_null())
-    if known.is_empty() or axis == "mean_ms":
+    known = stacks.drop_nulls([column, "quality"])
+    if axis == "mean_ms":
         return []
     return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": known[column].to_numpy(),
-            "y": known["quality"].to_numpy(),
-            "marker": {"size": 7, "color": theme.NEUTRAL, "opacity": theme.DIMMED},
-            "text": [text.escape(name) for name in known["name"]],
-            "hovertemplate": "%{text}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
-            "name": f"stacks of the workspace ({known.height:,})",
-        }
+        theme.scatter(
+            f"stacks of the workspace ({known.height:,})",
+            known[column].to_numpy(),
+            known["quality"].to_numpy(),
+            marker={"size": 7, "color": theme.NEUTRAL, "opacity": theme.DIMMED},
+            text=[text.escape(name) for name in known["name"]],
+            hovertemplate="%{text}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
+        )
     ]
 
 
 def _line(path: pl.DataFrame, kind: str, axis: str) -> theme.Spec:
     rows = path.filter((pl.col("kind") == kind) & pl.col(axis).is_not_null())
-    if rows.is_empty():
-        return {}
     title, colour, dash = _LINES[kind]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": rows[axis].to_numpy(),
-        "y": rows["quality"].to_numpy(),
-        "line": {"color": colour, "width": 1.3, "dash": dash},
-        "opacity": 0.7,
-        "customdata": (100 * rows["deeper"]).to_numpy(),
-        "hovertemplate": f"{title}<br>%{{customdata:.0f}} % deeper: %{{y:.3f}} at %{{x:.4g}}<extra></extra>",
-        "name": title,
-    }
+    return theme.scatter(
+        title,
+        rows[axis].to_numpy(),
+        rows["quality"].to_numpy(),
+        mode="lines",
+        line={"color": colour, "width": 1.3, "dash": dash},
+        opacity=0.7,
+        customdata=(100 * rows["deeper"]).to_numpy(),
+        hovertemplate=f"{title}<br>%{{customdata:.0f}} % deeper: %{{y:.3f}} at %{{x:.4g}}<extra></extra>",
+    )
 
 
 def _mark(row: Mapping[str, Any], axis: str) -> theme.Spec:
-    kind, name = str(row["kind"]), str(row["way"])
+    kind, name, low, high = row["kind"], row["way"], row["low"], row["high"]
     symbol, colour, size = _MARKS[kind]
-    low, high, at = row["low"], row["high"], row["quality"]
-    spread: theme.Spec = {}
-    if kind in ("routed", "always") and isinstance(low, float) and isinstance(high, float):
-        spread = {
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [high - at],
-                "arrayminus": [at - low],
-                "thickness": 1,
-                "width": 3,
-                "color": colour,
-            }
-        }
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [row[axis]],
-        "y": [at],
-        "marker": {"symbol": symbol, "size": size, "color": colour},
-        "hovertext": [text.escape(name)],
-        "hovertemplate": "%{hovertext}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
-        "name": text.escape(text.shorten(name, 40)),
-        **spread,
-    }
+    trace = theme.scatter(
+        text.escape(text.shorten(name, 40)),
+        [row[axis]],
+        [row["quality"]],
+        marker={"symbol": symbol, "size": size, "color": colour},
+        hovertext=[text.escape(name)],
+        hovertemplate="%{hovertext}<br>%{y:.3f} at %{x:.4g}<extra></extra>",
+    )
+    if kind in ("routed", "always") and low is not None and high is not None:
+        ends = [np.array([end]) for end in (low, row["quality"], high)]
+        trace["error_y"] = theme.whiskers(*ends, thickness=1, width=3, color=colour)
+    return trace

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -46,94 +47,74 @@ class Times:
     def __init__(
         self, snapshot: Snapshot, table: pl.DataFrame, asked: Asked, options: Sequence[Option]
     ) -> None:
-        self._snapshot, self._asked = snapshot, asked
-        self._ids = list(dict.fromkeys(option.run_id for option in options))
-        self._runs = table.filter(pl.col("run_id").is_in(self._ids))
-        whole = sample(snapshot, self._runs, asked.latency)
-        self._guessed = set(whole.filter("modelled")["run_id"])
-        stages = per_query(snapshot.timings(self._ids)).filter(pl.col("stage") != TOTAL)
+        ids = list(dict.fromkeys(option.run_id for option in options))
+        runs = table.filter(pl.col("run_id").is_in(ids))
+        whole = sample(snapshot, runs, asked.latency)
+        stages = per_query(snapshot.timings(ids)).filter(pl.col("stage") != TOTAL)
         totals = whole.select("run_id", pl.lit(TOTAL).alias("stage"), "query_id", "ms")
         self._rows = pl.concat([stages, totals])
-        timed = set(whole["run_id"]) - self._elsewhere(asked.latency.machine)
-        depth = {option.run_id: option.deep or option.depth or 0 for option in options}
-        self._timed = timed
-        self._donor = max(timed, key=lambda run_id: depth.get(run_id, 0), default=None)
-        self._depth = depth
+        self._runs = {row["run_id"]: row for row in runs.iter_rows(named=True)}
+        self._guessed = set(whole.filter("modelled")["run_id"])
+        machines = {name: machine(run["environment"], run["origin"]) for name, run in self._runs.items()}
+        same = asked.latency.machine or machines[ids[0]]
+        self._timed = {name for name in whole["run_id"].unique() if machines[name] == same}
+        self._depth = {option.run_id: option.deep or option.depth or 0 for option in options}
+        self._donor = max(self._timed, key=lambda run_id: self._depth.get(run_id, 0), default=None)
+        self._lines = partial(latency_by_depth, snapshot, asked.scope)
         self.modelled: str | None = None
-
-    def _elsewhere(self, chosen: str | None) -> set[str]:
-        """Runs that were timed on another machine than the chosen one, or than the first."""
-        rows = self._runs.select("run_id", "environment", "origin").iter_rows()
-        found = {run_id: machine(environment, origin) for run_id, environment, origin in rows}
-        same = chosen or found[self._ids[0]]
-        return {run_id for run_id, name in found.items() if name != same}
 
     def reranked(self, option: Option) -> bool:
         """Whether the option has a reranker."""
-        run = self._runs.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
-        return (run["reranker"] or "none") != "none"
+        return (self._runs[option.run_id]["reranker"] or "none") != "none"
 
     def of(self, option: Option) -> tuple[pl.DataFrame, str | None]:
         """query_id and ms of an option, and how they are known; no rows where they are not."""
         if option.deep is None and option.run_id in self._timed:
-            origin = self._runs.row(by_predicate=pl.col("run_id") == option.run_id, named=True)["origin"]
-            basis = Basis.IMPORTED if origin == "import" else Basis.MEASURED
+            imported = self._runs[option.run_id]["origin"] == "import"
+            basis = Basis.IMPORTED if imported else Basis.MEASURED
             basis = Basis.MODELLED if option.run_id in self._guessed else basis
             return self._stage(option.run_id, TOTAL), str(basis)
-        donor = option.run_id if option.deep is not None else self._donor
-        deep = self._depth.get(donor or "", 0)
-        if donor is None or donor not in self._timed or option.depth is None or deep < option.depth:
+        donor, deep = self._donor_of(option)
+        known = donor in self._timed and option.depth is not None and deep >= option.depth
+        if not known or not self.reranked(option):
             return self._rows.clear(), None
-        if not self.reranked(option):
-            return self._rows.clear(), None
-        return self._scaled(donor, option.depth, deep), str(Basis.MODELLED)
+        by = "along the line fitted over K" if self._line(donor) else "in proportion to K"
+        self.modelled = f"from the run at K = {deep}, its reranker's time {by}"
+        rows = self._stage(donor, TOTAL)
+        rows = rows.join(self._stage(donor, RERANK).rename({"ms": "rerank"}), on="query_id", how="inner")
+        scaled = rows.select("query_id", pl.col("ms") - pl.col("rerank") + self._replayed(option, "rerank"))
+        return scaled, str(Basis.MODELLED)
 
-    def spent(
-        self, option: Option, stages: Sequence[str], *, embeds_anew: bool = False
-    ) -> pl.DataFrame | None:
-        """What a query has taken at an option by the end of some stages; None = nothing counts."""
-        if not stages:
-            return None
+    def spent(self, option: Option, stage: str, *, embeds_anew: bool) -> pl.DataFrame:
+        """What a query has taken at an option by the end of a stage, as far as it counts."""
         whole, basis = self.of(option)
-        if stages == (TOTAL,) and embeds_anew:
-            return whole
-        if stages == (TOTAL,):
+        if stage == TOTAL:
+            if embeds_anew:
+                return whole
             embedded = self._stage(option.run_id, "embed").rename({"ms": "embed"})
             rest = whole.join(embedded, on="query_id", how="left")
             return rest.with_columns(pl.col("ms") - pl.col("embed").fill_null(0.0))
         if basis == Basis.MODELLED:
-            donor = option.run_id if option.deep is not None else str(self._donor)
-            line = self._line(donor)
-            rows = self._stage(donor, RERANK)
-            return rows.with_columns(
-                replayed_ms(pl.col("ms"), option.depth or 0, self._depth[donor], line).alias("ms")
-            )
+            rows = self._stage(self._donor_of(option)[0], RERANK)
+            return rows.with_columns(self._replayed(option, "ms").alias("ms"))
         return self._stage(option.run_id, RERANK)
 
-    def _stage(self, run_id: str, stage: str) -> pl.DataFrame:
-        return self._rows.filter((pl.col("run_id") == run_id) & (pl.col("stage") == stage)).select(
-            "query_id", "ms"
-        )
+    def _donor_of(self, option: Option) -> tuple[str, int]:
+        """The run that an option is modelled from, and its K; empty and 0 where there is none."""
+        donor = (option.run_id if option.deep is not None else self._donor) or ""
+        return donor, self._depth.get(donor, 0)
 
-    def _scaled(self, donor: str, depth: int, deep: int) -> pl.DataFrame:
-        line = self._line(donor)
-        by = "along the line fitted over K" if line else "in proportion to K"
-        self.modelled = f"from the run at K = {deep}, its reranker's time {by}"
-        rows = self._stage(donor, TOTAL).join(
-            self._stage(donor, RERANK).rename({"ms": "rerank"}), on="query_id", how="inner"
-        )
-        scaled = replayed_ms(pl.col("rerank"), depth, deep, line)
-        return rows.select("query_id", (pl.col("ms") - pl.col("rerank") + scaled).alias("ms"))
+    def _replayed(self, option: Option, column: str) -> pl.Expr:
+        donor, deep = self._donor_of(option)
+        return replayed_ms(pl.col(column), option.depth or 0, deep, self._line(donor))
+
+    def _stage(self, run_id: str, stage: str) -> pl.DataFrame:
+        return self._rows.filter(run_id=run_id, stage=stage).select("query_id", "ms")
 
     def _line(self, donor: str) -> tuple[float, float] | None:
         """Slope and intercept of the donor's reranker, where its depths were fitted."""
-        fitted = latency_by_depth(self._snapshot, self._asked.scope).filter(pl.col("run_id") == donor)
-        if fitted.is_empty() or fitted["slope"][0] is None:
-            return None
-        return float(fitted["slope"][0]), float(fitted["intercept"][0])
-
-
-_EMPTY_SLOT = -1
+        fitted = self._lines().filter(run_id=donor).drop_nulls("slope")
+        return next(fitted.select("slope", "intercept").iter_rows(), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,14 +171,17 @@ def gather(
     times = Times(snapshot, table, asked, options)
     waits = [times.of(option) for option in options]
     paid = [_cost(snapshot, table, asked.book, option) for option in options]
-    stages = _spent(way, reranked=times.reranked(options[0]))
-    probe = times.spent(options[0], stages, embeds_anew=way.rewrites)
-    again = _paid_again(snapshot, asked.book, options[0], way, paid[0][0]) if stages else 0.0
+    stage = _spent(way, reranked=times.reranked(options[0]))
+    probe_ms: Floats | float = 0.0
+    again = 0.0
+    if stage is not None:
+        probe_ms = _column(times.spent(options[0], stage, embeds_anew=way.rewrites), ids)
+        again = _paid_again(snapshot, asked.book, options[0], way, paid[0][0])
     depths = Depths.of(
         scores[:, kept],
         np.stack([_column(rows, ids) for rows, _ in waits]),
         np.array([[cost] for cost, _ in paid]),
-        probe_ms=_column(probe, ids) if probe is not None else 0.0,
+        probe_ms=probe_ms,
         probe_cost=again,
         higher_is_better=asked.quality.higher_is_better,
     )
@@ -208,7 +192,7 @@ def gather(
         depths,
         tuple(basis for _, basis in waits),
         tuple(basis for _, basis in paid),
-        tuple(_notes(way, stages, times.modelled)),
+        tuple(_notes(way, stage, times.modelled)),
     )
 
 
@@ -242,7 +226,7 @@ def _replayed_grades(snapshot: Snapshot, found: Evidence, row: int, option: Opti
     final, pool = (rankings.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
     place = {query_id: at for at, query_id in enumerate(found.query_ids)}
     kept = replayed(final, pool, option.depth or 0).filter(pl.col("query_id").is_in(found.query_ids))
-    made = np.full(found.grades.shape[1:], _EMPTY_SLOT, dtype=np.int8)
+    made = np.full(found.grades.shape[1:], -1, dtype=np.int8)
     query = kept["query_id"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
     ranks, deep = kept["rank"].to_numpy() - 1, kept["deep_rank"].to_numpy() - 1
     made[query, ranks] = found.grades[row, query, deep]
@@ -250,8 +234,8 @@ def _replayed_grades(snapshot: Snapshot, found: Evidence, row: int, option: Opti
 
 
 def _column(rows: pl.DataFrame, ids: Sequence[str]) -> Floats:
-    values: Mapping[str, float] = dict(rows.select("query_id", "ms").iter_rows())
-    return np.array([values.get(query_id, np.nan) for query_id in ids])
+    wanted = pl.DataFrame({"query_id": ids}).join(rows, on="query_id", how="left", maintain_order="left")
+    return wanted["ms"].fill_null(np.nan).to_numpy()
 
 
 def _cost(
@@ -270,11 +254,11 @@ def _cost(
     return (np.nan, None) if cost is None else (float(cost), basis)
 
 
-def _spent(way: Way, *, reranked: bool) -> tuple[str, ...]:
-    """The stages of the shallowest option that a query sent deeper goes through for its signal."""
+def _spent(way: Way, *, reranked: bool) -> str | None:
+    """The stage of the shallowest option that a query sent deeper goes through for its signal, if any."""
     if way.known == "before" or (way.known == "pool" and way.one_family and reranked):
-        return ()
-    return (RERANK,) if way.one_family and way.known == "rerank" else (TOTAL,)
+        return None
+    return RERANK if way.one_family and way.known == "rerank" else TOTAL
 
 
 def _paid_again(snapshot: Snapshot, book: PriceBook, option: Option, way: Way, whole: float) -> float:
@@ -290,19 +274,19 @@ def _paid_again(snapshot: Snapshot, book: PriceBook, option: Option, way: Way, w
     return 0.0 if costs.is_empty() else float(costs["usd_per_1k"].fill_null(np.nan).sum())
 
 
-def _notes(way: Way, stages: Sequence[str], modelled: str | None) -> list[str]:
+def _notes(way: Way, stage: str | None, modelled: str | None) -> list[str]:
     notes = []
     if modelled:
         notes.append(f"Latency and cost of depths that were not run are modelled {modelled}.")
-    if way.known == "pool" and not stages:
+    if way.known == "pool" and stage is None:
         notes.append("The signal is known before the reranker is asked, so looking at it costs nothing.")
-    if tuple(stages) == (RERANK,):
+    if stage == RERANK:
         pays = "the passages that it has not sent yet" if way.pointwise else "both calls"
         notes.append(
             "The signal is known after the shallow call of the reranker: a query sent deeper also waits for "
             f"that call, and pays for {pays}."
         )
-    if tuple(stages) == (TOTAL,):
+    if stage == TOTAL:
         again = "searches again" if way.one_family else "goes through both stacks"
         again = "is rewritten and searched again" if way.rewrites else again
         notes.append(f"The signal is known after the shallow search: a query sent deeper {again}.")

@@ -11,7 +11,6 @@ import polars as pl
 
 from core.decide.routing.policies import (
     Depths,
-    Estimate,
     Floats,
     Outcome,
     always,
@@ -24,7 +23,6 @@ from core.decide.routing.policies import (
 from core.decide.routing.rules import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
 from core.decide.ties import JITTER_MS
 from core.records import Basis
-from core.stats.intervals import SEED
 from core.views import text
 from core.views.what_if.routing.data import Routable
 from core.views.what_if.routing.families import Signal
@@ -47,6 +45,7 @@ NO_SIGNAL = (
     "A signal is a score margin, gap or entropy of the shallowest depth, recorded by a run or computed from "
     "the scores of its rankings, or a tag of the queries such as type=narrow."
 )
+_NUMBERS = ("deeper", "quality", "p50", "p95", "mean_ms", "cost")
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 
 
@@ -77,13 +76,6 @@ def nothing(found: Routable | None) -> str | None:
     return None
 
 
-def rule_of(found: Routable, signal: Signal, most: float) -> ByThreshold | ByTag:
-    """The rule that decides by a signal."""
-    if signal.tags:
-        return ByTag([signal.tags.get(query_id, "") for query_id in found.query_ids], most)
-    return ByThreshold(signal.urgency(found.query_ids), most)
-
-
 def simulate(
     found: Routable,
     signal: Signal,
@@ -92,45 +84,40 @@ def simulate(
     most: float = 0.5,
     own: Sequence[float] | None = None,
     jitter_ms: float = JITTER_MS,
-    seed: int = SEED,
 ) -> Simulation:
-    """Route the queries and say what that gives.
+    """Route the queries and say what that gives; folds and resampling have a fixed seed.
 
     Args:
         found: Quality, latency and cost of every query at every depth; see `nothing`.
         most: Share of the queries that may leave the shallowest depth, 0..1.
         own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
         jitter_ms: Difference of latencies up to which they are the same; ms.
-        seed: Of the folds and the resampling.
 
     Returns:
         The figures and the answer.
     """
-    depths, rule = found.depths, rule_of(found, signal, most)
+    depths = found.depths
+    rule: ByTag | ByThreshold = (
+        ByTag([signal.tags.get(query_id, "") for query_id in found.query_ids], most)
+        if signal.tags
+        else ByThreshold(signal.urgency(found.query_ids), most)
+    )
     learner: Rule[Any] = rule
     learnt, chosen = in_sample(learner, depths.merit)
-    shares = cross_validated(learner, depths.merit, seed=seed)
-    tried = {"routed": shares, "optimistic": one_hot(chosen, depths.count)}
+    tried = {"routed": cross_validated(learner, depths.merit), "optimistic": one_hot(chosen, depths.count)}
     if own is not None and isinstance(rule, ByThreshold):
-        tried["own"] = one_hot(rule.choose(_urgent(own, signal), depths.count), depths.count)
+        rising = tuple(sorted(own_unit(own, signal)))
+        tried["own"] = one_hot(rule.choose(rising, depths.count), depths.count)
     ways = _ways(found, tried)
-    scored = estimates(*(each.scores for each, _, _ in ways.values()), seed=seed)
-    rows = _rows(found, ways, scored).join(
-        _gains(depths, {NAMES[kind]: ways[NAMES[kind]][0] for kind in tried}, seed), on="way", how="left"
-    )
-    thresholds = () if isinstance(rule, ByTag) else own_unit(learnt, signal)
+    gains = _gains(depths, {NAMES[kind]: ways[NAMES[kind]][0] for kind in tried})
+    rows = _rows(found, ways).join(gains, on="way", how="left")
     return Simulation(
         rows=rows,
         sentence=sentence(found, rows, signal, quality),
         details=details(found, rows, signal, learnt, jitter_ms),
         path=_path(depths, rule),
-        thresholds=thresholds,
+        thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),
     )
-
-
-def _urgent(own: Sequence[float], signal: Signal) -> tuple[float, ...]:
-    """Thresholds of urgency, ascending, from thresholds in the signal's unit."""
-    return tuple(sorted(float(each) if signal.hard_is_high else -float(each) for each in own))
 
 
 _Ways = dict[str, tuple[Outcome, str, Floats]]
@@ -151,54 +138,49 @@ def _ways(found: Routable, tried: dict[str, Floats]) -> _Ways:
     return ways
 
 
-def _gains(depths: Depths, routed: dict[str, Outcome], seed: int) -> pl.DataFrame:
+def _gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
     """What each routed way gains over chance at its own rate, and over the best single depth."""
     best = depths.quality[int(depths.merit.mean(axis=1).argmax())]
     sign = 1 if depths.higher_is_better else -1
     apart = []
-    for each in routed.values():
-        chance = outcome(depths, at_random(depths, each.rates), probed=False)
-        apart += [sign * (each.scores - chance.scores), sign * (each.scores - best)]
-    told = estimates(*apart, seed=seed)
-    made = {
-        name: [getattr(each, of) for each in told[at::2]]
+    for way in routed.values():
+        chance = outcome(depths, at_random(depths, way.rates), probed=False)
+        apart += [sign * (way.scores - chance.scores), sign * (way.scores - best)]
+    told = estimates(*apart)
+    ends = {
+        f"{stem}{end}": [getattr(estimate, name) for estimate in told[at::2]]
         for at, stem in enumerate(("gain", "over"))
-        for name, of in ((stem, "value"), (f"{stem}_low", "low"), (f"{stem}_high", "high"))
+        for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
     }
-    return pl.DataFrame({"way": list(routed), **made}, schema_overrides=dict.fromkeys(made, pl.Float64))
+    return pl.DataFrame({"way": list(routed), **ends}, schema_overrides=dict.fromkeys(ends, pl.Float64))
 
 
-def _rows(found: Routable, ways: _Ways, scored: Sequence[Estimate]) -> pl.DataFrame:
-    made = []
-    for (name, (each, kind, shares)), estimate in zip(ways.items(), scored, strict=True):
+def _rows(found: Routable, ways: _Ways) -> pl.DataFrame:
+    rows = []
+    scored = estimates(*(way.scores for way, _, _ in ways.values()))
+    for (name, (way, kind, shares)), estimate in zip(ways.items(), scored, strict=True):
         used = np.flatnonzero(shares.sum(axis=1) > 0)
-        made.append(
+        rows.append(
             {
                 "way": name,
-                "kind": kind,
-                "deeper": each.deeper,
+                **_point(kind, way),
                 "quality": estimate.value,
                 "low": estimate.low,
                 "high": estimate.high,
                 "n": len(found.query_ids),
-                "p50": each.p50,
-                "p95": each.p95,
-                "mean_ms": each.mean_ms,
-                "cost": each.cost,
                 "latency_basis": _weakest([found.latency_basis[at] for at in used]),
                 "cost_basis": _weakest([found.cost_basis[at] for at in used]),
-                "note": each.p95_reason,
+                "note": way.p95_reason,
             }
         )
-    floats = dict.fromkeys(("low", "high", "p50", "p95", "mean_ms", "cost"), pl.Float64)
     words = dict.fromkeys(("latency_basis", "cost_basis", "note"), pl.String)
-    return pl.DataFrame(made, schema_overrides={**floats, **words, "n": pl.Int32})
+    floats = dict.fromkeys((*_NUMBERS, "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema_overrides={**floats, **words, "n": pl.Int32})
 
 
 def _weakest(bases: Sequence[str | None]) -> str | None:
-    order = [str(each) for each in _WEAKEST_LAST]
-    known = [order.index(each) for each in bases if each in order]
-    return order[max(known)] if known and len(known) == len(bases) else None
+    order: list[str | None] = [str(basis) for basis in _WEAKEST_LAST]
+    return max(bases, key=order.index) if bases and all(basis in order for basis in bases) else None
 
 
 def _path(depths: Depths, rule: ByThreshold | ByTag) -> pl.DataFrame:
@@ -215,14 +197,8 @@ def _path(depths: Depths, rule: ByThreshold | ByTag) -> pl.DataFrame:
         for cut in (*cuts, np.inf):
             shares = one_hot(rule.choose((float(cut),), 2), 2)
             parts.append(_point("threshold", outcome(depths, shares)))
-    schema = dict.fromkeys(("deeper", "quality", "p50", "p95", "mean_ms", "cost"), pl.Float64)
-    return pl.DataFrame(parts, schema={"kind": pl.String, **schema})
+    return pl.DataFrame(parts, schema={"kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)})
 
 
-def _point(kind: str, each: Outcome) -> dict[str, object]:
-    return {
-        "kind": kind,
-        "deeper": each.deeper,
-        "quality": each.quality,
-        **{name: getattr(each, name) for name in ("p50", "p95", "mean_ms", "cost")},
-    }
+def _point(kind: str, way: Outcome) -> dict[str, object]:
+    return {"kind": kind, **{name: getattr(way, name) for name in _NUMBERS}}
