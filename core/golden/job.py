@@ -30,17 +30,12 @@ from core.prices import PriceBook
 from core.providers.calls import Keys
 from core.providers.chat import chat_config
 from core.records import Batch, JsonMap, Stack, short_hash
+from core.tables import schema
 
 CONSTANT = 60  # Damps the first ranks (Cormack, Clarke and Büttcher, SIGIR 2009; CLQ §3.4)
 Kind = Literal["dense", "sparse", "hybrid"]
 _PAIR = ("query_id", "passage_id")
-POOL = {
-    "query_id": pl.String,
-    "passage_id": pl.String,
-    "rank": pl.Int32,
-    "rrf": pl.Float64,
-    "sources": pl.Int32,
-}
+POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
 """Columns of a pool: rank from 1 within the question, sum of reciprocal ranks, how many sources had it."""
 
 

@@ -20,7 +20,7 @@ from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap, Run
 from core.stats.latency import GENERATE
-from core.tables import frame
+from core.tables import frame, schema
 
 _LISTS = ("contexts", "context_ids", "references", "reference_ids")
 SAMPLE = pl.Schema(
@@ -39,9 +39,7 @@ _USED = pl.Schema(
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
 UNNAMED = "not named"  # Item of usage of which it is not said what was used; it has no price
-_PLACE = pl.Schema(
-    {"query_id": pl.String(), "rank": pl.Int64(), "passage_id": pl.String(), "text": pl.String()}
-)
+_PLACE = schema("query_id rank:int64 passage_id text")
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,7 @@ from core.providers.embed.base import TokenEmbedder
 from core.providers.embed.batches import Vectors
 from core.providers.tokens import ESTIMATE
 from core.records import Collection, JsonMap, part_id
-from core.tables import TABLES, frame
+from core.tables import TABLES, frame, schema
 
 Pool = Callable[[Vectors], Vectors]
 
@@ -163,17 +163,7 @@ def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield block.drop("block")
 
 
-_PIECES = pl.Schema(
-    {
-        "source": pl.String(),
-        "start_char": pl.Int64(),
-        "end_char": pl.Int64(),
-        "title": pl.String(),
-        "text": pl.String(),
-        "tokens": pl.Int32(),
-        "tokenizer": pl.String(),
-    }
-)
+_PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32 tokenizer")
 
 
 def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:

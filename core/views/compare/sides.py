@@ -19,6 +19,7 @@ from core.stats.correlation import AGREEMENT
 from core.stats.latency import SHARES, quantile_gap
 from core.stats.significance import Sample, Setup, compare
 from core.store import Snapshot
+from core.tables import schema
 from core.views.compare.page import LOSSES, OPEN, TIES, WINS, alike, with_verdict
 from core.views.queries.page import query_table
 from core.views.workspace.comparable import machine
@@ -138,21 +139,9 @@ def _sample(found: Evidence, measure: Measure) -> Sample:
 
 
 SAME = "the same"
-SIDES = pl.Schema(
-    {
-        "axis": pl.String,
-        "stack": pl.String,
-        "against": pl.String,
-        "value": pl.Float64,
-        "value_against": pl.Float64,
-        "difference": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "n": pl.Int64,
-        "p_holm": pl.Float64,
-        "verdict": pl.String,
-        "note": pl.String,
-    }
+SIDES = schema(
+    "axis stack against value:float value_against:float difference:float low:float high:float n:int64 "
+    "p_holm:float verdict note"
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"

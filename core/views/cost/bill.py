@@ -12,6 +12,7 @@ from core.prices import MS_PER_HOUR, Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs, CostLine, calculator
 from core.prices.tornado import RANGE, Swing, tornado
 from core.records import Basis
+from core.tables import schema
 from core.views import text, theme
 from core.views.cost.words import BUYS, buying, moved, share_of, swung
 
@@ -29,13 +30,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "storage": (theme.OKABE_ITO[6], "\\"),
 }
 """Stages of the bill in order, with their colour and pattern."""
-_BILL = {
-    "unit_price": pl.String(),
-    "source": pl.String(),
-    "looked_up": pl.Date(),
-    "confirmed": pl.String(),
-    "note": pl.String(),
-}
+_BILL = schema("unit_price source looked_up:date confirmed note")
 
 
 @dataclass(frozen=True)

@@ -19,20 +19,13 @@ from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
 from core.stats.intervals import bootstrap_curve, bootstrap_means
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Scope
 from core.views.workspace.scores import Evidence, evidence
 
-WEIGHTS = {
-    "name": pl.String(),
-    "k": pl.Int32(),
-    "tokens": pl.Float64(),
-    "tokens_low": pl.Float64(),
-    "tokens_high": pl.Float64(),
-    "usd_per_1k": pl.Float64(),
-    "counted": pl.String(),
-}
+WEIGHTS = schema("name k:int32 tokens:float tokens_low:float tokens_high:float usd_per_1k:float counted")
 _OPENAI = "o200k_base"
 
 

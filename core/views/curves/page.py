@@ -14,6 +14,7 @@ from core.metrics import REGISTRY, Measure, aggregate
 from core.records import stack_label
 from core.stats.intervals import bootstrap_curve
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text, theme
 from core.views.curves import words
 from core.views.curves.words import X_AXES
@@ -22,16 +23,7 @@ from core.views.workspace.scores import Evidence, evidence
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
-COLUMNS = {
-    "name": pl.String(),
-    "measure": pl.String(),
-    "k": pl.Int32(),
-    "value": pl.Float64(),
-    "low": pl.Float64(),
-    "high": pl.Float64(),
-    "n": pl.Int32(),
-    "basis": pl.String(),
-}
+COLUMNS = schema("name measure k:int32 value:float low:float high:float n:int32 basis")
 
 
 def curve_table(

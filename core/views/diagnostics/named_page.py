@@ -22,7 +22,7 @@ from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import LANGUAGES, NAMES
 from core.records import Batch, Collection, JsonMap
 from core.store import Snapshot
-from core.tables import frame
+from core.tables import frame, schema
 from core.views import text, theme
 from core.views.diagnostics.landing import diagnosed
 from core.views.diagnostics.noise import QUICK, Gathered, gather
@@ -128,10 +128,7 @@ def margins(
     return pl.concat(parts)
 
 
-MARGINED = pl.Schema({
-    "embedder": pl.String, "dim": pl.Int32, "language": pl.String, "condition": pl.String,
-    "measure": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int32,
-})  # fmt: skip
+MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
 """Columns of `margins`: condition "names 1" as runs are named by, "" = the questions as they are."""
 
 

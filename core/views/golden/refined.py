@@ -14,6 +14,7 @@ import polars as pl
 
 from core.golden.refine import Pair, Point, Refinement
 from core.golden.refine.locks import Graph
+from core.tables import schema
 from core.views import theme
 from core.views.text import escape, shorten
 
@@ -129,11 +130,4 @@ def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> p
     )
 
 
-_PAIRS = {
-    "query_id": pl.String,
-    "better": pl.String,
-    "worse": pl.String,
-    "rank_better": pl.Int64,
-    "rank_worse": pl.Int64,
-    "times": pl.Int64,
-}
+_PAIRS = schema("query_id better worse rank_better:int64 rank_worse:int64 times:int64")

@@ -13,6 +13,7 @@ import polars as pl
 
 from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
+from core.tables import schema
 from core.views.workspace.query_sets import among, asked_in
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, at_cutoff, evidence
@@ -25,16 +26,7 @@ OTHER_NOT_RANKED = "The second stack does not rank this query, so its score is u
 AS_ZERO = "Not ranked; counts as 0 in this comparison."
 OUTSIDE = "Left out: outside the queries that the stacks of the workspace are compared on."
 
-_SCORES = {
-    "query_id": pl.String(),
-    "score": pl.Float64(),
-    "other": pl.Float64(),
-    "best": pl.Float64(),
-    "holes": pl.Int32(),
-    "judged": pl.Int32(),
-    "counts": pl.Boolean(),
-    "note": pl.String(),
-}
+_SCORES = schema("query_id score:float other:float best:float holes:int32 judged:int32 counts:bool note")
 _TIES = ("best", "query_id")
 
 SORTS: Mapping[str, tuple[str, bool]] = {

@@ -13,6 +13,7 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
+from core.tables import schema
 from core.views.readers.data import Answered, Need, answered, curve_table, slice_table
 from core.views.readers.words import WITH, WITHOUT
 from core.views.workspace.scope import Scope
@@ -65,18 +66,7 @@ def told(
 
 _GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
 _PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
-_FIGURES = pl.Schema(
-    {
-        "k_star": pl.Int32(),
-        "best": pl.Float64(),
-        "rss": pl.Float64(),
-        "rss_reason": pl.String(),
-        "rsc": pl.Float64(),
-        "rsc_before_stop": pl.Float64(),
-        "shape": pl.String(),
-        "wanted": pl.String(),
-    }
-)
+_FIGURES = schema("k_star:int32 best:float rss:float rss_reason rsc:float rsc_before_stop:float shape wanted")
 
 
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:

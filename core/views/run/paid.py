@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from core.tables import schema
 from core.views.text import count, duration, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
@@ -17,16 +18,7 @@ if TYPE_CHECKING:  # the engines take a second to load
 
 RUNNING = "running"
 _RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
-_LINES = {
-    "stage": pl.String,
-    "model": pl.String,
-    "calls": pl.Int64,
-    "unit": pl.String,
-    "amount": pl.Float64,
-    "counted": pl.String,
-    "usd": pl.Float64,
-    "unknown": pl.String,
-}
+_LINES = schema("stage model calls:int64 unit amount:float counted usd:float unknown")
 
 
 def line_rows(plan: Bill) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from core.records import JsonMap, canonical_json
+from core.tables import schema
 from core.views.run import paid
 from core.views.text import count, duration, percent, usd, weight
 
@@ -22,19 +23,10 @@ if TYPE_CHECKING:  # the engines take a second to load, which reading a plan doe
     from core.prices import PriceBook
 
 
-_COLUMNS = {
-    "label": pl.String,
-    "state": pl.String,
-    "queries": pl.Int64,
-    "round": pl.Int64,
-    "quality": pl.Float64,
-    "latency_ms": pl.Float64,
-    "usd_per_1k": pl.Float64,
-    "harm": pl.Float64,
-    "beaten_by": pl.String,
-    "bound": pl.Float64,
-    "stack_id": pl.String,
-}
+_COLUMNS = schema(
+    "label state queries:int64 round:int64 quality:float latency_ms:float usd_per_1k:float harm:float "
+    "beaten_by bound:float stack_id"
+)
 
 
 def search_rows(found: JsonMap) -> pl.DataFrame:
@@ -59,18 +51,11 @@ def search_words(found: JsonMap) -> str:
     )
 
 
-_SCALE = {
-    "index": pl.String, "params": pl.String, "dim": pl.Int64, "passages": pl.Int64, "asked": pl.Boolean,
-    "memory_bytes": pl.Int64, "disk_bytes": pl.Int64, "build_s": pl.Float64, "build_usd": pl.Float64,
-    "usd_per_month": pl.Float64,
-}  # fmt: skip
-_STACKS = {
-    "stack_id": pl.String,
-    "label": pl.String,
-    "pool": pl.String,
-    "usd_per_1k": pl.Float64,
-    "unknown": pl.String,
-}
+_SCALE = schema(
+    "index params dim:int64 passages:int64 asked:bool memory_bytes:int64 disk_bytes:int64 build_s:float "
+    "build_usd:float usd_per_month:float"
+)
+_STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
 def stack_rows(made: Plan) -> pl.DataFrame:

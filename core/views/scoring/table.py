@@ -13,6 +13,7 @@ from core.errors import InputError
 from core.metrics import Measure, na_reason
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_queries
 from core.views.workspace.query_sets import ENOUGH, Mask, QuerySets, all_of, among, asked_in, overlap
@@ -89,18 +90,7 @@ def _otherwise(over: Over) -> str:
     return f"(--queries: {'; '.join(others)})"
 
 
-COLUMNS = {
-    "run": pl.String(),
-    "stack": pl.String(),
-    "measure": pl.String(),
-    "k": pl.Int32(),
-    "query_id": pl.String(),
-    "value": pl.Float64(),
-    "reason": pl.String(),
-    "n": pl.Int32(),
-    "ci_low": pl.Float64(),
-    "ci_high": pl.Float64(),
-}
+COLUMNS = schema("run stack measure k:int32 query_id value:float reason n:int32 ci_low:float ci_high:float")
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
 _UNJUDGED = "No passage of the query is judged."

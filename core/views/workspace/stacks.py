@@ -22,7 +22,7 @@ from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.stats.latency import GENERATE
 from core.store import Snapshot
-from core.tables import remembered
+from core.tables import remembered, schema
 from core.views import text
 from core.views.workspace.answers import graded, means
 from core.views.workspace.comparable import at_machine
@@ -110,33 +110,14 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
 
 
-AXES: Mapping[str, pl.DataType] = {
-    "mode": pl.String(),
-    "sparse": pl.String(),
-    "embedder": pl.String(),
-    "dim": pl.Int32(),
-    "index": pl.String(),
-    "reranker": pl.String(),
-    "candidates": pl.Int32(),
-}
+AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
 """The axes of a stack specification that pages colour, filter and sort by."""
 
-_QUALITY = {
-    "quality": pl.Float64(),
-    "quality_low": pl.Float64(),
-    "quality_high": pl.Float64(),
-    "n": pl.Int32(),
-    "quality_basis": pl.String(),
-    "proc": pl.Float64(),
-    "pct_proc": pl.Float64(),
-    "hole": pl.Float64(),
-    "hole_low": pl.Float64(),
-    "hole_high": pl.Float64(),
-    "harm": pl.Float64(),
-    "harm_upper": pl.Float64(),
-    "unjudged_queries": pl.Int32(),
-    "quality_note": pl.String(),
-}
+_QUALITY = schema(
+    "quality:float quality_low:float quality_high:float n:int32 quality_basis proc:float pct_proc:float "
+    "hole:float hole_low:float hole_high:float harm:float harm_upper:float unjudged_queries:int32 "
+    "quality_note"
+)
 
 _WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
 

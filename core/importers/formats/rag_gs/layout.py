@@ -14,6 +14,7 @@ from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import again, read_lines, refuse
 from core.importers.read.text import quoted, shown
 from core.importers.settings import kept
+from core.tables import schema
 
 _STAGE = re.compile(r"(?:(?P<root>.*)/)?q(?P<q>\d{1,9})/(?P<stage>s[1-6]_[a-z]+)/(?P<rest>.+)")
 _KINDS = {
@@ -32,10 +33,7 @@ LISTS = {
     "sparse": ("rank_sparse", "score_bm25"),
     "merge": ("rank_rrf", "rrf_score"),
 }
-_RANKED = pl.Schema(
-    {"doc_id": pl.String(), "final_rank": pl.Int64(), "final_score": pl.Float64(), "exposures": pl.Int64(),
-     "info": pl.String()}
-)  # fmt: skip
+_RANKED = schema("doc_id final_rank:int64 final_score:float exposures:int64 info")
 """What s6_ranked says of a passage; `info`, its information, is a number, in other versions a map."""
 _MOST_RANKED = 20_000
 _SHOWN = 20

@@ -21,13 +21,11 @@ from core.importers.judgements import golden_set
 from core.importers.read.jsons import at, expect, objects, optional, outline, texts
 from core.importers.read.piece import Piece
 from core.importers.read.rows import again, read_lines, refuse
+from core.tables import schema
 
 EVALUATED = ("passage-level results", "page-level results")
 """Keys of the passages of an evaluation, in newer and older files."""
-RELATED = {
-    "page_id": pl.String(), "wikipedia_id": pl.String(), "start_par_id": pl.String(),
-    "start_paragraph_id": pl.String(), "end_par_id": pl.String(), "end_paragraph_id": pl.String(),
-}  # fmt: skip
+RELATED = schema("page_id wikipedia_id start_par_id start_paragraph_id end_par_id end_paragraph_id")
 """Fields of provenance in a data set of KILT's form."""
 _PLACE = "output[].provenance[]"
 _PROVENANCE = pl.Struct(

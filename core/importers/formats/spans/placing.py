@@ -17,12 +17,10 @@ from core.importers.naming import roles_by
 from core.importers.read.rows import identified, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, place, quoted, shown
-from core.tables import Frame
+from core.tables import Frame, schema
 
 PLACE = ("start_char", "end_char")
-_FOUND = pl.Schema(
-    {"line": pl.Int64(), "found_start": pl.Int64(), "found_end": pl.Int64(), "times": pl.Int64()}
-)
+_FOUND = schema("line:int64 found_start:int64 found_end:int64 times:int64")
 _ABSENT, _NOT_THERE, _TWICE, _OUTSIDE, _BLANK = (
     "spans of documents that are not there",
     "quotes that are not in their document",
