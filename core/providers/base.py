@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import chain
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from core.errors import ProviderError
 from core.records import Basis
 
 V = TypeVar("V")
-A = TypeVar("A", bound=NDArray[Any])
+W = TypeVar("W")
 
 LOCAL_ITEM = "local-cpu"  # What price books name the time of this machine's processor
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 CHECK = "Check its name, or set path to a folder with its files."
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Purpose(StrEnum):
@@ -57,23 +53,31 @@ class Reply(Generic[V]):
     attempts: int = 1  # How many times the call was sent; 0 when nothing was sent
     fresh: bool = True  # False when nothing was sent for it: `ms` is then not a measurement of now
     # Figures of one kind of provider, such as {"chars_per_second": 812.0}
-    details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-
-
-W = TypeVar("W")
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
     """The same reply with another value, and other details if they are given."""
+    told = reply.details if details is None else details
+    return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, told)
+
+
+def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
+    """Replies of calls that came one after the other as one, with this value and these details."""
     return Reply(
         value,
-        reply.usage,
-        reply.ms,
-        reply.waited_ms,
-        reply.attempts,
-        reply.fresh,
-        dict(reply.details) if details is None else details,
+        total(reply.usage for reply in replies),
+        sum(reply.ms for reply in replies),
+        sum(reply.waited_ms for reply in replies),
+        sum(reply.attempts for reply in replies),
+        all(reply.fresh for reply in replies),
+        details or {},
     )
+
+
+def scaled(amount: Amount, share: float) -> Amount:
+    """A share of an amount; of what is not known it is not known either."""
+    return replace(amount, amount=None if amount.amount is None else amount.amount * share)
 
 
 TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half as much at once may not meet
@@ -97,34 +101,19 @@ class Meter(Protocol):
         """Give a reservation back: the attempt was refused and costs nothing."""
 
 
-def total(replies: Sequence[Reply[Any]]) -> tuple[Amount, ...]:
-    """Add up the usage of replies, per item and unit in the order of their first appearance.
+def total(used: Iterable[Sequence[Amount]]) -> tuple[Amount, ...]:
+    """Add up usage, per item and unit in the order of their first appearance.
 
     A sum with an unknown part is unknown; a sum with an estimated part is estimated.
     """
     sums: dict[tuple[str, str], Amount] = {}
-    for amount in (each for reply in replies for each in reply.usage):
+    for amount in chain.from_iterable(used):
         key = (amount.item, amount.unit)
-        sums[key] = _sum(sums[key], amount) if key in sums else amount
+        so_far = sums.get(key, Amount(*key, 0.0, amount.basis))
+        unknown = so_far.amount is None or amount.amount is None
+        added = None if unknown else (so_far.amount or 0.0) + (amount.amount or 0.0)
+        sums[key] = Amount(*key, added, amount.basis if amount.basis == so_far.basis else Basis.MODELLED)
     return tuple(sums.values())
-
-
-def joined(replies: Sequence[Reply[A]]) -> Reply[A]:
-    """Replies of calls that came one after the other, row by row, as one; their details are left out."""
-    return Reply(
-        cast(A, np.concatenate([reply.value for reply in replies])),
-        total(replies),
-        sum(reply.ms for reply in replies),
-        sum(reply.waited_ms for reply in replies),
-        sum(reply.attempts for reply in replies),
-    )
-
-
-def _sum(one: Amount, other: Amount) -> Amount:
-    unknown = one.amount is None or other.amount is None
-    value = None if unknown else (one.amount or 0.0) + (other.amount or 0.0)
-    basis = one.basis if one.basis == other.basis else Basis.MODELLED
-    return Amount(one.item, one.unit, value, basis)
 
 
 def timed(work: Callable[[], V]) -> Reply[V]:

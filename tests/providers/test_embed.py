@@ -240,13 +240,10 @@ def test_names_of_a_configuration():
 
 
 def test_usage_adds_up():
-    def reply(*amounts: Amount) -> Reply[None]:
-        return Reply(None, amounts)
-
     measured, modelled = Basis.MEASURED, Basis.MODELLED
-    one = reply(Amount("a", "input_tokens", 2.0, measured), Amount("b", "search_units", 1.0, measured))
-    two = reply(Amount("a", "input_tokens", 3.0, modelled), Amount("a", "output_tokens", None, measured))
-    assert total([one, two, reply(Amount("a", "output_tokens", 5.0, measured))]) == (
+    one = (Amount("a", "input_tokens", 2.0, measured), Amount("b", "search_units", 1.0, measured))
+    two = (Amount("a", "input_tokens", 3.0, modelled), Amount("a", "output_tokens", None, measured))
+    assert total([one, two, [Amount("a", "output_tokens", 5.0, measured)]]) == (
         Amount("a", "input_tokens", 5.0, modelled),
         Amount("b", "search_units", 1.0, measured),
         Amount("a", "output_tokens", None, measured),

@@ -20,8 +20,7 @@ from core.providers.base import Purpose
 from core.providers.calls import Journal
 from core.providers.config import ModelConfig
 from core.providers.embed import batches, make_embedder
-from core.providers.embed.openai import OpenAIEmbedder
-from core.providers.embed.remote import Received
+from core.providers.embed.remote import OpenAIEmbedder, Received
 from core.records import Basis
 from tests.cli.test_commands import Cli
 

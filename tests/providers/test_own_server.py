@@ -176,7 +176,7 @@ def test_what_has_no_parts_is_given_more_time(vendors: Vendors):
     config = ModelConfig(provider="openai", model="chat", base_url=vendors.openai, limits=limits)
     vendors.always("openai/chat", Step("slow", seconds=0.7))
     with make_chat(config) as chat:
-        chat_sleep(chat._line.caller)  # type: ignore[attr-defined]
+        chat_sleep(chat._caller)  # type: ignore[attr-defined]
         replies = [chat.complete("Be brief.", text, max_tokens=5) for text in ("one", "two")]
     assert [reply.attempts for reply in replies] == [2, 1]
     place = place_of(config)
@@ -216,10 +216,10 @@ def test_pools_that_time_out_are_halved(
     late = Step("timeout", seconds=0.7)
     vendors.script("cohere/rerank", late)
     if not own:
-        monkeypatch.setattr("core.providers.rerank.places.RemoteReranker.too_much", lambda *_: None)
+        monkeypatch.setattr("core.providers.rerank.remote.RemoteReranker.too_much", lambda *_: None)
     passages = TEXTS[:48]
     with make_reranker(config, journal=Journal(tmp_path / "replies")) as reranker:
-        reranker._line.caller._sleep = lambda _: None  # type: ignore[attr-defined]
+        reranker._caller._sleep = lambda _: None  # type: ignore[attr-defined]
         first = reranker.rerank("wings 007", passages)
         sizes = [len(each["documents"]) for each in vendors.state.requests]
         assert sizes == [48, 24, 24]

@@ -206,4 +206,4 @@ def test_the_pace_is_kept_over_all_dimensions_of_a_model(vendors: Vendors):
     one, other = make_embedder(config, 256, keys=keys), make_embedder(config, 512, keys=keys)
     assert isinstance(one, RemoteEmbedder)
     assert isinstance(other, RemoteEmbedder)
-    assert one._line.caller._pacer is other._line.caller._pacer
+    assert one._caller._pacer is other._caller._pacer

@@ -324,8 +324,8 @@ class _Parts:
         self.usage: list[list[Any]] = found.get("usage", [])
 
     def add(self, start: int, reply: Reply[Vectors]) -> None:
-        before = Reply(None, tuple(Amount(i, u, n, Basis(basis)) for i, u, n, basis in self.usage))
-        self.usage = [[a.item, a.unit, a.amount, a.basis.value] for a in total([before, reply])]
+        before = [Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in self.usage]
+        self.usage = [[a.item, a.unit, a.amount, a.basis.value] for a in total([before, reply.usage])]
         self.seconds = round(self.seconds + (reply.ms + reply.waited_ms) / 1000, 3)
         self.done.append(start)
         write_json(self._path, {"done": self.done, "seconds": self.seconds, "usage": self.usage})

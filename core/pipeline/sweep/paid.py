@@ -14,7 +14,7 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.steps import Graph, Identities, Step
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.pools import Pools
-from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.base import Amount, Purpose, total
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import Embedder
 from core.providers.embed.batches import FIRST_TOKENS
@@ -173,7 +173,7 @@ class Counting:
             stage=step.stage,
             model=name,
             calls=sum(calls for _, calls in sent),
-            used=_sum([used for used, _ in sent]),
+            used=total([used for used, _ in sent]),
             per_query=_mean([used for used, _ in each]),
             exact=exact,
             notes=tuple(note for note in notes if note),
@@ -249,13 +249,9 @@ def _calls(reranker: Reranker, passages: int) -> int:
     return reranker.turns * math.ceil(passages / reranker.batch_items)
 
 
-def _sum(used: Sequence[Usage]) -> Usage:
-    return total([Reply(None, each) for each in used])
-
-
 def _mean(used: Sequence[Usage]) -> Usage:
     count = max(1, len(used))
     return tuple(
         Amount(each.item, each.unit, None if each.amount is None else each.amount / count, each.basis)
-        for each in _sum(used)
+        for each in total(used)
     )

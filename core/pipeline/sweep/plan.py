@@ -15,7 +15,7 @@ from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts,
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
 from core.prices import CURRENCY, PriceBook
-from core.providers.base import Amount, Purpose, Reply, total
+from core.providers.base import Amount, Purpose, total
 from core.providers.chat import Chat
 from core.providers.config import place_of
 from core.providers.embed import embedder_config
@@ -250,7 +250,7 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
         of = (stage, model, sum(each.calls for each in parts))
         notes = list(dict.fromkeys(note for each in parts for note in each.notes))
         exact = all(each.exact for each in parts)
-        used = total([Reply(None, each.used) for each in parts])
+        used = total(each.used for each in parts)
         lines += priced_lines(of, used, book, exact=exact, notes=notes)
     return lines
 
@@ -266,7 +266,7 @@ class _Production:
     def stack(self, route: Route) -> PlannedStack:
         """A stack with its costs."""
         used = [*self._queries(route), *self._vectors(route)]
-        costs = [dollars(each, self._book) for each in total([Reply(None, each) for each in used])]
+        costs = [dollars(each, self._book) for each in total(used)]
         reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
         known = math.fsum(usd for usd, _ in costs if usd is not None)
         return PlannedStack(

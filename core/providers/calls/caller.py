@@ -8,9 +8,9 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from core.errors import ClqError, ProviderError
 from core.providers.base import Amount, Meter, Reply
@@ -91,13 +91,6 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Done(Generic[T]):
-    value: T
-    usage: tuple[Amount, ...]
-    ms: float
-
-
 class Caller:
     """Sends the calls of one model; thread-safe."""
 
@@ -135,16 +128,18 @@ class Caller:
         divisible: bool = False,
     ) -> Reply[T]:
         """Send a call until it succeeds, in its turn."""
-        start = self._clock()
-        wake = self._wake
+        start, wake = self._clock(), self._wake
         with self._slots:
             for attempt in range(1, self.limits.attempts + 1):
-                self._pace({"requests": 1, "tokens": tokens, "items": items}, wake)
-                done = self._attempt(send, expected, usage, meter)
-                if isinstance(done, _Done):
-                    waited = (self._clock() - start) * 1000 - done.ms
-                    return Reply(done.value, done.usage, done.ms, max(0.0, waited), attempt)
-                self._back_off(done, attempt, wake, divisible=divisible)
+                now = self._clock()
+                moment = self._pacer.book({"requests": 1, "tokens": tokens, "items": items}, now)
+                if moment > now:
+                    self._wait(moment - now, wake)
+                reply = self._attempt(send, expected, usage, meter)
+                if not isinstance(reply, Failure):
+                    waited = (self._clock() - start) * 1000 - reply.ms
+                    return replace(reply, waited_ms=max(0.0, waited), attempts=attempt)
+                self._back_off(reply, attempt, wake, divisible=divisible)
         raise AssertionError("the last attempt raises")
 
     @property
@@ -169,31 +164,26 @@ class Caller:
         expected: Sequence[Amount],
         usage: Callable[[T], Sequence[Amount]] | None,
         meter: Meter | None,
-    ) -> _Done[T] | Failure:
-        reservation = meter.reserve(expected) if meter else None
+    ) -> Reply[T] | Failure:
+        held = meter.reserve(expected) if meter else None
+        used: Sequence[Amount] | None = expected  # what is interrupted, or cannot be read, may be billed
         try:
             begin = self._clock()
             value = send()
             ms = (self._clock() - begin) * 1000
             used = tuple(usage(value) if usage else expected)
+            return Reply(value, used, ms)
         except ClqError:  # the caller of this method has read the answer, and knows better
-            if meter:
-                meter.settle(reservation, expected)
             raise
         except Exception as error:
             failed = failure(error, self._wall())
-            if meter and failed.sent:
-                meter.settle(reservation, expected)
-            elif meter:
-                meter.release(reservation)
+            used = expected if failed.sent else None
             return failed
-        except BaseException:  # interrupted while it was under way: it may be billed
-            if meter:
-                meter.settle(reservation, expected)
-            raise
-        if meter:
-            meter.settle(reservation, used)
-        return _Done(value, used, ms)
+        finally:
+            if meter and used is None:
+                meter.release(held)
+            elif meter:
+                meter.settle(held, used or ())
 
     def _back_off(self, failed: Failure, attempt: int, wake: threading.Event, *, divisible: bool) -> None:
         asked = failed.retry_after
@@ -213,12 +203,6 @@ class Caller:
         else:  # calls that were told the same must not come back at the same moment
             self._pacer.hold(self._clock() + asked)
             self._wait(asked + self._rng() * min(1.0, asked / 10), wake)
-
-    def _pace(self, costs: dict[str, float], wake: threading.Event) -> None:
-        now = self._clock()
-        moment = self._pacer.book(costs, now)
-        if moment > now:
-            self._wait(moment - now, wake)
 
     def _wait(self, seconds: float, wake: threading.Event) -> None:
         if self._sleep:

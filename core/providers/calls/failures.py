@@ -49,7 +49,7 @@ def failure(error: Exception, now: float) -> Failure:
         if kind == "unreadable":  # the text is the answer itself
             text = f"{type(error).__name__}: {text[:_BEGINNING]}"
         return Failure(kind, text, status, retry_after(_headers(error), now), sent=kind == "unreadable")
-    names = [name for each in _chain(error) for name in _class_names(each)]
+    names = [kind.__name__ for each in _chain(error) for kind in type(each).__mro__]
     never_sent = _named(names, _NEVER_SENT)
     if _named(names, ("Timeout",)):
         return Failure("timeout", text, sent=not never_sent)
@@ -153,10 +153,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
             if isinstance(inner, BaseException):
                 yield inner
         error = error.__cause__ or error.__context__
-
-
-def _class_names(error: BaseException) -> list[str]:
-    return [each.__name__ for each in type(error).__mro__]
 
 
 def _named(names: list[str], parts: tuple[str, ...]) -> bool:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -25,6 +25,8 @@ from core.errors import ClqError, JournalError
 from core.files import database, transaction
 from core.providers.base import Amount, Reply
 from core.records import Basis, JsonMap
+
+T = TypeVar("T")
 
 _VERSION = 1
 _AT_ONCE = 500
@@ -50,6 +52,21 @@ def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[s
 def sending(journal: Journal | None, keys: Sequence[str]) -> AbstractContextManager[None]:
     """`Journal.sending`; nothing where there is no journal."""
     return nullcontext() if journal is None else journal.sending(keys)
+
+
+def once(
+    journal: Journal | None, key: str, fits: Callable[[Any], bool], call: Callable[[], Reply[T]]
+) -> Reply[T]:
+    """The reply of a key where its value fits; else that of a call, which is kept."""
+    if journal is None:
+        return call()
+    known = journal.get(key)
+    if known is not None and fits(known.value):
+        return known
+    with journal.sending([key]):
+        reply = call()
+    journal.put(key, reply)
+    return reply
 
 
 class Journal:
@@ -84,13 +101,9 @@ class Journal:
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
         """The replies of those keys that are there."""
-        found: dict[str, Reply[Any]] = {}
-        for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
-            for row in self._rows(some):
-                reply = _unpacked(*row)
-                if reply is not None:
-                    found[row[0]] = reply
-        return found
+        rows = [row for at in range(0, len(keys), _AT_ONCE) for row in self._rows(keys[at : at + _AT_ONCE])]
+        replies = {row[0]: _unpacked(*row) for row in rows}
+        return {key: reply for key, reply in replies.items() if reply is not None}
 
     def put(self, key: str, reply: Reply[Any]) -> None:
         """Keep a reply; it is durable when this returns."""
@@ -191,15 +204,9 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _packed(key: str, reply: Reply[Any]) -> tuple[str, str, bytes, str, bytes]:
     form, value = _value(reply.value)
-    about = json.dumps(
-        {
-            "usage": [[each.item, each.unit, each.amount, each.basis.value] for each in reply.usage],
-            "ms": reply.ms,
-            "waited_ms": reply.waited_ms,
-            "attempts": reply.attempts,
-            "details": dict(reply.details),
-        }
-    )
+    usage = [[each.item, each.unit, each.amount, each.basis.value] for each in reply.usage]
+    told = {name: getattr(reply, name) for name in ("ms", "waited_ms", "attempts", "details")}
+    about = json.dumps({"usage": usage, **told})
     return key, form, value, about, _mark(key, form, value, about)
 
 
@@ -209,15 +216,8 @@ def _unpacked(key: str, form: str, value: bytes, about: str, mark: bytes) -> Rep
             return None
         told = json.loads(about)
         usage = tuple(Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in told["usage"])
-        return Reply(
-            _restored(form, value),
-            usage,
-            told["ms"],
-            told["waited_ms"],
-            told["attempts"],
-            False,
-            told["details"],
-        )
+        about_call = (told["ms"], told["waited_ms"], told["attempts"], False, told["details"])
+        return Reply(_restored(form, value), usage, *about_call)
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
 

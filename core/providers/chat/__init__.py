@@ -13,7 +13,7 @@ from core.providers.chat import openai
 from core.providers.chat.ask import Chat
 from core.providers.chat.fake import FakeChat
 from core.providers.config import ModelConfig, named
-from core.providers.remote import Wired, Wiring, wiring_of
+from core.providers.remote import Wired
 
 __all__ = ["CHATS", "PROVIDERS", "Chat", "FakeChat", "chat_config", "make_chat"]
 
@@ -22,8 +22,8 @@ CHATS: Mapping[str, ModelConfig] = MappingProxyType(
 )
 """The models that are known by name."""
 
-PROVIDERS: Mapping[str, Callable[[ModelConfig, Wiring], Chat]] = MappingProxyType(
-    {"openai": openai.OpenAIChat, "fake": lambda _config, _wiring: FakeChat()}
+PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType(
+    {"openai": openai.OpenAIChat, "fake": lambda _config, _wired: FakeChat()}
 )
 """What `ModelConfig.provider` may be for a chat model."""
 
@@ -57,7 +57,7 @@ def make_chat(
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = chat_config(model, models)
-    made = PROVIDERS[config.provider](config, wiring_of(wired))
+    made = PROVIDERS[config.provider](config, wired)
     if ready:
         made.ready()
     return made

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from core.providers.base import Amount, Model, Reply, carrying, total
+from core.providers.base import Amount, Model, Reply, carrying, joined
 from core.providers.chat.reading import Reading
 from core.records import Basis, JsonMap, short_hash
 
@@ -152,16 +152,12 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
         turns.append(_turn(chat, task, again, extra if len(turns) < _TURNS else f"{extra} try {len(turns)}"))
         readings.append(task.read(turns[-1].value))
     best = readings[-1] if not readings[-1].problem else max(readings[::-1], key=lambda each: each.weight)
-    return _merged(turns, best)
+    whole = in_sequence(turns)
+    return carrying(whole, best, {**whole.details, "repaired": len(turns) - 1})
 
 
 def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
     return chat.complete(task.system, user, max_tokens=task.max_tokens, json_schema=task.schema, extra=extra)
-
-
-def _merged(turns: list[Reply[str]], reading: Reading[V]) -> Reply[Reading[V]]:
-    whole = in_sequence(turns)
-    return carrying(whole, reading, {**whole.details, "repaired": len(turns) - 1})
 
 
 def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
@@ -169,19 +165,12 @@ def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
     ms = sum(reply.ms for reply in replies)
     characters = sum(int(reply.details.get("characters", 0)) for reply in replies)
     told = {"at": replies[-1].details["at"]} if "at" in replies[-1].details else {}
-    return Reply(
-        replies[-1].value,
-        total(replies),
-        ms,
-        sum(reply.waited_ms for reply in replies),
-        sum(reply.attempts for reply in replies),
-        all(reply.fresh for reply in replies),
-        {
-            "turns": sum(int(reply.details.get("turns", 1)) for reply in replies),
-            "repaired": sum(int(reply.details.get("repaired", 0)) for reply in replies),
-            "characters": characters,
-            "generation_ms": ms,
-            "chars_per_second": chars_per_second(characters, ms),
-            **told,
-        },
-    )
+    details = {
+        "turns": sum(int(reply.details.get("turns", 1)) for reply in replies),
+        "repaired": sum(int(reply.details.get("repaired", 0)) for reply in replies),
+        "characters": characters,
+        "generation_ms": ms,
+        "chars_per_second": chars_per_second(characters, ms),
+        **told,
+    }
+    return joined(replies, replies[-1].value, details)

@@ -12,11 +12,11 @@ from typing import Any
 
 from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying
-from core.providers.calls import Limits, Secret, call_key, text_hash
-from core.providers.calls.journal import sending
+from core.providers.calls import Limits, call_key, text_hash
+from core.providers.calls.journal import once
 from core.providers.chat.ask import Chat, chars_per_second
 from core.providers.config import ChatOptions, ModelConfig
-from core.providers.remote import Remote, Wiring, openai_client
+from core.providers.remote import Remote, Wired
 from core.records import Basis, JsonMap, now
 
 _LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)
@@ -53,15 +53,11 @@ class _Answer:
 class OpenAIChat(Remote, Chat):
     """A model of a service that speaks OpenAI's language."""
 
-    def __init__(self, config: ModelConfig, wiring: Wiring) -> None:
-        self._reach(config, wiring)
-        self._journal = wiring.journal
+    def __init__(self, config: ModelConfig, wired: Wired) -> None:
+        self._reach(config, wired)
+        self._journal = wired.get("journal")
         self.context_tokens = config.max_tokens
         self.concurrency = config.limits.concurrency
-
-    def connect(self, key: Secret | None) -> Any:  # noqa: ANN401 - loaded only here
-        """Make the client."""
-        return openai_client(self._line, key)
 
     def complete(
         self,
@@ -76,14 +72,8 @@ class OpenAIChat(Remote, Chat):
         """Answer one message; see `Chat.complete`. An answer that was kept is not paid again."""
         params = self._params(max_tokens, temperature, json_schema)
         key = call_key(self.provider, self.name, params, [text_hash(system), text_hash(user)], extra)
-        known = None if self._journal is None else self._journal.get(key)
-        if known is not None and isinstance(known.value, str):
-            return known
-        with sending(self._journal, [key]):
-            reply = self._ask(system, user, params)
-        if self._journal is not None:
-            self._journal.put(key, reply)
-        return reply
+        ask = lambda: self._ask(system, user, params)  # noqa: E731
+        return once(self._journal, key, lambda text: isinstance(text, str), ask)
 
     def _params(self, max_tokens: int, temperature: float, json_schema: JsonMap | None) -> dict[str, Any]:
         """What the request says beside the texts; the answer depends on it."""
@@ -100,14 +90,15 @@ class OpenAIChat(Remote, Chat):
 
     def _ask(self, system: str, user: str, params: dict[str, Any]) -> Reply[str]:
         limit = params[self._config.chat.answer_limit]
-        asked = sum(self._line.counter.count(text) + _MESSAGE_TOKENS for text in (system, user))
-        most = sum(self._line.counter.ceiling(text) + _MESSAGE_TOKENS for text in (system, user))
-        reply = self._line.caller.call(
+        texts = (system, user)
+        asked = sum(self.counter.count(text) + _MESSAGE_TOKENS for text in texts)
+        most = sum(self.counter.ceiling(text) + _MESSAGE_TOKENS for text in texts)
+        reply = self._caller.call(
             lambda: self._send(system, user, params),
             tokens=asked + limit,
             expected=self.expected(most, limit),
             usage=lambda answer: self._used(answer, asked),
-            meter=self._line.wiring.meter,
+            meter=self._meter,
         )
         answer = reply.value
         characters = len(answer.text)
@@ -122,7 +113,7 @@ class OpenAIChat(Remote, Chat):
     def _send(self, system: str, user: str, params: dict[str, Any]) -> _Answer:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         answer = self.client.chat.completions.create(
-            model=self._config.model, messages=messages, timeout=self._line.caller.timeout_s, **params
+            model=self._config.model, messages=messages, timeout=self._caller.timeout_s, **params
         )
         if not answer.choices:
             raise ProviderError("The answer holds no message.", kind="count", where=self.name)
@@ -136,7 +127,7 @@ class OpenAIChat(Remote, Chat):
 
     def _used(self, answer: _Answer, asked: float) -> Sequence[Amount]:
         said = (answer.input_tokens, answer.output_tokens)
-        guessed = self.expected(asked, self._line.counter.count(answer.text))
+        guessed = self.expected(asked, self.counter.count(answer.text))
         return [
             guess if n is None else Amount(self.item, guess.unit, float(n), Basis.MEASURED)
             for n, guess in zip(said, guessed, strict=True)

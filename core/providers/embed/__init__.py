@@ -1,4 +1,4 @@
-"""Embedders: one file per vendor or local engine, one line each in the registry.
+"""Embedders: one class per vendor or local engine, one line each in the registry.
 
 A model is named as in papers and price books ("voyage-3.5"); any other comes by a `ModelConfig`.
 """
@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
-from core.errors import InputError
 from core.providers.config import ModelConfig, named
-from core.providers.embed import cohere, fastembed, onnx, openai, sentence_transformers, voyage
+from core.providers.embed import local, onnx, remote
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
 from core.providers.embed.batches import Vectors, unit_rows
-from core.providers.embed.fake import FakeEmbedder
+from core.providers.embed.local import WordLlamaEmbedder
 from core.providers.embed.remote import RemoteEmbedder
-from core.providers.embed.wordllama import WordLlamaEmbedder
-from core.providers.remote import Wired, Wiring, wiring_of
+from core.providers.remote import Wired
 
 __all__ = [
     "EMBEDDERS",
@@ -27,13 +25,10 @@ __all__ = [
     "TokenEmbedder",
     "TokenVectors",
     "Vectors",
-    "Wiring",
     "embedder_config",
     "make_embedder",
     "unit_rows",
 ]
-
-Factory = Callable[[ModelConfig, int | None, Wiring], Embedder]
 
 _BUNDLED = (
     ModelConfig(provider="wordllama", model="wordllama", dims=WordLlamaEmbedder.dims, matryoshka=True),
@@ -41,37 +36,20 @@ _BUNDLED = (
 )
 
 EMBEDDERS: Mapping[str, ModelConfig] = MappingProxyType(
-    {config.name: config for config in (*_BUNDLED, *voyage.CATALOGUE, *cohere.CATALOGUE, *openai.CATALOGUE)}
+    {config.name: config for config in (*_BUNDLED, *remote.CATALOGUE)}
 )
 """The models that are known by name."""
 
-
-def _remote(kind: type[RemoteEmbedder]) -> Factory:
-    def make(config: ModelConfig, dim: int | None, wiring: Wiring) -> Embedder:
-        wanted = config.default_dim if dim is None else dim
-        if wanted is None:
-            raise InputError(
-                f"The dimension of {config.name} is not known.",
-                where="dim",
-                do="Give dim, or dims of the model.",
-            )
-        return kind(config, wanted, wiring)
-
-    return make
-
-
-PROVIDERS: Mapping[str, Factory] = MappingProxyType(
+PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = MappingProxyType(
     {
-        "voyage": _remote(voyage.VoyageEmbedder),
-        "cohere": _remote(cohere.CohereEmbedder),
-        "openai": _remote(openai.OpenAIEmbedder),
-        "onnx": lambda config, dim, _: onnx.OnnxEmbedder(config, dim),
-        "sentence-transformers": lambda config, dim, _: sentence_transformers.SentenceTransformersEmbedder(
-            config, dim
-        ),
-        "fastembed": lambda config, dim, _: fastembed.FastEmbedEmbedder(config, dim),
-        "wordllama": lambda config, dim, _: WordLlamaEmbedder(max(config.dims) if dim is None else dim),
-        "fake": lambda config, dim, _: FakeEmbedder((config.dim or 64) if dim is None else dim),
+        "voyage": remote.VoyageEmbedder,
+        "cohere": remote.CohereEmbedder,
+        "openai": remote.OpenAIEmbedder,
+        "onnx": onnx.OnnxEmbedder,
+        "sentence-transformers": local.SentenceTransformersEmbedder,
+        "fastembed": local.FastEmbedEmbedder,
+        "wordllama": local.WordLlamaEmbedder,
+        "fake": local.FakeEmbedder,
     }
 )
 """What `ModelConfig.provider` may be for an embedder."""
@@ -99,6 +77,6 @@ def make_embedder(model: str | ModelConfig, dim: int | None = None, **wired: Unp
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = embedder_config(model)
-    made = PROVIDERS[config.provider](config, dim, wiring_of(wired))
+    made = PROVIDERS[config.provider](config, dim, wired)
     made.journal = wired.get("journal")
     return made

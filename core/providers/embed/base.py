@@ -7,34 +7,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ClqError, InputError, ProviderError
-from core.providers.base import TOO_MUCH, Model, Purpose, Reply, joined, timed, total
-from core.providers.calls.journal import Journal, call_key, sending, text_hash
-from core.providers.config import ModelConfig
-from core.providers.embed.batches import (
-    Places,
-    Room,
-    Sums,
-    Vectors,
-    batches,
-    require_dim,
-    shares,
-    side_by_side,
-    with_value,
-)
+from core.providers.base import TOO_MUCH, Model, Purpose, Reply, carrying, joined, total
+from core.providers.calls.journal import Journal, call_key, once, sending, text_hash
+from core.providers.embed.batches import Places, Room, Vectors, batches, shares, side_by_side
 from core.records import JsonMap
 
 Progress = Callable[[int, int], None]  # Called as batches are done: texts done, texts in all
 
-_NONE: Mapping[Purpose, str] = MappingProxyType({})
 _AT_ONCE = 2048  # texts that are looked up in the journal together
 
 
@@ -120,16 +107,19 @@ class Embedder(Model, ABC):
             ClqError: See `embed`.
         """
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
-        places, sums = Places(texts), Sums()
+        places, replies = Places(texts), list[Reply[int]]()
         filled = len(places.blank)
         vectors[places.blank] = 0
         with closing(self._answers(places.texts, purpose)) as answers:
             for part, reply in answers:
                 filled += places.fill(vectors, part, reply.value)
-                sums.add(reply, len(part))
+                replies.append(carrying(reply, len(part)))
                 if on_batch:
                     on_batch(filled, len(texts))
-        return sums.reply(vectors)
+        sent = [reply for reply in replies if reply.fresh]
+        recalled = sum(reply.value for reply in replies if not reply.fresh)
+        whole = joined(sent, vectors, {"calls": len(sent), "recalled": recalled})
+        return replace(whole, usage=total(reply.usage for reply in replies), fresh=bool(sent))
 
     def embed_query(self, text: str, *, extra: str = "") -> Reply[Vectors]:
         """Embed one query.
@@ -145,16 +135,13 @@ class Embedder(Model, ABC):
         """
         if not text.strip():
             return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)
-        key = self._key(text, Purpose.QUERY, extra)
-        known = self.journal.get(key) if self.journal is not None else None
-        if known is not None and known.value.shape == (self.dim,):
-            return known
-        with sending(self.journal, [key]):
+
+        def ask() -> Reply[Vectors]:
             reply = self._checked([text], Purpose.QUERY)
-        single = with_value(reply, np.ascontiguousarray(reply.value[0]))
-        if self.journal is not None:
-            self.journal.put(key, single)
-        return single
+            return carrying(reply, np.ascontiguousarray(reply.value[0]))
+
+        key = self._key(text, Purpose.QUERY, extra)
+        return once(self.journal, key, lambda vector: vector.shape == (self.dim,), ask)
 
     def _answers(self, texts: list[str], purpose: Purpose) -> Generator[tuple[list[str], Reply[Vectors]]]:
         """Recalled texts first, then the others in batches."""
@@ -176,7 +163,7 @@ class Embedder(Model, ABC):
             found = {key: reply for key, reply in known.items() if reply.value.shape == (self.dim,)}
             if found:
                 vectors = np.stack([reply.value for reply in found.values()])
-                used = total(list(found.values()))
+                used = total(reply.usage for reply in found.values())
                 yield [keys[key] for key in found], Reply(vectors, used, attempts=0, fresh=False)
 
     def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
@@ -194,7 +181,9 @@ class Embedder(Model, ABC):
                 self.too_much(part)
             else:
                 rest = rest[len(part) :]
-        return replies[0] if len(replies) == 1 else joined(replies)
+        if len(replies) == 1:
+            return replies[0]
+        return joined(replies, np.concatenate([reply.value for reply in replies]))
 
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed texts, and keep them text by text, so that other batches of the same texts find it."""
@@ -252,39 +241,3 @@ class TokenEmbedder(Embedder):
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:
         """What a passage's vector is, given those of its tokens [n ≥ 1, dim]: float32 [dim]."""
-
-
-class LocalEmbedder(Embedder):
-    """Times `encode`; the processor time is that of the whole process, so nothing else should be at work."""
-
-    _prefixes: Mapping[Purpose, str] = _NONE
-
-    def _take(self, config: ModelConfig) -> None:
-        """Take over what a configuration says of any engine."""
-        self.name, self.normalised = config.name, config.normalised
-        self._prefixes = dict(config.prefixes)
-        self.batch_items = config.batch_items or self.batch_items
-
-    def _fit(self, config: ModelConfig, dim: int | None, size: int) -> None:
-        """Settle the dimension of a model whose vectors have this size; refuse one that it lacks."""
-        self.dim = (config.dim or size) if dim is None else dim
-        allowed: Sequence[int] = (size,)
-        if config.matryoshka and config.dims:
-            allowed = [each for each in config.dims if each <= size]
-        elif config.matryoshka and self.dim <= size:
-            allowed = (self.dim,)
-        require_dim(self.name, self.dim, allowed)
-        self.full_dim = size if config.matryoshka else self.dim
-
-    def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the model and the text."""
-        prefix = {"prefix": self._prefixes.get(purpose, "")} if self._prefixes is not _NONE else {}
-        return {**super().params(purpose), **prefix}
-
-    @abstractmethod
-    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Embed a batch; see `Embedder.embed_batch`."""
-
-    def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch, with the milliseconds of processor time that it took."""
-        return timed(lambda: self.encode(texts, purpose))

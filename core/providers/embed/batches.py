@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.providers.base import Amount, Reply, total
+from core.providers.base import Reply, scaled
 
 Vectors = NDArray[np.float32]
 
@@ -40,54 +40,18 @@ def shortened(vectors: Vectors, dim: int, *, scale: bool) -> Vectors:
     return unit_rows(cut) if scale else cut
 
 
-def with_value(reply: Reply[Vectors], value: Vectors) -> Reply[Vectors]:
-    """The same reply with another value."""
-    return Reply(
-        value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, dict(reply.details)
-    )
-
-
 def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vectors]]:
     """A batch's reply text by text; usage and time are divided in proportion to the weights."""
     whole = sum(weights)
     return [
-        Reply(vector, _part(reply.usage, weight / whole), reply.ms * weight / whole, attempts=reply.attempts)
+        Reply(
+            vector,
+            tuple(scaled(each, weight / whole) for each in reply.usage),
+            reply.ms * weight / whole,
+            attempts=reply.attempts,
+        )
         for vector, weight in zip(reply.value, weights, strict=True)
     ]
-
-
-def _part(usage: Sequence[Amount], share: float) -> tuple[Amount, ...]:
-    return tuple(
-        Amount(each.item, each.unit, None if each.amount is None else each.amount * share, each.basis)
-        for each in usage
-    )
-
-
-class Sums:
-    """Adds replies up without keeping their vectors."""
-
-    def __init__(self) -> None:
-        self._usage: Reply[None] = Reply(None)
-        self._ms = self._waited_ms = 0.0
-        self._attempts = self._calls = self._recalled = 0
-
-    def add(self, reply: Reply[Vectors], texts: int) -> None:
-        """Add the reply of this many texts."""
-        self._usage = Reply(None, total([self._usage, reply]))
-        if reply.fresh:
-            self._ms += reply.ms
-            self._waited_ms += reply.waited_ms
-            self._attempts += reply.attempts
-            self._calls += 1
-        else:
-            self._recalled += texts
-
-    def reply(self, vectors: Vectors) -> Reply[Vectors]:
-        """The sum, with these vectors."""
-        details = {"calls": self._calls, "recalled": self._recalled}
-        usage = self._usage.usage
-        fresh = self._calls > 0
-        return Reply(vectors, usage, self._ms, self._waited_ms, self._attempts, fresh, details)
 
 
 T = TypeVar("T")

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, Pooling
-from core.providers.embed.base import LocalEmbedder, TokenEmbedder, TokenVectors
+from core.providers.embed.base import TokenEmbedder, TokenVectors
 from core.providers.embed.batches import Vectors, shortened
+from core.providers.embed.local import LocalEmbedder
 from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
+from core.providers.remote import Wired
 from core.records import JsonMap
 
 _PROMPTS = {Purpose.PASSAGE: ("document", "passage"), Purpose.QUERY: ("query",)}
@@ -32,7 +34,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
     provider = "onnx"
     batch_items = 32
 
-    def __init__(self, config: ModelConfig, dim: int | None = None) -> None:
+    def __init__(self, config: ModelConfig, dim: int | None, _wired: Wired) -> None:
         if config.path is None:
             raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
         self._folder: OnnxFolder = open_folder(config.path, config.max_tokens, config.device)
@@ -81,8 +83,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
 
     def pooled(self, vectors: Vectors) -> Vectors:
         """The mean of some token vectors, as late chunking has it, scaled where the model's vectors are."""
-        mean = vectors.mean(axis=0, keepdims=True)
-        single: Vectors = shortened(mean, self.dim, scale=self.normalised)[0]
+        single: Vectors = shortened(vectors.mean(axis=0)[np.newaxis], self.dim, scale=self.normalised)[0]
         return single
 
     @cached_property

@@ -1,4 +1,10 @@
-"""Embedders of vendors: everything but the one HTTP attempt that each of them writes."""
+"""Embedders of vendors: what they share, and the one HTTP attempt of each.
+
+Read in November 2026: docs.voyageai.com, "Text embeddings" and "Rate limits" (basic tier); docs.cohere.com,
+"Embed" (96 texts of a call) and "Rate limits" (2,000 texts a minute); platform.openai.com, "Vector
+embeddings" and the API reference. Any service may speak OpenAI's language; a server at another address is
+sent a key only when its configuration names one. Cohere counts tokens itself: its vocabularies are not here.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import ProviderError
-from core.providers.base import Amount, Purpose, Reply, joined
+from core.errors import InputError, ProviderError
+from core.providers.base import Amount, Purpose, Reply, carrying, joined
+from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
 from core.providers.embed.batches import Room, Sizes, Vectors, require_dim, shortened
-from core.providers.remote import Remote, Wiring
+from core.providers.remote import Remote, Wired
 from core.records import Basis, JsonMap
 
 
@@ -34,20 +41,26 @@ class RemoteEmbedder(Remote, Embedder):
     usual_tokens: int | None = None
     usual_types: dict[Purpose, str] | None = None
 
-    def __init__(self, config: ModelConfig, dim: int, wiring: Wiring) -> None:
+    def __init__(self, config: ModelConfig, dim: int | None, wired: Wired) -> None:
+        dim = config.default_dim if dim is None else dim
+        if dim is None:
+            raise InputError(
+                f"The dimension of {config.name} is not known.",
+                where="dim",
+                do="Give dim, or dims of the model.",
+            )
         if config.dims:
             require_dim(config.name, dim, config.dims)
-        self._reach(config, wiring)
+        self._reach(config, wired)
         self.dim, self.full_dim = dim, config.full_dim(dim)
-        self.normalised, self.journal, line = config.normalised, wiring.journal, self._line
+        self.normalised, known = config.normalised, self._place.known
         self.batch_items = config.batch_items or self.usual_items
-        self.batch_tokens = line.within(config.batch_tokens or self.usual_tokens)
+        self.batch_tokens = self._within(config.batch_tokens or self.usual_tokens)
         # Most servers of one's own answer one call after the other: a second one would only wait.
-        alone = not line.place.known and "concurrency" not in config.limits.model_fields_set
+        alone = not known and "concurrency" not in config.limits.model_fields_set
         self.concurrency = 1 if alone else config.limits.concurrency
-        room = (self.batch_items, self.batch_tokens)
-        self._sizes = None if line.place.known else Sizes(room)
-        self.ahead = 2 if line.place.known else 1
+        self._sizes = None if known else Sizes((self.batch_items, self.batch_tokens))
+        self.ahead = 2 if known else 1
         self.ready()
 
     @abstractmethod
@@ -87,20 +100,17 @@ class RemoteEmbedder(Remote, Embedder):
             self._sizes.at_most(middle, sum(map(self.count_tokens, texts[middle:])))
 
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch."""
-        return self._ask(list(texts), purpose)
-
-    def _ask(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
+        """Embed a batch; of what the vendor leaves out, only that is asked again."""
         sent = [self._config.prefixes.get(purpose, "") + text for text in texts]
-        tokens = sum(map(self._line.counter.count, sent))
-        most = sum(map(self._line.counter.ceiling, sent))
-        reply = self._line.caller.call(
+        tokens = sum(map(self.counter.count, sent))
+        most = sum(map(self.counter.ceiling, sent))
+        reply = self._caller.call(
             lambda: self.send(sent, purpose),
             tokens=tokens,
             items=len(sent),
             expected=[Amount(self.item, "input_tokens", most, Basis.MODELLED)],
             usage=lambda received: [self._used(received, tokens)],
-            meter=self._line.wiring.meter,
+            meter=self._meter,
             divisible=len(sent) > 1,
         )
         if self._sizes:
@@ -112,7 +122,7 @@ class RemoteEmbedder(Remote, Embedder):
             return Amount(self.item, "input_tokens", estimate, Basis.MODELLED)
         return Amount(self.item, "input_tokens", float(received.tokens), Basis.MEASURED)
 
-    def _complete(self, texts: list[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
+    def _complete(self, texts: Sequence[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
         """Put results in their places; where the vendor says which they are, only those missing are asked."""
         received = reply.value
         count = len(received.vectors)
@@ -127,11 +137,11 @@ class RemoteEmbedder(Remote, Embedder):
             )
         rows = self._rows(received)
         if count == len(texts):
-            return _as(reply, rows[np.argsort(places)])
+            return carrying(reply, rows[np.argsort(places)])
         rest = [at for at in range(len(texts)) if at not in set(places)]
-        more = self._ask([texts[at] for at in rest], purpose)
-        whole = joined([_as(reply, rows), more])
-        return _as(whole, whole.value[np.argsort([*places, *rest])])
+        more = self.embed_batch([texts[at] for at in rest], purpose)
+        both = np.concatenate([rows, more.value])
+        return joined([reply, more], both[np.argsort([*places, *rest])])
 
     def _rows(self, received: Received) -> Vectors:
         rows = np.asarray(received.vectors, dtype=np.float32)
@@ -142,5 +152,124 @@ class RemoteEmbedder(Remote, Embedder):
         return shortened(rows, wanted, scale=self.normalised)
 
 
-def _as(reply: Reply[Any], value: Vectors) -> Reply[Vectors]:
-    return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh)
+_COHERE = Limits(items_per_minute=2000)
+_OPENAI = Limits(requests_per_minute=3000, tokens_per_minute=1_000_000)
+
+
+def _voyage(name: str, batch_tokens: int, tpm: int, tokenizer: str | None = "voyage3_base") -> ModelConfig:
+    return ModelConfig(
+        provider="voyage",
+        model=name,
+        dim=1024,
+        dims=(256, 512, 1024, 2048),
+        matryoshka=True,
+        tokenizer=tokenizer,
+        batch_tokens=batch_tokens,
+        max_tokens=32_000,
+        limits=Limits(requests_per_minute=2000, tokens_per_minute=tpm),
+    )
+
+
+def _cohere(name: str, dims: tuple[int, ...], max_tokens: int = 512) -> ModelConfig:
+    newest = len(dims) > 1  # of the third generation each has one dimension, and vectors of any length
+    return ModelConfig(
+        provider="cohere",
+        model=name,
+        dims=dims,
+        matryoshka=newest,
+        normalised=newest,
+        max_tokens=max_tokens,
+        limits=_COHERE,
+    )
+
+
+def _openai(name: str, dims: tuple[int, ...]) -> ModelConfig:
+    return ModelConfig(
+        provider="openai",
+        model=name,
+        dims=dims,
+        matryoshka=True,
+        tokenizer="cl100k_base",
+        max_tokens=8191,
+        limits=_OPENAI,
+    )
+
+
+CATALOGUE = (
+    _voyage("voyage-3-large", 120_000, 3_000_000),
+    _voyage("voyage-3.5", 320_000, 8_000_000),
+    _voyage("voyage-3.5-lite", 1_000_000, 16_000_000),
+    _voyage("voyage-code-3", 120_000, 3_000_000),
+    # The vocabulary of the fourth generation is not at hand.
+    _voyage("voyage-4-large", 120_000, 3_000_000, tokenizer=None),
+    _voyage("voyage-4", 320_000, 8_000_000, tokenizer=None),
+    _voyage("voyage-4-lite", 1_000_000, 16_000_000, tokenizer=None),
+    _cohere("embed-v4.0", (256, 512, 1024, 1536), 128_000),
+    _cohere("embed-english-v3.0", (1024,)),
+    _cohere("embed-multilingual-v3.0", (1024,)),
+    _cohere("embed-english-light-v3.0", (384,)),
+    _cohere("embed-multilingual-light-v3.0", (384,)),
+    _openai("text-embedding-3-small", (256, 512, 1024, 1536)),
+    _openai("text-embedding-3-large", (256, 512, 1024, 1536, 3072)),
+)
+
+
+class VoyageEmbedder(RemoteEmbedder):
+    """One of Voyage's models; vectors have unit length."""
+
+    usual_items = 1000
+    usual_tokens = 120_000
+    usual_types = {Purpose.PASSAGE: "document", Purpose.QUERY: "query"}  # noqa: RUF012
+
+    def send(self, texts: list[str], purpose: Purpose) -> Received:
+        """One attempt."""
+        answer = self.client.embed(
+            texts,
+            model=self._config.model,
+            input_type=self.input_type(purpose),
+            truncation=True,
+            output_dimension=self.asked_dim,
+        )
+        return Received(answer.embeddings, answer.total_tokens)
+
+
+class CohereEmbedder(RemoteEmbedder):
+    """One of Cohere's models, through the second version of its API."""
+
+    usual_items = 96
+    usual_types = {Purpose.PASSAGE: "search_document", Purpose.QUERY: "search_query"}  # noqa: RUF012
+
+    def send(self, texts: list[str], purpose: Purpose) -> Received:
+        """One attempt."""
+        optional = {} if self.asked_dim is None else {"output_dimension": self.asked_dim}
+        answer = self.client.embed(
+            model=self._config.model,
+            texts=texts,
+            input_type=self.input_type(purpose),
+            embedding_types=["float"],
+            truncate="END",
+            **optional,
+        )
+        billed = answer.meta.billed_units if answer.meta else None
+        return Received(answer.embeddings.float_, billed.input_tokens if billed else None)
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """A model of a service that speaks OpenAI's language."""
+
+    usual_items = 2048
+    usual_tokens = 300_000
+
+    def send(self, texts: list[str], purpose: Purpose) -> Received:
+        """One attempt."""
+        optional: dict[str, Any] = {} if self.asked_dim is None else {"dimensions": self.asked_dim}
+        word = self.input_type(purpose)
+        if word is not None:  # not OpenAI's own, but many servers tell passages and queries apart so
+            optional["extra_body"] = {"input_type": word}
+        answer = self.client.embeddings.create(
+            model=self._config.model, input=texts, timeout=self._caller.timeout_s, **optional
+        )
+        tokens = answer.usage.prompt_tokens if answer.usage else None
+        return Received(
+            [each.embedding for each in answer.data], tokens, [each.index for each in answer.data]
+        )

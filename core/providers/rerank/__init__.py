@@ -1,4 +1,4 @@
-"""Rerankers: one file per vendor or local engine, one line each in the registry.
+"""Rerankers: one class per vendor or local engine, one line each in the registry.
 
 A model is named as in papers and price books ("rerank-2.5"), a chat model's way of reranking by the way and
 the chat model ("rebel-one-turn:gpt-4o-mini"); any other comes by a `ModelConfig`.
@@ -13,13 +13,17 @@ from typing import Unpack
 from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named
-from core.providers.remote import Wired, Wiring, wiring_of
-from core.providers.rerank import cohere, onnx, sentence_transformers, voyage
+from core.providers.remote import Wired
+from core.providers.rerank import local, remote
 from core.providers.rerank.base import Reranked, Reranker, Scores
-from core.providers.rerank.by_chat import ChatReranker
-from core.providers.rerank.places import FakeReranker, NoReranker
-from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
-from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
+from core.providers.rerank.by_chat import (
+    ChatReranker,
+    RebelOneTurn,
+    RebelTwoTurn,
+    RelevanceOneTurn,
+    RelevanceReranker,
+    RelevanceTwoTurn,
+)
 
 __all__ = [
     "BY_CHAT",
@@ -38,21 +42,20 @@ RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
         for config in (
             ModelConfig(provider="none", model="none"),
             ModelConfig(provider="fake", model="fake"),
-            *voyage.CATALOGUE,
-            *cohere.CATALOGUE,
+            *remote.CATALOGUE,
         )
     }
 )
 """The models that are known by name."""
 
-PROVIDERS: Mapping[str, Callable[[ModelConfig, Wiring], Reranker]] = MappingProxyType(
+PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxyType(
     {
-        "voyage": voyage.VoyageReranker,
-        "cohere": cohere.CohereReranker,
-        "onnx": onnx.OnnxReranker,
-        "sentence-transformers": sentence_transformers.SentenceTransformersReranker,
-        "none": lambda _config, _wiring: NoReranker(),
-        "fake": lambda _config, _wiring: FakeReranker(),
+        "voyage": remote.VoyageReranker,
+        "cohere": remote.CohereReranker,
+        "onnx": local.OnnxReranker,
+        "sentence-transformers": local.SentenceTransformersReranker,
+        "none": local.NoReranker,
+        "fake": local.FakeReranker,
     }
 )
 """What `ModelConfig.provider` may be for a reranker that is no chat model."""
@@ -112,7 +115,7 @@ def make_reranker(
         chat = make_chat(config, ready=False, **wired)
         made: Reranker = BY_CHAT[way](chat)
     else:
-        made = PROVIDERS[config.provider](config, wiring_of(wired))
+        made = PROVIDERS[config.provider](config, wired)
     if ready:
         made.ready()
     return made

@@ -6,14 +6,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, ProviderError
-from core.providers.base import TOO_MUCH, Amount, Model, Reply, joined, total
+from core.providers.base import TOO_MUCH, Amount, Model, Reply, joined
 from core.providers.calls.journal import Journal, call_key, sending, text_hash
 from core.providers.chat.ask import chars_per_second
 from core.records import JsonMap
@@ -188,7 +188,8 @@ class Reranker(Model, ABC):
                 raise
         self.too_much(passages)
         middle = len(passages) // 2
-        return joined([self._kept(query, half, extra) for half in (passages[:middle], passages[middle:])])
+        halves = [self._kept(query, half, extra) for half in (passages[:middle], passages[middle:])]
+        return joined(halves, np.concatenate([half.value for half in halves]))
 
     def _checked(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
         reply = self.score_batch(query, passages, extra=extra)
@@ -218,15 +219,7 @@ class Reranker(Model, ABC):
         waited = sum(reply.waited_ms for reply in replies) if len(replies) == 1 else max(0.0, wall_ms - ms)
         details = _details([reply.details for reply in replies])
         details |= {"calls": len(replies), "unscored": ranked.unscored, "discarded": ranked.discarded}
-        return Reply(
-            ranked,
-            total(replies),
-            ms,
-            waited,
-            sum(reply.attempts for reply in replies),
-            all(reply.fresh for reply in replies),
-            details,
-        )
+        return replace(joined(replies, ranked, details), ms=ms, waited_ms=waited)
 
 
 def makespan(lengths: Sequence[float], lanes: int) -> float:

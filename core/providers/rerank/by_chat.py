@@ -1,50 +1,100 @@
-"""What rerankers that ask a chat model share: how passages are shown, and how ratings become scores.
+"""Rerankers that ask a chat model: REBEL, and relevance alone, each passage by itself or all in one prompt.
 
-Source: LeVine and Varjavand, "Relevance isn't all you need", §2 (criteria), appendix C.4 (relevance alone).
+Source: LeVine and Varjavand, "Relevance isn't all you need": §2.1 (one turn, five fixed criteria), §2.2 (two
+turns, criteria and their weights inferred from the query), appendices C.3 and C.4 (REBEL without its
+criteria, to tell apart what criteria and what turns bring: the same scale, and the same passages are
+discarded), E. The scoring rule is the paper's, the prompts are ours. Two things differ: the model writes down
+its ratings and the sum is made here, where the paper lets the model add up; and the first turn infers
+criteria, which are put into a second prompt of ours, where the paper lets the model write that whole.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from core.providers.base import Amount, Reply, carrying
-from core.providers.chat.ask import Chat, Task, ask, in_sequence, mark_for, marked
-from core.providers.chat.reading import Row, read_ratings, rows_schema
+from core.providers.base import Amount, Reply, carrying, total
+from core.providers.chat.ask import NOTICE, Chat, Task, ask, in_sequence, mark_for, marked
+from core.providers.chat.reading import Reading, Row, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores
+from core.providers.rerank.criteria import (
+    AUTHORITY,
+    FIVE,
+    POINTS,
+    QUALITIES,
+    USUAL_ANSWER_TOKENS,
+    Criterion,
+    FirstTurn,
+    Inferred,
+    listed,
+)
 
 HIGHEST_RELEVANCE = 10
 HIGHEST_CRITERION = 5
-WEIGHT = 0.5
 THRESHOLD = 3
-"""The paper's figures: §2.1, items 2 and 3 (w = 0.5 in all of its experiments); E.2, instruction 1."""
-HIGHEST_WEIGHT = 1.0
-"""Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
+"""The paper's figures: §2.1, items 2 and 3; E.2, instruction 1."""
+MOST_PASSAGES = 100
+_ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
+_MARK_TOKENS = 32  # what the marks around one text cost
+_ROW_TOKENS = 4  # what one number of an answer costs, with its comma
+_SPARE_TOKENS = 64
 
+_REBEL = f"""You rate passages as sources for answering a question.
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """A quality of a passage beyond relevance, rated 0 to 5."""
+{NOTICE}
 
-    name: str  # one to a few words
-    meaning: str  # what a high and a low rating mean
-    weight: float = WEIGHT  # what a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`
+Between the marks of the qualities stand the qualities to rate, one per line, with what 5 and 0 mean.
+Go through the passages one by one. For each:
+1. Read it fully and make out what it says about the question.
+2. Rate its relevance from 0 (about something else) to {HIGHEST_RELEVANCE} (answers it directly and fully).
+3. If its relevance is below {THRESHOLD}, it is discarded: go to the next passage.
+4. Rate it from 0 to {HIGHEST_CRITERION} on each quality, independently of the others and of its relevance.
+Adding up and ordering is done elsewhere.
 
+Answer with one line per passage and nothing else: its number, a colon, its relevance, then its rating on each
+quality in their order, separated by commas. Write a discarded passage's relevance alone. Every passage has
+exactly one line. Example for two passages and three qualities, the second passage discarded:
+1: 8, 4, 2, 5
+2: 1
+If you are asked for JSON: {{"ratings": [[1, 8, 4, 2, 5], [2, 1]]}}"""
 
-AUTHORITY = "Authority"
-FIVE: tuple[Criterion, ...] = (
-    Criterion("Depth", "5: treats the subject thoroughly, from several sides; 0: only touches it."),
-    Criterion("Range of views", "5: gives several positions or sources; 0: knows only one side."),
-    Criterion("Precision", "5: clear, concrete and to the point of the question; 0: vague or general."),
-    Criterion(AUTHORITY, "5: a recognised, citable source speaks; 0: the source is unknown or doubtful."),
-    Criterion("Currency", "5: current, refers to recent work, data or events; 0: outdated, or undated."),
-)
-"""The five fixed criteria (§2.1, item 1; appendix E.2): depth, diversity of perspectives, clarity and
-specificity, authoritativeness, recency."""
+_SCALE = """\
+10: it answers the question directly and fully.
+7: it answers the main part of the question.
+4: it is about the question's subject and helps only indirectly.
+0: it has nothing to do with the question.
+Judge what the passage says, not how long or well written it is. Fractions such as 6.5 are allowed."""
+
+_ONE = f"""You rate how well a passage serves as a source for answering a question.
+
+{NOTICE}
+
+Rate the passage's relevance from 0 to {HIGHEST_RELEVANCE}:
+{_SCALE}
+
+Answer with one line and nothing else: the passage's number, a colon, the rating. Example:
+1: 7
+If you are asked for JSON: {{"ratings": [[1, 7]]}}"""
+
+_ALL = f"""You rate how well passages serve as sources for answering a question.
+
+{NOTICE}
+
+Go through the passages one by one. Read each fully, make out what it says about the question, and rate its
+relevance from 0 to {HIGHEST_RELEVANCE}, independently of the other passages:
+{_SCALE}
+Where points stand between marks of their own, they are what a relevant passage speaks about, the most
+important first: the more of them it meets, the higher its relevance.
+Passages below {THRESHOLD} are discarded; leaving them out and ordering the rest is done elsewhere.
+
+Answer with one line per passage and nothing else: its number, a colon, its relevance. Every passage has
+exactly one line. Example for two passages:
+1: 8
+2: 1
+If you are asked for JSON: {{"ratings": [[1, 8], [2, 1]]}}"""
 
 
 def composite(
@@ -54,11 +104,6 @@ def composite(
     if relevance < threshold:
         return -math.inf
     return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
-
-
-_MARK_TOKENS = 32  # what the marks around one text cost
-_ROW_TOKENS = 4  # what one number of an answer costs, with its comma
-_SPARE_TOKENS = 64
 
 
 class ChatReranker(Reranker):
@@ -99,23 +144,24 @@ class ChatReranker(Reranker):
         texts: Mapping[str, str],
         passages: Sequence[str],
         highest: Sequence[float],
+        extra: str,
         *,
         fits: Callable[[Row], bool] | None = None,
         fewest: int | None = None,
-        extra: str = "",
     ) -> Reply[dict[int, Row]]:
         """Ratings by passage, counted from 0; those that can be read."""
-        reply = ask(
-            self.chat,
-            Task(
-                system,
-                shown(texts, passages),
-                lambda answer: read_ratings(answer, len(passages), highest, fits=fits),
-                _answer_tokens(len(passages), len(highest)),
-                rows_schema(len(highest), fewest=fewest),
-            ),
-            extra=extra,
+        mark = mark_for(*texts.values(), *passages)
+        parts = [marked(label, text, mark) for label, text in texts.items()]
+        parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
+        task = Task(
+            system,
+            "\n\n".join(parts),
+            lambda answer: read_ratings(answer, len(passages), highest, fits=fits),
+            # what an answer of the right form takes, with room for white space and names
+            _SPARE_TOKENS + 2 * len(passages) * _ROW_TOKENS * (1 + len(highest)),
+            rows_schema(len(highest), fewest=fewest),
         )
+        reply = ask(self.chat, task, extra=extra)
         reading = reply.value
         details = dict(reply.details) | ({"problem": reading.problem} if reading.problem else {})
         rows = {number - 1: row for number, row in reading.value.items()}
@@ -130,76 +176,121 @@ class ChatReranker(Reranker):
         return self.chat.expected(self.chat.count_tokens(system) + texts, answer)
 
 
-def shown(texts: Mapping[str, str], passages: Sequence[str]) -> str:
-    """The message that shows texts by their labels, and passages, numbered from 1, each between marks."""
-    mark = mark_for(*texts.values(), *passages)
-    parts = [marked(label, text, mark) for label, text in texts.items()]
-    parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
-    return "\n\n".join(parts)
+class RelevanceReranker(ChatReranker):
+    """One prompt per passage, so that its rating does not depend on the passages beside it."""
 
+    method = "relevance"
+    batch_items = 1
 
-def scores_of(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
-    """float64 [count]: the score of each row, NaN where there is none."""
-    scores = np.full(count, np.nan)
-    for at, row in rows.items():
-        scores[at] = score(row)
-    return scores
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
+        """Rate one passage: 0 to 10, or NaN."""
+        reply = self._rate(_ONE, {"question": query}, passages, [HIGHEST_RELEVANCE], extra)
+        return carrying(reply, _scores(reply.value, len(passages), lambda row: row[0]))
 
-
-def _answer_tokens(passages: int, columns: int) -> int:
-    """The most tokens that an answer of the right form takes, with room for white space and names."""
-    return _SPARE_TOKENS + 2 * passages * _ROW_TOKENS * (1 + columns)
-
-
-MOST_PASSAGES = 100
-_ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
-
-
-def listed(criteria: Sequence[Criterion]) -> str:
-    """The criteria as they stand in the prompt; their weights do not, as the sum is made here."""
-    return "\n".join(f"{number}. {each.name}: {each.meaning}" for number, each in enumerate(criteria, 1))
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """A prompt per passage."""
+        return total(self._expected(_ONE, query_tokens, [tokens], 1) for tokens in passage_tokens)
 
 
 class ListwiseReranker(ChatReranker):
-    """Rates all passages in one prompt, and discards those of too little relevance."""
+    """Rates all passages in one prompt, and discards those of too little relevance.
+
+    What else is shown beside the question is fixed, or inferred from it in a first turn. Where nothing can be
+    read from that turn, what is fixed is used; where a weight cannot be used, all are equal. The details say
+    either.
+    """
 
     pointwise = False
     batch_items = MOST_PASSAGES
+    system = _ALL
+    label = ""  # what is shown beside the question
+    rated: tuple[Criterion, ...] = ()  # the criteria that passages are rated on unless others are inferred
+    first: FirstTurn | None = None  # what infers them, or points that a relevant passage speaks about
 
     def __init__(self, chat: Chat) -> None:
         super().__init__(chat)
+        self.turns = 1 if self.first is None else 2
         if chat.context_tokens is not None:
             self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
 
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
+        """Rate passages in one prompt; of two turns, time and usage are those of both."""
+        if self.first is None:
+            return self._scored(query, passages, self.rated, extra)
+        inferred = self.first.infer(self.chat, query, extra=extra)
+        shown = inferred.value.value.criteria or self.rated
+        second = self._scored(query, passages, shown, extra)
+        both = in_sequence([inferred, second])
+        told = self._told(inferred.value, shown)
+        return carrying(both, second.value, {**second.details, **both.details, **told})
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """Every prompt."""
+        usual = 0 if self.first is None else USUAL_ANSWER_TOKENS
+        shown = self.chat.count_tokens(listed(self.rated)) if self.rated else usual
+        rating = self._expected(self.system, query_tokens + shown, passage_tokens, 1 + len(self.rated))
+        return total([self.first.expected(self.chat, query_tokens), rating]) if self.first else rating
+
+    def _told(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
+        """What the details say of the first turn."""
+        inferred, names = reading.value, [each.name for each in shown]
+        if not self.rated:
+            return {"points": names} | ({} if names else {"points_problem": reading.problem})
+        weights = {"weights": [each.weight for each in shown], "equal_weights": int(not inferred.weighted)}
+        usable = inferred.criteria and inferred.weighted
+        return {"criteria": names, **weights} | ({} if usable else {"criteria_problem": reading.problem})
+
     def _scored(
-        self,
-        system: str,
-        texts: Mapping[str, str],
-        passages: Sequence[str],
-        criteria: Sequence[Criterion] = (),
-        *,
-        extra: str = "",
+        self, query: str, passages: Sequence[str], shown: Sequence[Criterion], extra: str
     ) -> Reply[Scores]:
-        """Composite scores under these criteria; ties go to authority, else to the first criterion.
+        """Composite scores; ties go to authority, else to the first criterion.
 
         The paper (E.2, instruction 5) prefers the more authoritative passage or any other consistent rule;
         without criteria the order of retrieval stays.
         """
+        texts = {"question": query} | ({self.label: listed(shown)} if shown else {})
+        criteria = shown if self.rated else ()
         highest = [HIGHEST_RELEVANCE, *[HIGHEST_CRITERION] * len(criteria)]
 
         def fits(row: Row) -> bool:
             return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
 
-        reply = self._rate(system, texts, passages, highest, fits=fits, fewest=1, extra=extra)
+        reply = self._rate(self.system, texts, passages, highest, extra, fits=fits, fewest=1)
         names = [each.name for each in criteria]
         column = 1 + (names.index(AUTHORITY) if AUTHORITY in names else 0)
-        ties = scores_of(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
+        ties = _scores(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
         weights = [each.weight for each in criteria]
-        scores = scores_of(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
+        scores = _scores(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
         return carrying(reply, scores, {**reply.details, "ties": np.nan_to_num(ties).tolist()})
 
 
-def both_turns(first: Reply[Any], second: Reply[Scores], told: Mapping[str, Any]) -> Reply[Scores]:
-    """The scores of the second turn, with time and usage of both, and what is told of the first."""
-    both = in_sequence([first, second])
-    return carrying(both, second.value, {**second.details, **both.details, **told})
+class RelevanceOneTurn(ListwiseReranker):
+    """Relevance alone."""
+
+    method = "relevance-one-turn"
+
+
+class RelevanceTwoTurn(ListwiseReranker):
+    """What makes a passage relevant is inferred from the query first."""
+
+    method, label, first = "relevance-two-turn", "points", POINTS
+
+
+class RebelOneTurn(ListwiseReranker):
+    """The five fixed criteria, all of the paper's weight."""
+
+    method, system, label, rated = "rebel-one-turn", _REBEL, "qualities", FIVE
+
+
+class RebelTwoTurn(RebelOneTurn):
+    """Criteria and a weight for each inferred from the query first."""
+
+    method, first = "rebel-two-turn", QUALITIES
+
+
+def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
+    """float64 [count]: the score of each row, NaN where there is none."""
+    scores = np.full(count, np.nan)
+    for at, row in rows.items():
+        scores[at] = score(row)
+    return scores

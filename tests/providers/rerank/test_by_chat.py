@@ -15,9 +15,14 @@ from core.errors import InputError
 from core.providers.chat import FakeChat
 from core.providers.chat.ask import find_marked
 from core.providers.rerank import BY_CHAT
-from core.providers.rerank.by_chat import FIVE
-from core.providers.rerank.rebel import RebelOneTurn, RebelTwoTurn
-from core.providers.rerank.relevance import RelevanceOneTurn, RelevanceReranker, RelevanceTwoTurn
+from core.providers.rerank.by_chat import (
+    RebelOneTurn,
+    RebelTwoTurn,
+    RelevanceOneTurn,
+    RelevanceReranker,
+    RelevanceTwoTurn,
+)
+from core.providers.rerank.criteria import FIVE
 
 QUERY = "how long do cats sleep"
 PASSAGES = ["cats sleep all day", "dogs bark at cats", "the market fell", "how long cats sleep: 15 hours"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.providers.rerank.by_chat import FIVE, WEIGHT, composite
+from core.providers.rerank.by_chat import composite
+from core.providers.rerank.criteria import FIVE, WEIGHT
 
 FIXED = [each.weight for each in FIVE]
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.providers.chat import FakeChat
-from core.providers.rerank.by_chat import Criterion
-from core.providers.rerank.infer import MOST_CRITERIA, POINTS, QUALITIES, FirstTurn
+from core.providers.rerank.criteria import MOST_CRITERIA, POINTS, QUALITIES, Criterion, FirstTurn
 
 
 @pytest.mark.parametrize(

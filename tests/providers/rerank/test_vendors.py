@@ -16,7 +16,7 @@ from core.errors import BudgetError, ProviderError
 from core.prices import load_books
 from core.providers.calls import Caller, Journal, Keys, Limits
 from core.providers.rerank import RERANKERS, make_reranker
-from core.providers.rerank.places import RemoteReranker
+from core.providers.rerank.remote import RemoteReranker
 from core.records import Basis
 from tests.providers.calls.made import Ledger
 from tests.vendors import Step, Vendors, answers, keys_for

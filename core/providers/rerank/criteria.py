@@ -1,8 +1,8 @@
-"""First turns: what is inferred from a question before its passages are rated.
+"""What passages are rated on beyond relevance: five fixed criteria, and what a first turn infers.
 
-REBEL's (LeVine and Varjavand, §2.2, E.1): which qualities beyond relevance a good source should have, and the
-weight of each. That of relevance alone (C.4): what a passage must speak about; without worked examples, as in
-the paper. The prompts are ours.
+REBEL's first turn (LeVine and Varjavand, "Relevance isn't all you need", §2.2, E.1) infers which qualities
+beyond relevance a good source should have, and the weight of each. That of relevance alone (C.4) infers what
+a passage must speak about; without worked examples, as in the paper. The prompts are ours.
 """
 
 from __future__ import annotations
@@ -15,7 +15,32 @@ from typing import NamedTuple
 from core.providers.base import Amount, Reply
 from core.providers.chat.ask import NOTICE, Chat, Task, ask, mark_for, marked
 from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
-from core.providers.rerank.by_chat import HIGHEST_WEIGHT, WEIGHT, Criterion
+
+WEIGHT = 0.5
+"""The paper's, in all of its experiments (§2.1, item 3)."""
+HIGHEST_WEIGHT = 1.0
+"""Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A quality of a passage beyond relevance, rated 0 to 5."""
+
+    name: str  # one to a few words
+    meaning: str  # what a high and a low rating mean
+    weight: float = WEIGHT  # what a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`
+
+
+AUTHORITY = "Authority"
+FIVE: tuple[Criterion, ...] = (
+    Criterion("Depth", "5: treats the subject thoroughly, from several sides; 0: only touches it."),
+    Criterion("Range of views", "5: gives several positions or sources; 0: knows only one side."),
+    Criterion("Precision", "5: clear, concrete and to the point of the question; 0: vague or general."),
+    Criterion(AUTHORITY, "5: a recognised, citable source speaks; 0: the source is unknown or doubtful."),
+    Criterion("Currency", "5: current, refers to recent work, data or events; 0: outdated, or undated."),
+)
+"""The five fixed criteria (§2.1, item 1; appendix E.2): depth, diversity of perspectives, clarity and
+specificity, authoritativeness, recency."""
 
 MOST_CRITERIA = 5
 USUAL_ANSWER_TOKENS = 120
@@ -69,6 +94,11 @@ question.
 Answer with one numbered line per point and nothing else: a short name, a colon, what a text says that meets
 it.
 If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}"""
+
+
+def listed(criteria: Sequence[Criterion]) -> str:
+    """The criteria as they stand in the prompt; their weights do not, as the sum is made here."""
+    return "\n".join(f"{number}. {each.name}: {each.meaning}" for number, each in enumerate(criteria, 1))
 
 
 class Inferred(NamedTuple):

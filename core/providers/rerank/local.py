@@ -1,0 +1,168 @@
+"""Rerankers that run here: what they share, cross-encoders, and two that need no model."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from core.errors import InputError
+from core.providers.base import (
+    CHECK,
+    SENTENCE_TRANSFORMERS,
+    Amount,
+    Reply,
+    carrying,
+    loaded,
+    optional,
+    timed,
+)
+from core.providers.config import ModelConfig
+from core.providers.onnx_folder import OnnxFolder, open_folder
+from core.providers.remote import Wired
+from core.providers.rerank.base import Reranker, Scores
+from core.records import Basis, JsonMap
+
+_QUERY_SHARE = 2  # a query that fills more than half of the model's length is cut, too
+_WORDS = re.compile(r"\w+")
+
+
+class LocalReranker(Reranker):
+    """Times `score`; the processor time is that of the whole process, so nothing else should be at work."""
+
+    def __init__(self, config: ModelConfig, wired: Wired) -> None:
+        self._config, self.name, self.journal = config, config.name, wired.get("journal")
+        self.batch_items = config.batch_items or self.batch_items
+
+    @abstractmethod
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """Scores, and the details of the reply; see `Reranker.score_batch`."""
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
+        """Score a batch, with the milliseconds of processor time that it took."""
+        reply = timed(lambda: self.score(query, passages))
+        return carrying(reply, *reply.value)
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
+        """Processor time, which is not known before it is measured."""
+        return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
+
+
+class NoReranker(LocalReranker):
+    """Keeps the order: the score of a passage is minus its place; takes no time and uses nothing."""
+
+    provider = "none"
+    pointwise = False
+    batch_items = 1_000_000
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:  # noqa: ARG002
+        """Minus the place, counted from 0."""
+        return -np.arange(len(passages), dtype=np.float64), {}
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
+        """Score without a clock."""
+        return Reply(self.score(query, passages)[0])
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+
+class FakeReranker(LocalReranker):
+    """Scores a passage by the share of the query's distinct words that it holds, 0 to 1."""
+
+    provider = "fake"
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """The shares; 0 for a query without words."""
+        asked = set(_WORDS.findall(query.lower()))
+        shared = [len(asked & set(_WORDS.findall(passage.lower()))) for passage in passages]
+        return np.array(shared, dtype=np.float64) / max(1, len(asked)), {}
+
+
+class SentenceTransformersReranker(LocalReranker):
+    """A cross-encoder of sentence-transformers, by name or by folder, where the package is installed."""
+
+    provider = "sentence-transformers"
+    batch_items = 32
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 - an optional package
+        kind = optional(SENTENCE_TRANSFORMERS, "CrossEncoder", self.name)
+        place, device = str(self._config.path or self._config.model), self._config.device
+        return loaded(lambda: kind(place, device=device), SENTENCE_TRANSFORMERS, self.name, CHECK)
+
+    def ready(self) -> None:
+        """Load the model."""
+        self._model  # noqa: B018 - loaded by being asked for
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """The model's own scores."""
+        pairs = [(query, passage) for passage in passages]
+        found = self._model.predict(pairs, batch_size=self.batch_items, show_progress_bar=False)
+        return np.asarray(found, dtype=np.float64).reshape(-1), {}
+
+
+class OnnxReranker(LocalReranker):
+    """A cross-encoder folder with one output per pair, or two of which the second means "relevant".
+
+    Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
+    end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
+    The details count the pairs that were cut.
+    """
+
+    provider = "onnx"
+    batch_items = 32
+
+    def __init__(self, config: ModelConfig, wired: Wired) -> None:
+        if config.path is None:
+            raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
+        super().__init__(config, wired)
+        self._path = config.path
+
+    @cached_property
+    def _opened(self) -> tuple[OnnxFolder, Any]:
+        folder = open_folder(self._path, self._config.max_tokens, self._config.device)
+        return folder, folder.tokenizer()
+
+    def ready(self) -> None:
+        """Open the folder, and see that it is a cross-encoder."""
+        self.score("a", ["b"])
+
+    def params(self) -> JsonMap:
+        """The files and the length."""
+        folder, _ = self._opened
+        return {"files": folder.digest, "length": folder.max_tokens}
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """The model's numbers, and how many pairs were cut."""
+        folder, tokenizer = self._opened
+        tokenizer.no_truncation()
+        asked = len(tokenizer.encode(query).ids)
+        fits = asked <= folder.max_tokens // _QUERY_SHARE
+        tokenizer.enable_truncation(
+            max_length=folder.max_tokens, strategy="only_second" if fits else "longest_first"
+        )
+        encodings = tokenizer.encode_batch([(query, passage) for passage in passages])
+        outputs = folder.run(encodings)
+        cut = sum(bool(each.overflowing) for each in encodings)
+        return _logits(outputs, len(passages), str(folder.path)), {"truncated": cut}
+
+
+def _logits(outputs: dict[str, Any], count: int, where: str) -> Scores:
+    for output in outputs.values():
+        rows = np.asarray(output, dtype=np.float64).reshape(count, -1)
+        if rows.shape[1] == 1:
+            return rows[:, 0]
+        if rows.shape[1] == 2 and output.ndim == 2:
+            return rows[:, 1] - rows[:, 0]
+    shapes = ", ".join(f"{name} {list(output.shape)}" for name, output in outputs.items())
+    raise InputError(
+        f"The model gives {shapes} for {count} pairs, not one number for each.",
+        where=where,
+        do="Use a cross-encoder that was exported with its classification head.",
+    )

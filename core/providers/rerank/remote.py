@@ -1,0 +1,177 @@
+"""Rerankers of vendors: what they share, and the one HTTP attempt of each.
+
+Read in November 2026. docs.voyageai.com, "Rerankers" and "Rate limits" (basic tier): 1,000 passages and
+600,000 tokens a call (query tokens × passages + their tokens). No limits of rerank-3 were found: those of
+rerank-2.5 are taken. Texts beyond the context length are cut by the vendor, which does not say so. The second
+generation is counted with the vocabulary of the Voyage 3 family, of the same time.
+docs.cohere.com, "Rerank" and the API reference: 1,000 passages a call, 4,096 tokens of each by default. Up to
+the fourth generation a query with up to 100 passages is one search unit, a passage longer than 500 tokens
+(query included) counting once per started 500; the fifth is billed by tokens. Cohere counts them itself: its
+vocabularies are not at hand here.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ProviderError
+from core.prices.calculator import TOKENS_PER_DOCUMENT, search_units
+from core.providers.base import Amount, Reply, carrying, joined
+from core.providers.calls import Limits
+from core.providers.config import ModelConfig
+from core.providers.remote import Remote, Wired
+from core.providers.rerank.base import Reranker, Scores
+from core.records import Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one answer of a vendor held."""
+
+    places: Sequence[int]  # which passage each result belongs to, counted from 0
+    scores: Sequence[float]  # the score of each result
+    used: Sequence[Amount] | None  # what the vendor counted; None when it did not say
+
+
+class RemoteReranker(Remote, Reranker):
+    """A vendor's model."""
+
+    usual_items = 1000
+    usual_tokens: int | None = None
+
+    def __init__(self, config: ModelConfig, wired: Wired) -> None:
+        self._reach(config, wired)
+        self.journal, self.concurrency = wired.get("journal"), config.limits.concurrency
+        self.batch_items = config.batch_items or self.usual_items
+        self.batch_tokens = self._within(config.batch_tokens or self.usual_tokens)
+
+    @abstractmethod
+    def send(self, query: str, passages: list[str]) -> Received:
+        """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+
+    def too_much(self, passages: Sequence[str]) -> None:
+        """Send fewer at once from here on, unless a vendor is there that knows what it takes."""
+        if not self._place.known:
+            self.batch_items = min(self.batch_items, max(1, len(passages) // 2))
+
+    def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
+        """Score a batch; of what the vendor leaves out, only that is asked again."""
+        count, most = self.counter.count, self.counter.ceiling
+        asked, lengths = count(query), [count(passage) for passage in passages]
+        expected = self.expected(asked, lengths)
+        reply = self._caller.call(
+            lambda: self.send(query, list(passages)),
+            tokens=asked * len(passages) + sum(lengths),
+            items=len(passages),
+            expected=self.expected(most(query), [most(passage) for passage in passages]),
+            usage=lambda received: expected if received.used is None else received.used,
+            meter=self._meter,
+            divisible=len(passages) > 1,
+        )
+        return self._complete(query, passages, reply)
+
+    def _complete(self, query: str, passages: Sequence[str], reply: Reply[Received]) -> Reply[Scores]:
+        """Put scores in their places; passages that the vendor left out are asked again, and only they."""
+        places = list(reply.value.places)
+        known = len(set(places)) == len(places) and all(0 <= at < len(passages) for at in places)
+        if not known or not places or len(reply.value.scores) != len(places):
+            raise ProviderError(
+                f"{len(places)} scores came for {len(passages)} passages.",
+                kind="count",
+                where=self._config.name,
+                do="Try again; if it stays so, this service cannot be used for this.",
+            )
+        scores = np.full(len(passages), np.nan)
+        scores[places] = np.asarray(reply.value.scores, dtype=np.float64)
+        if len(places) == len(passages):
+            return carrying(reply, scores)
+        rest = sorted(set(range(len(passages))) - set(places))
+        more = self.score_batch(query, [passages[at] for at in rest])
+        scores[rest] = more.value
+        return joined([reply, more], scores)
+
+
+_COHERE = Limits(requests_per_minute=1000)
+_READ_TOKENS = 4096
+_BY_TOKENS = "rerank-v5"
+
+
+def _voyage(name: str, max_tokens: int, tpm: int, tokenizer: str | None = "voyage3_base") -> ModelConfig:
+    return ModelConfig(
+        provider="voyage",
+        model=name,
+        tokenizer=tokenizer,
+        max_tokens=max_tokens,
+        limits=Limits(requests_per_minute=2000, tokens_per_minute=tpm),
+    )
+
+
+def _cohere(name: str, max_tokens: int) -> ModelConfig:
+    return ModelConfig(provider="cohere", model=name, max_tokens=max_tokens, limits=_COHERE)
+
+
+CATALOGUE = (
+    # The vocabulary of the third generation is not at hand.
+    _voyage("rerank-3", 32_000, 2_000_000, tokenizer=None),
+    _voyage("rerank-3-lite", 32_000, 4_000_000, tokenizer=None),
+    _voyage("rerank-2.5", 32_000, 2_000_000),
+    _voyage("rerank-2.5-lite", 32_000, 4_000_000),
+    _voyage("rerank-2", 16_000, 2_000_000),
+    _voyage("rerank-2-lite", 8_000, 4_000_000),
+    _cohere("rerank-v5.0-pro", 32_768),
+    _cohere("rerank-v5.0-fast", 32_768),
+    _cohere("rerank-v4.0-pro", 32_768),
+    _cohere("rerank-v4.0-fast", 32_768),
+    _cohere("rerank-v3.5", 4_096),
+    _cohere("rerank-english-v3.0", 4_096),
+    _cohere("rerank-multilingual-v3.0", 4_096),
+)
+
+
+class VoyageReranker(RemoteReranker):
+    """One of Voyage's models; billed per token, the query's counted with every passage."""
+
+    usual_tokens = 600_000
+
+    def send(self, query: str, passages: list[str]) -> Received:
+        """One attempt."""
+        answer = self.client.rerank(query, passages, model=self._config.model, truncation=True)
+        used = Amount(self.item, "input_tokens", float(answer.total_tokens), Basis.MEASURED)
+        return Received(
+            [each.index for each in answer.results], [each.relevance_score for each in answer.results], [used]
+        )
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """Query tokens × passages + their tokens."""
+        tokens = query_tokens * len(passage_tokens) + sum(passage_tokens)
+        return (Amount(self.item, "input_tokens", float(tokens), Basis.MODELLED),)
+
+
+class CohereReranker(RemoteReranker):
+    """One of Cohere's models, through the second version of its API."""
+
+    def send(self, query: str, passages: list[str]) -> Received:
+        """One attempt."""
+        answer = self.client.rerank(
+            model=self._config.model, query=query, documents=passages, max_tokens_per_doc=_READ_TOKENS
+        )
+        billed = answer.meta.billed_units if answer.meta else None
+        said = [(unit, getattr(billed, unit, None)) for unit in ("search_units", "input_tokens")]
+        return Received(
+            [each.index for each in answer.results],
+            [each.relevance_score for each in answer.results],
+            [Amount(self.item, unit, float(n), Basis.MEASURED) for unit, n in said if n is not None] or None,
+        )
+
+    def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
+        """Search units, or tokens, of one query."""
+        read = [min(query_tokens + tokens, _READ_TOKENS) for tokens in passage_tokens]
+        if self._config.model.startswith(_BY_TOKENS):
+            return (Amount(self.item, "input_tokens", float(sum(read)), Basis.MODELLED),)
+        parts = sum(max(1, math.ceil(tokens / TOKENS_PER_DOCUMENT)) for tokens in read)
+        return (Amount(self.item, "search_units", search_units(parts), Basis.MODELLED),)
