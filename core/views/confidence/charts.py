@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -24,6 +23,7 @@ _DOTS = (
     ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
     ("p_feasible", "within all limits", "circle-open", theme.OKABE_ITO[3]),
 )
+_COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; of others the frontier's
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
@@ -36,71 +36,53 @@ def chances(rows: pl.DataFrame) -> go.Figure | None:
     if drawn.is_empty():
         return None
     layout = theme.layout(x="Share of the resamples", height=110 + 42 * drawn.height)
-    y = np.arange(drawn.height, dtype=float)[::-1]
-    traces: list[theme.Spec] = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": drawn["p_best"].to_numpy(),
-            "y": y,
-            "width": 0.34,
-            "name": "is the best",
-            "marker": {"color": [_colour(status) for status in drawn["status"]]},
-            "hovertext": _hovers(drawn),
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        }
-    ]
-    for column, title, symbol, colour in _DOTS:
-        if _tells(drawn[column]):
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "x": drawn[column].to_numpy(),
-                    "y": y,
-                    "name": title,
-                    "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
-                    "hovertext": _hovers(drawn),
-                    "hovertemplate": "%{hovertext}<extra></extra>",
-                    "cliponaxis": False,
-                }
-            )
-    layout["annotations"] = [
-        {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 6,
-         "showarrow": False, "font": {"size": 12}, "text": _label(row)}
-        for place, row in zip(y, drawn.iter_rows(named=True), strict=True)
-    ]  # fmt: skip
-    layout["yaxis"] |= {"visible": False, "range": [-0.5, drawn.height - 0.1]}
     layout["xaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
     layout["legend"] |= {"traceorder": "normal"}
-    return theme.finished(traces, layout)
+    words = [
+        (f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded") else "")
+        for status in drawn["status"]
+    ]
+    y, hovers = _named_rows(layout, drawn, words), _hovers(drawn)
+    bar = theme.scatter("is the best", drawn["p_best"].to_numpy(), y, hover=hovers) | {
+        "type": "bar",
+        "orientation": "h",
+        "width": 0.34,
+        "marker": {"color": [_COLOURS.get(status, theme.FRONTIER) for status in drawn["status"]]},
+    }
+    dots = [
+        theme.scatter(
+            title,
+            drawn[column].to_numpy(),
+            y,
+            hover=hovers,
+            marker={"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
+            cliponaxis=False,
+        )
+        for column, title, symbol, colour in _DOTS
+        if not (drawn[column].is_null() | (drawn[column] == 1)).all()  # nothing to tell
+    ]
+    return theme.finished([bar, *dots], layout)
 
 
-def _tells(shares: pl.Series) -> bool:
-    """Whether a share is known, and is not simply 1 for all."""
-    return not (shares.is_null() | (shares == 1)).all()
-
-
-def _colour(status: str) -> str:
-    return theme.ACCENT if status == "chosen" else theme.FRONTIER if status != "excluded" else theme.NEUTRAL
-
-
-def _label(row: dict[str, object]) -> str:
-    status = row["status"]
-    mark = f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded") else ""
-    return text.escape(text.shorten(str(row["name"]), _LINE)) + mark
+def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) -> Floats:
+    """Write the name of each row above its mark, with some words behind it; return the rows' places."""
+    y = np.arange(rows.height, dtype=float)[::-1]
+    layout["yaxis"] |= {"visible": False, "range": [-0.6, rows.height - 0.1]}
+    layout["annotations"] = [
+        {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 6,
+         "showarrow": False, "font": {"size": 12}, "text": text.escape(text.shorten(name, _LINE)) + more}
+        for place, name, more in zip(y, rows["name"], words, strict=True)
+    ]  # fmt: skip
+    return y
 
 
 def _hovers(drawn: pl.DataFrame) -> list[str]:
-    words = (
-        ("best", "p_best"),
-        ("on the frontier", "p_frontier"),
-        ("meets the SLA", "p_sla"),
-        ("within all limits", "p_feasible"),
-    )
+    parts = [("p_best", "best"), *((column, title) for column, title, *_ in _DOTS)]
     return [
-        f"<b>{text.escape(row['name'])}</b><br>"
-        + "<br>".join(f"{label}: {text.percent(row[name])}" for label, name in words if row[name] is not None)
+        "<br>".join(
+            [f"<b>{text.escape(row['name'])}</b>"]
+            + [f"{title}: {text.percent(row[name])}" for name, title in parts if row[name] is not None]
+        )
         for row in drawn.iter_rows(named=True)
     ]
 
@@ -115,15 +97,14 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
         The chart, with the band in which latencies are not told apart as a strip where it is a small part of
         the plot; None without a chosen stack that has a latency and a quality.
     """
-    rows = table.with_row_index("row").filter(
-        pl.Series(decision.feasible), pl.col("quality").is_not_null(), pl.col("latency_ms").is_not_null()
-    )
-    chosen = rows.filter(pl.col("row") == (-1 if decision.chosen is None else decision.chosen))
+    rows = table.with_row_index("row").filter(pl.Series(decision.feasible))
+    rows = rows.drop_nulls(["quality", "latency_ms"])
+    picked = pl.col("row").is_in([decision.chosen])
+    chosen = rows.filter(picked)
     if chosen.is_empty():
         return None
     at, jitter = float(chosen["latency_ms"][0]), decision.jitter_ms
     inside = pl.col("row").is_in(tied["row"].to_list())
-    picked = pl.col("row") == decision.chosen
     fast = (pl.col("latency_ms") - at).abs() < jitter
     groups = (
         ("slower or faster", theme.NEUTRAL, "x-thin-open", ~inside & ~picked & ~fast),
@@ -133,10 +114,7 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
     )
     shown = [(title, colour, symbol, rows.filter(which)) for title, colour, symbol, which in groups]
     layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=380)
-    latencies = rows["latency_ms"].to_numpy()
-    room = max(0.06 * float(np.ptp(latencies)), 1e-3 * float(latencies.max()), 1e-6)
-    low, high = float(latencies.min()) - room, float(latencies.max()) + room
-    layout["xaxis"]["range"] = [low, high]
+    low, high = layout["xaxis"]["range"] = theme.span(rows["latency_ms"], 0.06)
     if 2 * jitter < _STRIP * (high - low):
         strip = {"x0": max(low, at - jitter), "x1": min(high, at + jitter), "y0": 0, "y1": 1}
         look = {"type": "rect", "yref": "paper", "fillcolor": theme.SOFT, "line": {"width": 0}}
@@ -145,35 +123,22 @@ def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Ask
 
 
 def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Spec:
-    quality = rows["quality"].to_numpy()
-    trace: theme.Spec = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": f"{title} ({rows.height:,})" if title != "chosen" else title,
-        "x": rows["latency_ms"].to_numpy(),
-        "y": quality,
-        "marker": {
-            "color": colour,
-            "symbol": symbol,
-            "size": 13 if title == "chosen" else 9,
-            "line": {"width": 2},
-        },
-        "hovertext": [
-            f"{text.escape(row['name'])}<br>{text.ms(row['latency_ms'])} · {text.score(row['quality'])}"
-            f"{text.interval(row['quality_low'], row['quality_high'])}, {text.sample(row['n'])}"
-            for row in rows.iter_rows(named=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    chosen = title == "chosen"
+    hovers = [
+        f"{text.escape(row['name'])}<br>{text.ms(row['latency_ms'])} · {text.score(row['quality'])}"
+        f"{text.interval(row['quality_low'], row['quality_high'])}, {text.sample(row['n'])}"
+        for row in rows.iter_rows(named=True)
+    ]
+    low, at, high = (rows[f"quality{end}"].cast(pl.Float64).to_numpy() for end in ("_low", "", "_high"))
+    trace = theme.scatter(
+        title if chosen else f"{title} ({rows.height:,})",
+        rows["latency_ms"].to_numpy(),
+        at,
+        hover=hovers,
+        marker={"color": colour, "symbol": symbol, "size": 13 if chosen else 9, "line": {"width": 2}},
+    )
     if title in ("chosen", "ties with the best") and rows.height <= 40:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": rows["quality_high"].cast(pl.Float64).to_numpy() - quality,
-            "arrayminus": quality - rows["quality_low"].cast(pl.Float64).to_numpy(),
-            "thickness": 1,
-            "width": 2,
-        }
+        trace["error_y"] = theme.whiskers(low, at, high, thickness=1, width=2)
     return trace
 
 
@@ -189,16 +154,15 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
         ("left", "yet more would change it", theme.ACCENT, "diamond", "dot"),
     )
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": title,
-            "x": drawn["more"].to_numpy(),
-            "y": drawn[column].to_numpy(),
-            "line": {"color": colour, "dash": dash, "width": 2},
-            "marker": {"color": colour, "symbol": symbol, "size": 9},
-            "hovertemplate": "%{x:,} more: %{y:.1%}<extra>" + title + "</extra>",
-        }
+        theme.scatter(
+            title,
+            drawn["more"].to_numpy(),
+            drawn[column].to_numpy(),
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2},
+            marker={"color": colour, "symbol": symbol, "size": 9},
+            hovertemplate="%{x:,} more: %{y:.1%}<extra>" + title + "</extra>",
+        )
         for column, title, colour, symbol, dash in looks
     ]
     if affordable and affordable in drawn["more"]:
@@ -296,48 +260,23 @@ def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
     """
     drawn = rows.filter(pl.col("twin").is_null()).head(RANGES_SHOWN)
     layout = theme.layout(x=title, height=90 + 40 * drawn.height)
-    y = np.arange(drawn.height)[::-1]
-    low, high = (drawn[name].to_numpy() for name in ("lowest", "highest"))
-    hovers = [
-        f"<b>{text.escape(row['name'])}</b><br>as usual {text.score(row['quality'])}, rank {row['rank']}<br>"
-        f"{text.score(row['lowest'])} to {text.score(row['highest'])}, {_rank_range(row)}"
-        for row in drawn.iter_rows(named=True)
-    ]
-    middle = drawn["quality"].to_numpy()
-    mark = {
-        "type": "scatter",
-        "x": middle,
-        "y": y,
-        "mode": "markers",
-        "name": "as usual; line: over the grid",
-        "marker": {"color": theme.FRONTIER, "size": 10},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": high - middle,
-            "arrayminus": middle - low,
-            "color": theme.FRONTIER,
-            "thickness": 4,
-            "width": 0,
-        },
-        "hovertext": hovers,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-    layout["annotations"] = [
-        {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 6,
-         "showarrow": False, "font": {"size": 12},
-         "text": f"{text.escape(text.shorten(row['name'], _LINE))}{_twins(row)} · {_rank_range(row)}"}
-        for place, row in zip(y, drawn.iter_rows(named=True), strict=True)
-    ]  # fmt: skip
-    layout["yaxis"] |= {"visible": False, "range": [-0.6, drawn.height - 0.1]}
     layout["showlegend"] = True
+    words, hovers = [], []
+    for row in drawn.iter_rows(named=True):
+        best, worst = row["best_rank"], row["worst_rank"]
+        rank = f"rank {best}" if best == worst else f"rank {best} to {worst}"
+        words.append((f" (+{row['twins']} equal)" if row["twins"] else "") + f" · {rank}")
+        hovers.append(
+            f"<b>{text.escape(row['name'])}</b><br>as usual {text.score(row['quality'])}, rank {row['rank']}"
+            f"<br>{text.score(row['lowest'])} to {text.score(row['highest'])}, {rank}"
+        )
+    low, middle, high = (drawn[name].to_numpy() for name in ("lowest", "quality", "highest"))
+    mark = theme.scatter(
+        "as usual; line: over the grid",
+        middle,
+        _named_rows(layout, drawn, words),
+        hover=hovers,
+        marker={"color": theme.FRONTIER, "size": 10},
+        error_x=theme.whiskers(low, middle, high, color=theme.FRONTIER, thickness=4, width=0),
+    )
     return theme.finished([mark], layout)
-
-
-def _twins(row: dict[str, Any]) -> str:
-    return f" (+{row['twins']} equal)" if row["twins"] else ""
-
-
-def _rank_range(row: dict[str, Any]) -> str:
-    best, worst = row["best_rank"], row["worst_rank"]
-    return f"rank {best}" if best == worst else f"rank {best} to {worst}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY
+from core.decide.axes import COST, HARM, LATENCY, floats
 from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
@@ -39,64 +39,35 @@ def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
         stack, number (the word of its axis), now, then and change in words with their unit, winner
         (what is chosen then) and reason (why nothing turns the choice).
     """
-    rows = [
-        {
-            "stack": table["name"][turn.of],
-            "number": turn.axis.word,
-            "now": turn.axis.written(turn.now),
-            "then": _then(turn),
-            "change": _change(turn),
-            "winner": _winner(table, turn),
-            "reason": turn.reason or None,
-        }
-        for turn in turns
-    ]
     columns = ("stack", "number", "now", "then", "change", "winner", "reason")
+    rows = [{"stack": table["name"][turn.of], **_turned(table, turn)} for turn in turns]
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
 
-def _winner(table: pl.DataFrame, turn: Turn) -> str | None:
-    if turn.then is None:
-        return None
-    return "no stack" if turn.winner is None else str(table["name"][turn.winner])
-
-
-def _then(turn: Turn) -> str | None:
-    if turn.then is None or turn.now is None:
-        return None
-    then = turn.axis.written(turn.then)
-    return f"just {'above' if turn.then > turn.now else 'below'} {then}" if _same(turn) else then
-
-
-def _same(turn: Turn) -> bool:
-    """Whether the number reads after the change as it does now."""
-    return turn.axis.written(turn.then) == turn.axis.written(turn.now)
-
-
-def _change(turn: Turn) -> str | None:
-    if turn.change is None or turn.now is None:
-        return None
-    if _same(turn):
-        return "next to nothing"
-    sign = "+" if turn.change >= 0 else "−"
-    share = f" ({sign}{abs(turn.change) / turn.now:.1%})".replace("%", " %") if turn.now else ""
-    return f"{sign}{turn.axis.written(abs(turn.change))}{share}"
+def _turned(table: pl.DataFrame, turn: Turn) -> dict[str, str | None]:
+    written = turn.axis.written
+    row = {"number": turn.axis.word, "now": written(turn.now), "reason": turn.reason or None}
+    if turn.then is None or turn.now is None or turn.change is None:
+        return row
+    row["winner"] = "no stack" if turn.winner is None else str(table["name"][turn.winner])
+    if written(turn.then) == row["now"]:  # too small a change to be read
+        side = "above" if turn.change > 0 else "below"
+        return {**row, "then": f"just {side} {row['now']}", "change": "next to nothing"}
+    sign, size = "+" if turn.change >= 0 else "−", abs(turn.change)
+    share = f" ({sign}{100 * size / turn.now:.1f} %)" if turn.now else ""
+    return {**row, "then": written(turn.then), "change": f"{sign}{written(size)}{share}"}
 
 
 def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """Every excluded stack with the first constraint that excludes it, the nearest misses first.
 
     Returns:
-        run_id, name, constraint, by (in unit; null where the value is unknown), unit, reason, quality,
-        latency_ms, cost.
+        run_id, name, constraint, by (in unit; null where the value is unknown), unit, reason and the stack's
+        three numbers.
     """
-    numbers_of = table.select("run_id", "name", "quality", "latency_ms", "cost")
-    return (
-        decision.excluded()
-        .join(numbers_of, on="run_id", how="left", maintain_order="left")
-        .sort("constraint", "by", nulls_last=True, maintain_order=True)
-        .select("run_id", "name", "constraint", "by", "unit", "reason", "quality", "latency_ms", "cost")
-    )
+    numbers = table.select("run_id", "name", "quality", "latency_ms", "cost")
+    rows = decision.excluded().drop("row").join(numbers, on="run_id", how="left", maintain_order="left")
+    return rows.sort("constraint", "by", nulls_last=True, maintain_order=True)
 
 
 @dataclass(frozen=True)
@@ -137,13 +108,9 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     )
 
 
-BEST, ALIKE, SAME, AVERAGE = (
-    "the best",
-    "may be as good",
-    "same score on every query",
-    "only averages are known",
-)
-"""What is known of a stack that ties, beside the best of them."""
+# What is known of a stack that ties, beside the best of them
+BEST, ALIKE = "the best", "may be as good"
+SAME, AVERAGE = "same score on every query", "only averages are known"
 
 
 def shares(
@@ -162,25 +129,21 @@ def shares(
         seed: Of the resampling; show it beside the shares.
 
     Returns:
-        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown), varies
-        ("quality and latency", "quality", "latency" or null) and reason (why the shares are null).
+        One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown) and reason (why
+        they are null).
     """
     if sample is None:
-        return _unknown(table, "no results per query: nothing can be resampled")
-    constraints, rule = limits
-    found = chances(sample, constraints, rule, resamples=resamples, seed=seed)
-    counted = dict(zip(CHANCES, (found.frontier, found.sla, found.feasible, found.best), strict=True))
-    varies = _varies(sample)
-    fixed = pl.col("varies").is_null()
-    return table.select("run_id").with_columns(
-        pl.Series("varies", varies, dtype=pl.String),
-        *(pl.Series(name, share, dtype=pl.Float64).fill_nan(None) for name, share in counted.items()),
-    ).select(
+        unknown = [pl.lit(None, pl.Float64).alias(name) for name in CHANCES]
+        reason = pl.lit("no results per query: nothing can be resampled").alias("reason")
+        return table.select("run_id", *unknown, reason)
+    found = chances(sample, *limits, resamples=resamples, seed=seed)
+    counted = zip(CHANCES, (found.frontier, found.sla, found.feasible, found.best), strict=True)
+    varies = pl.Series(found.varies)
+    return table.select(
         "run_id",
-        *(pl.when(~fixed).then(pl.col(name)).alias(name) for name in CHANCES),
-        "varies",
-        pl.when(fixed).then(pl.lit("no results per query for this stack")).alias("reason"),
-    )  # fmt: skip
+        *(pl.when(varies).then(pl.Series(share).fill_nan(None)).alias(name) for name, share in counted),
+        pl.when(~varies).then(pl.lit("no results per query for this stack")).alias("reason"),
+    )
 
 
 def joint_sample(
@@ -203,9 +166,9 @@ def joint_sample(
     return JointSample(
         quality=_matrix(scored, ids, queries),
         latency_ms=_matrix(timed, ids, queries),
-        cost=_column(table, "cost"),
-        fixed_quality=_column(table, "quality"),
-        fixed_latency=_column(table, "latency_ms"),
+        cost=floats(table, "cost"),
+        fixed_quality=floats(table, "quality"),
+        fixed_latency=floats(table, "latency_ms"),
         share=SHARES[latency.percentile],
         harm=_matrix(harmful, ids, queries),
         fixed_harm=HARM.read(table),
@@ -216,47 +179,29 @@ def joint_sample(
 def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, measure: Measure | None) -> pl.DataFrame:
     """run_id, query_id, value of the runs that have rankings."""
     ranked = table.filter("has_rankings")["run_id"].to_list() if "has_rankings" in table.columns else []
-    golden = scope.golden_set_id
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
-    if measure is None or golden is None or not ranked:
+    if measure is None or scope.golden_set_id is None or not ranked:
         return pl.DataFrame(schema=schema)
-    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
-    values = at_cutoff(found, measure)
+    found = evidence(snapshot, ranked, scope.golden_set_id, [measure], only=among(snapshot, scope))
     rows = {
         "run_id": np.repeat(np.array(found.run_ids), len(found.query_ids)),
         "query_id": np.tile(np.array(found.query_ids), len(found.run_ids)),
-        "value": values.ravel(),
+        "value": at_cutoff(found, measure).ravel(),
     }
     return pl.DataFrame(rows, schema=schema).filter(pl.col("value").is_not_nan())
 
 
 def _matrix(rows: pl.DataFrame, ids: list[str], queries: pl.Series) -> Floats:
     """Values by run and query [S, Q]; NaN where there is none."""
-    made = np.full((len(ids), len(queries)), np.nan)
+    values = np.full((len(ids), len(queries)), np.nan)
     if rows.height:
         run = rows["run_id"].replace_strict(ids, range(len(ids)), return_dtype=pl.Int64)
         query = rows["query_id"].replace_strict(queries, range(len(queries)), return_dtype=pl.Int64)
-        made[run.to_numpy(), query.to_numpy()] = rows["value"].to_numpy()
-    return made
+        values[run.to_numpy(), query.to_numpy()] = rows["value"].to_numpy()
+    return values
 
 
-def _column(table: pl.DataFrame, name: str) -> Floats:
-    return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _varies(sample: JointSample) -> list[str | None]:
-    words = {(True, True): "quality and latency", (True, False): "quality", (False, True): "latency"}
-    pairs = zip(sample.quality_varies.tolist(), sample.latency_varies.tolist(), strict=True)
-    return [words.get(pair) for pair in pairs]
-
-
-def _unknown(table: pl.DataFrame, reason: str) -> pl.DataFrame:
-    return table.select(
-        "run_id",
-        *(pl.lit(None, pl.Float64).alias(name) for name in CHANCES),
-        pl.lit(None, pl.String).alias("varies"),
-        pl.lit(reason).alias("reason"),
-    )
+_NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
 def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:
@@ -266,27 +211,16 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
         chances: From `core.views.confidence.hold.shares` on the same rows.
 
     Returns:
-        run_id, name, status, p_best, p_frontier, p_sla, p_feasible (0..1, null = unknown), quality with
-        interval and n, latency_ms, cost, and unknown (why the chances are null).
+        run_id, name, status, `CHANCES` (0..1, null = unknown), `_NUMBERS` and unknown (why they are null).
     """
     statuses = status_rows(table, decision).select("run_id", "status")
-    shares = chances.select("run_id", *CHANCES, pl.col("reason").alias("unknown"))
+    rows = table.join(chances.rename({"reason": "unknown"}), on="run_id", how="left", maintain_order="left")
+    order = ["p_best", "p_frontier", "quality"]
+    falling = [True, True, decision.quality.higher_is_better]
     return (
-        table.join(shares, on="run_id", how="left", maintain_order="left")
-        .join(statuses, on="run_id", how="left", maintain_order="left")
-        .sort(
-            ["p_best", "p_frontier", "quality"],
-            descending=[True, True, decision.quality.higher_is_better],
-            nulls_last=True,
-            maintain_order=True,
-        )
-        .select(
-            "run_id",
-            "name",
-            "status",
-            *("p_best", "p_frontier", "p_sla", "p_feasible"),
-            *("quality", "quality_low", "quality_high", "n", "latency_ms", "cost", "unknown"),
-        )
+        rows.join(statuses, on="run_id", how="left", maintain_order="left")
+        .sort(order, descending=falling, nulls_last=True, maintain_order=True)
+        .select("run_id", "name", "status", *CHANCES, *_NUMBERS, "unknown")
     )
 
 
@@ -299,9 +233,9 @@ def tie_rows(
         sample: Results per query in the order of the table; None where there are none.
 
     Returns:
-        One row per stack that ties, the chosen one first: row (of the table), run_id, name, quality with
-        interval and n, latency_ms, gap_ms, cost, d_quality with d_low and d_high (less the best's; its 95 %
-        interval, query by query; null = unknown) and reading.
+        One row per stack that ties, the chosen one first: run_id, name, `_NUMBERS`, row (of the table),
+        gap_ms, d_quality with d_low and d_high (less the best's; its 95 % interval, query by query; null =
+        unknown) and reading.
     """
     rows = list(decision.ties)
     merit = decision.quality.merit(decision.quality.read(table))
@@ -313,25 +247,21 @@ def tie_rows(
         drawn = weights(sample.quality.shape[1], seed=seed)
         gain = one.estimate() - other.estimate()
         low, high = interval(gain, resampled(one, drawn) - resampled(other, drawn))
-    reading = [
-        BEST
-        if row == best
-        else AVERAGE
-        if sample is None or np.isnan(gain[place])
-        else SAME
-        if np.array_equal(sample.quality[row], sample.quality[best], equal_nan=True)
-        else ALIKE
-        for place, row in enumerate(rows)
-    ]
+    readings = []
+    for place, row in enumerate(rows):
+        if row == best:
+            readings.append(BEST)
+        elif sample is None or np.isnan(gain[place]):
+            readings.append(AVERAGE)
+        else:
+            same = np.array_equal(sample.quality[row], sample.quality[best], equal_nan=True)
+            readings.append(SAME if same else ALIKE)
     latency = table["latency_ms"][best] if rows else None
-    numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+    differences = {"d_quality": gain, "d_low": low, "d_high": high}
     return table[rows].select(
-        pl.Series("row", rows, dtype=pl.Int64),
-        *("run_id", "name", *numbers),
+        *("run_id", "name", *_NUMBERS),
         (pl.col("latency_ms") - latency).cast(pl.Float64).alias("gap_ms"),
-        *(
-            pl.Series(name, values, dtype=pl.Float64).fill_nan(None)
-            for name, values in (("d_quality", gain), ("d_low", low), ("d_high", high))
-        ),
-        pl.Series("reading", reading, dtype=pl.String),
+        *(pl.Series(name, values).fill_nan(None) for name, values in differences.items()),
+        pl.Series("row", rows, dtype=pl.Int64),
+        pl.Series("reading", readings, dtype=pl.String),
     )

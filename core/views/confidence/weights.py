@@ -7,7 +7,7 @@ cap3 {0.20, 0.25, 0.33}. Rankings are read once; every cell scores the same grad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import product
 from string import ascii_uppercase
 
@@ -45,10 +45,7 @@ class Cell:
     def of(self, measure: Measure) -> Measure:
         """The measure with these weights; its other parameters stay."""
         rest = tuple(pair for pair in measure.params if pair[0] not in KNOBS)
-        return Measure(measure.name, measure.k, (*rest, *zip(KNOBS, self._values(), strict=True)))
-
-    def _values(self) -> tuple[float, float, float]:
-        return self.alpha, self.cap4, self.cap3
+        return Measure(measure.name, measure.k, (*rest, *zip(KNOBS, astuple(self), strict=True)))
 
 
 CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))  # The grid, alpha outermost
@@ -272,7 +269,9 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
     gaps = grid.means[:, grid.best][:, first] - grid.means[:, grid.best][:, second]  # [cells, pairs]
     apart = np.flatnonzero(gaps[grid.start] > SAME)
     first, second, gaps = first[apart], second[apart], gaps[:, apart]
-    as_usual = compare(Sample.means(_or_one(grid.best_values[grid.start])), second, first, setup)
+    values = grid.best_values[grid.start]
+    values = values if values.size else np.full((1, 1), np.nan)  # which a comparison of no pairs accepts too
+    as_usual = compare(Sample.means(values), second, first, setup)
     worst = gaps.argmin(axis=0) if len(apart) else np.empty(0, dtype=np.intp)
     turned = np.flatnonzero((gaps < -SAME).any(axis=0))
     there = np.full(len(apart), np.nan)
@@ -281,50 +280,21 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
         pairs = np.arange(len(turned))
         tested = compare(Sample.means(np.concatenate(sides)), pairs, pairs + len(turned), setup)
         there[turned] = tested["p_holm"].to_numpy()
-    made = as_usual.select("difference", "low", "high", "p_holm").with_columns(
+    flipped, real = pl.col("flips") > 0, pl.col("p_holm", "p_there") < LEVEL
+    rows = as_usual.select(
         pl.Series("better", [said[place] for place in first], dtype=pl.String),
         pl.Series("worse", [said[place] for place in second], dtype=pl.String),
+        *("difference", "low", "high", "p_holm"),
         pl.Series("flips", (gaps < -SAME).sum(axis=0), dtype=pl.Int64),
         pl.Series("reversal", gaps.min(axis=0, initial=np.inf), dtype=pl.Float64),
         pl.Series("where", [str(grid.cells[cell]) for cell in worst], dtype=pl.String),
         pl.Series("p_there", there, dtype=pl.Float64).fill_nan(None),
-    )
-    return _read(made)
-
-
-def _or_one(values: Floats) -> Floats:
-    """A table that a comparison of no pairs accepts too."""
-    return values if values.size else np.full((1, 1), np.nan)
-
-
-def _read(rows: pl.DataFrame) -> pl.DataFrame:
-    flipped = pl.col("flips") > 0
-    usual_real = (pl.col("p_holm") < LEVEL).fill_null(value=False)
-    there_real = (pl.col("p_there") < LEVEL).fill_null(value=False)
-    reading = pl.lit("holds")
-    for (one, other), words in READINGS.items():
-        match = flipped & (usual_real == one) & (there_real == other)
-        reading = pl.when(match).then(pl.lit(words)).otherwise(reading)
-    return (
-        rows.select(
-            *(
-                "better",
-                "worse",
-                "difference",
-                "low",
-                "high",
-                "p_holm",
-                "flips",
-                "reversal",
-                "where",
-                "p_there",
-            )
-        )
-        .with_columns(
-            reading.alias("reading"),
-            *(pl.when(flipped).then(pl.col(name)).alias(name) for name in ("reversal", "where")),
-        )
-        .sort("flips", "difference", descending=[True, False])
+    ).sort("flips", "difference", descending=[True, False])
+    certain = rows.select(real.fill_null(value=False)).iter_rows()
+    readings = pl.Series("reading", [READINGS[pair] for pair in certain], dtype=pl.String)
+    return rows.with_columns(
+        pl.when(flipped).then(readings).otherwise(pl.lit("holds")).alias("reading"),
+        *(pl.when(flipped).then(pl.col(name)).alias(name) for name in ("reversal", "where")),
     )
 
 

@@ -34,7 +34,7 @@ class Verdict:
     @property
     def sure_table(self) -> pl.DataFrame:
         """The stack table with the chances beside the numbers."""
-        shares = self.chances.drop("varies", "reason")
+        shares = self.chances.drop("reason")
         return self.table.join(shares, on="run_id", how="left", maintain_order="left")
 
 

@@ -131,7 +131,6 @@ def test_chances_of_measured_stacks(tmp_path):
     assert sample.quality[:2].tolist() == [[1, 0, 1], [1, 1, 1]]
     assert sample.latency_ms[1].tolist() == [100, 200, 300]
     rows = found.chances.to_dicts()
-    assert rows[0]["varies"] == rows[1]["varies"] == "quality and latency"
     assert rows[0]["p_sla"] == 1.0
     assert rows[1]["p_sla"] == pytest.approx(20 / 27, abs=0.04)  # the median of three draws of three
     assert [rows[2][name] for name in CHANCES] == [None] * 4
