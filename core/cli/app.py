@@ -15,10 +15,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from core.cli import diagnose, golden, readers
-from core.cli.answers import cost, decide, judges, prices, score
+from core.cli import (
+    cost,
+    decide,
+    delete,
+    diagnose,
+    export,
+    golden,
+    import_,
+    judges,
+    listing,
+    prices,
+    readers,
+    score,
+    store,
+)
 from core.cli.context import Context, complain
-from core.cli.results import delete, export, import_, listing, store
 from core.cli.runs import indexes, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal

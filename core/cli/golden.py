@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.answers.deciding import Question, deciding
 from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.deciding import Question, deciding
 from core.cli.runs.paid import Work, add_commands
 from core.errors import InputError
 from core.golden.refine.base import RefineSettings

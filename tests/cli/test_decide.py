@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from core import extras
-from core.cli.answers.deciding import quality_of
 from core.cli.app import app
+from core.cli.deciding import quality_of
 from core.errors import InputError, UnknownNameError
 from core.views.workspace.scope import Quality
 from tests.stores import Lab

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.cli.results.import_ import InFile
+from core.cli.import_ import InFile
 from core.importers import Progress
 from core.jobs import Status, Tracker
 from core.store import Store

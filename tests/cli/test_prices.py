@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.answers import prices
+from core.cli import prices
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.tables import frame
 from tests.cli.test_commands import Cli

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.answers.deciding import quality_of, workspace
 from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
+from core.cli.deciding import quality_of, workspace
 from core.cli.diagnose.noise import CollectionOption, GoldenOption, MeasureOption
 from core.cli.runs.evaluating import CODES, agreed, work_of
 from core.cli.runs.paid import carried_out

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.answers.deciding import quality_of, workspace
 from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.deciding import quality_of, workspace
 from core.cli.runs.evaluating import CODES
 from core.cli.runs.paid import carried_out
 from core.errors import InputError

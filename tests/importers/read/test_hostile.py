@@ -13,8 +13,8 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
+from core.cli import import_
 from core.cli.app import app
-from core.cli.results import import_
 from core.importers import Limits, Options
 from core.store import Store
 from core.views.add.imports import bring, plan

@@ -12,7 +12,6 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.answers.deciding import quality_of
 from core.cli.context import (
     CollectionOption,
     Context,
@@ -24,6 +23,7 @@ from core.cli.context import (
     emit,
     golden_set_of,
 )
+from core.cli.deciding import quality_of
 from core.errors import InputError
 from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.answers.deciding import Best, CostPer, Judged, Of, On, Question, deciding
 from core.cli.context import Format, FormatOption, complain, emit
+from core.cli.deciding import Best, CostPer, Judged, Of, On, Question, deciding
 from core.errors import InputError
 from core.files import write_text
 from core.importers.read.jsons import parsed

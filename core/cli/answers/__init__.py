@@ -1,1 +1,0 @@
-"""Commands that answer: decide, record, score, cost, prices."""

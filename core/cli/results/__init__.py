@@ -1,1 +1,0 @@
-"""Commands that bring, list, hand out and keep results."""
