@@ -124,7 +124,6 @@ class Search:
             self._job.search.queries["text"].to_list(),
             self._job.search.protocol,
             self._asker,
-            label=lambda step: step.key,
             kept=None,
             tracker=tracker,
             check=watch.check,

@@ -65,7 +65,8 @@ class Asker:
     def __init__(
         self, graph: Graph, builder: Builder, models: Models, corpora: Mapping[str | None, Corpus]
     ) -> None:
-        self._depths, self._builder, self._models = graph.depths, builder, models
+        self.graph, self._depths = graph, graph.depths
+        self._builder, self._models = builder, models
         self._corpora = {
             step: corpora[route.chunking]
             for route in graph.routes

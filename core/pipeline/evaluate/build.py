@@ -67,27 +67,21 @@ class Models:
 
     def for_queries(self, name: str, dim: int) -> Embedder:
         """An embedder whose replies are kept for this evaluation."""
-        return self._embedder(name, dim, self._own or self._shared)
+        return self._embedder(name, dim, self._own)
 
     def reranker(self, name: str) -> Reranker:
         """A reranker whose replies are kept for this evaluation."""
-        journal = self._own or self._shared
-        wired = partial(make_reranker, models=self._configs, keys=self._keys, meter=self._meter)
-        reranker = self._once(("reranker", name), lambda: wired(name, journal=journal))
+        reranker = self._asked(make_reranker, name)
         reranker.journal = None if reranker.local else reranker.journal
         return reranker
 
     def rewrite(self, name: str) -> Rewrite:
         """A rewrite whose replies are kept for this evaluation."""
-        journal = self._own or self._shared
-        wired = partial(make_rewrite, models=self._configs, keys=self._keys, meter=self._meter)
-        return self._once(("rewrite", name), lambda: wired(name, journal=journal))
+        return self._asked(make_rewrite, name)
 
     def chat(self, name: str) -> Chat:
         """A chat model whose replies are kept for this evaluation."""
-        journal = self._own or self._shared
-        wired = partial(make_chat, models=self._configs, keys=self._keys, meter=self._meter)
-        return self._once(("chat", name), lambda: wired(name, journal=journal))
+        return self._asked(make_chat, name)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -101,13 +95,18 @@ class Models:
             each.interrupt()
 
     def _embedder(self, name: str, dim: int, journal: Journal | None) -> Embedder:
-        wired = partial(make_embedder, keys=self._keys, meter=self._meter)
         model = self._configs.get(name, name)
-        key = ("embedder", name, dim, journal)
-        embedder = self._once(key, lambda: wired(model, dim, journal=journal))
+        embedder = self._once(
+            ("embedder", name, dim, journal),
+            lambda: make_embedder(model, dim, keys=self._keys, meter=self._meter, journal=journal),
+        )
         # Nothing is paid for what runs here, and its answers are at hand sooner than from a file.
         embedder.journal = None if embedder.local else journal
         return embedder
+
+    def _asked(self, make: Callable[..., M], name: str) -> M:
+        wired = {"keys": self._keys, "meter": self._meter, "journal": self._own}
+        return self._once((make, name), lambda: make(name, models=self._configs, **wired))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], M]) -> M:
         if key not in self._made:

@@ -88,11 +88,12 @@ class Folder:
     status_file = _In("status.json")
 
     @contextmanager
-    def held(self, taken: str) -> Iterator[None]:
-        """Hold it as the only process, with no wish to stop left from before; `taken` says that it is not."""
+    def held(self) -> Iterator[None]:
+        """Hold it as the only process, with no wish to stop left from before."""
         with locked(self.lock) as free:
             if not free:
-                raise InputError(taken, where=str(self.path), do="Wait for it, or cancel it.")
+                words = f"{self.path.name} is running already, in another process."
+                raise InputError(words, where=str(self.path), do="Wait for it, or cancel it.")
             self.stop.unlink(missing_ok=True)
             yield
 

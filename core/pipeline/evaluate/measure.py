@@ -11,18 +11,17 @@ Signals are figures of single queries beside time and usage: how sure a stack wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
-from typing import Protocol as Shape
 
 import numpy as np
 import polars as pl
 
 from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
-from core.pipeline.evaluate.folder import Block, Status
+from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.index import INDEXES, ann_recall, is_ann
@@ -75,16 +74,6 @@ class Results:
             held.pop(step, None)
 
 
-class Kept(Shape):
-    """Times that were measured, by step and pass."""
-
-    def get(self, step: str, of: str) -> Block | None:
-        """What was measured of a step in a pass; None if nothing was."""
-
-    def put(self, step: str, of: str, block: Block) -> None:
-        """Keep a block."""
-
-
 class Measurer:
     """Asks steps."""
 
@@ -94,20 +83,18 @@ class Measurer:
         protocol: Protocol,
         asker: Asker,
         *,
-        label: Callable[[Step], str],
-        kept: Kept | None,
+        kept: Measurements | None,
         tracker: Tracker[Status],
         check: Callable[[], None],
         stage: Callable[[str], None],
         pause: Callable[[], None],
-        first: Container[Step] = (),
         names: Names = MappingProxyType({}),
     ) -> None:
         self.results = Results()
         self._texts, self._protocol, self._asker = texts, protocol, asker
-        self._label, self._kept = label, kept
+        self._graph, self._kept = asker.graph, kept
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
-        self._first, self._names = first, names
+        self._first, self._names = asker.graph.firsts, names
         self._warm: set[tuple[int, Step]] = set()
         self._typed: dict[Step, Sequence[str]] = {}
         self._shuffle = np.random.default_rng(protocol.seed)
@@ -135,7 +122,7 @@ class Measurer:
 
     def _measure(self, step: Step, of: Pass) -> None:
         done = self.results.blocks.setdefault(step, {})
-        known = self._kept.get(self._label(step), name(of)) if self._kept and of not in done else None
+        known = self._kept.get(self._graph.label(step), name(of)) if self._kept and of not in done else None
         if of in done or known is not None:
             if known is not None:
                 done[of] = known
@@ -159,7 +146,7 @@ class Measurer:
         )
         self.results.blocks.setdefault(step, {})[of] = block
         if self._kept is not None:
-            self._kept.put(self._label(step), name(of), block)
+            self._kept.put(self._graph.label(step), name(of), block)
 
     def _ask_all(self, node: Node, of: Pass | None) -> list[Outcome]:
         again = "" if of is None else f"pass {name(of)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.folder import Measurements
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results, Signals
@@ -79,9 +79,6 @@ def merged(batches: Sequence[Batch]) -> Batch:
     )
 
 
-Rounds = Callable[[], Mapping[int, tuple[datetime, datetime | None]]]
-
-
 class Writer:
     """Makes the records of routes."""
 
@@ -93,10 +90,10 @@ class Writer:
         builder: Builder,
         signals: Signals,
         machine: JsonMap,
-        rounds: Rounds,
+        kept: Measurements,
     ) -> None:
         self._job, self._results, self._builder = job, results, builder
-        self._signals, self._rounds = signals, rounds
+        self._signals, self._kept = signals, kept
         self._machine, self._started = machine, now()
         self._about = evaluation_manifest(job, machine)
         self._load = environment.load_average()
@@ -138,7 +135,7 @@ class Writer:
             "indexes": self._indexes(route),
             "rounds": [
                 {"round": number, "began": began.isoformat(), "hour": began.astimezone().hour}
-                for number, (began, _) in self._rounds().items()
+                for number, (began, _) in self._kept.rounds().items()
             ],
             "waited_ms": self._waited(route),
             **self._notes(route),

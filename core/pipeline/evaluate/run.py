@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
-from core.files import write_json
-from core.jobs import State, Tracker, Watch
-from core.pipeline.environment import Collector
+from core.jobs import State
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.budget import Budget, Receipts, Spent
-from core.pipeline.evaluate.build import Builder, Models
+from core.pipeline.evaluate.budget import Spent
 from core.pipeline.evaluate.cluster.executor import Cluster
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, LOCAL
-from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Measurements, Progress, Status, folder_of
+from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Measurements, Progress, Status
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Measurer, Signals
-from core.pipeline.evaluate.results import Outbox, Writer
-from core.pipeline.evaluate.runner import Here, Runner
+from core.pipeline.evaluate.results import Outbox
+from core.pipeline.evaluate.runner import Here
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
-from core.pipeline.evaluate.turn import REPLIES, Turn, ending, stoppable
-from core.providers.calls import Journal, Keys
+from core.pipeline.evaluate.turn import Order, Site, Turn, begun, stoppable
+from core.providers.calls import Keys
 from core.providers.rerank import make_reranker
-from core.records import Run, Sink, Stack
+from core.records import JsonMap, Run, Sink, Stack, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,199 +79,118 @@ def run_job(
         InputError: If another process runs it, or something in it cannot be used.
         ClqError: If a provider fails; what has finished was handed over, and running again goes on.
     """
-    folder = folder_of(work, job.name, job.evaluation_id)
-    with folder.held(f"The evaluation {folder.path.name} is running already."):
-        session = _Session(job, sink, folder, frozenset(held), steps=(before, after), on=on)
-        try:
-            return session.run(progress, cancelled, keys)
-        finally:
-            session.close()
-
-
-def _pointwise(job: Job) -> list[str]:
-    """Rerankers whose scores of a passage do not depend on the passages beside it."""
-    names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
-    return [name for name in names if make_reranker(name, models=job.models, ready=False).pointwise]
-
-
-class _Session:
-    """One process's turn at an evaluation, its folder locked."""
-
-    def __init__(
-        self,
-        job: Job,
-        sink: Sink,
-        folder: Folder,
-        held: frozenset[str],
-        *,
-        steps: tuple[Before | None, After | None],
-        on: str,
-    ) -> None:
-        self._job, self._sink, self._folder, self._held = job, sink, folder, held
-        self._before, self._after = steps
-        self._on = on
-        self._receipts = Receipts(folder.receipts)
-        self._kept = Measurements(folder.measured)
-        self._log = Log(folder.log)
-        self._machine = described()
-        self._opened: list[Journal] = []
-
-    def close(self) -> None:
-        """Release the files."""
-        for journal in self._opened:
-            journal.close()
-        self._receipts.close()
-        self._kept.close()
-
-    def run(self, progress: Progress | None, cancelled: Callable[[], bool], keys: Keys | None) -> Outcome:
-        """Do what is left; see `run_job`."""
-        job, folder = self._job, self._folder
-        every, todo = self._routes() if self._before is None else (Graph((), {}), [])
-        budget = Budget(job.book, job.budget_usd, self._receipts)
-        budget.require_prices([*billed(job), *(self._after.billed if self._after else ())])
-        tracker = self._tracker(progress, len(every.routes), len(todo))
-        write_json(folder.spec, job.spec)
-        write_json(folder.manifest, evaluation_manifest(job, self._machine))
-        self._log.write("begin", stacks=len(every.routes), left=len(todo))
-        landed = lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs)  # noqa: E731
-        outbox = Outbox(self._sink, landed)
-        models = self._models(budget, keys)
-        with ending(tracker, self._log, models), Watch(cancelled, folder.stop, models.interrupt) as watch:
-            turn = Turn(models, budget, tracker, watch, folder, self._log)
-            if self._before is not None:
-                every, todo = self._chosen(self._before, turn)
-            if todo:
-                self._sink(job.setup)
-                begin = self._here if not self._on else self._cluster
-                runner = Runner(
-                    protocol=job.protocol,
-                    executor=begin(every, todo, models, budget, tracker=tracker, watch=watch),
-                    outbox=outbox,
-                    kept=self._kept,
-                    tracker=tracker,
-                    watch=watch,
-                    log=self._log,
-                )
-                with stoppable(watch):
-                    runner.run()
-            if self._after is not None and not watch.stopping:
-                with stoppable(watch):
-                    self._after.do(turn, [job.run_id(route) for route in every.routes])
+    site = Site(work=work, shared=work, progress=progress, cancelled=cancelled, keys=keys)
+    machine = described()
+    every, todo = (Graph((), {}), []) if before else _routes(job, held)
+    order = Order(
+        work_id=job.evaluation_id,
+        name=job.name,
+        collection_id=job.collection_id,
+        spec=job.spec,
+        manifest=evaluation_manifest(job, machine),
+        models=job.models,
+        book=job.book,
+        budget_usd=job.budget_usd,
+        billed=[*billed(job), *(after.billed if after else ())],
+        own=job.protocol.repeats > 0,
+        status={
+            "runs_done": len(every.routes) - len(todo),
+            "runs_total": len(every.routes),
+            "on": on if on in (LOCAL, CONFIGURED) else "",
+        },
+    )
+    with begun(order, site) as turn, closing(Measurements(turn.folder.measured)) as kept:
+        tracker, watch = turn.tracker, turn.watch
+        if before is not None:
+            stacks: Sequence[Stack] = ()
+            with stoppable(watch):
+                stacks = before(turn, job)
+            if stacks:
+                job = replace(job, stacks=stacks)
+                every, todo = _routes(job, held)
+                tracker.tell(runs_done=len(every.routes) - len(todo), runs_total=len(every.routes))
+        outbox = Outbox(sink, lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs))
+        if todo:
+            sink(job.setup)
+            with stoppable(watch):
+                _run(job, every, todo, turn, kept=kept, outbox=outbox, machine=machine, on=on)
+        ids = {route: job.run_id(route) for route in every.routes}
+        if after is not None and not watch.stopping:
+            with stoppable(watch):
+                after.do(turn, list(ids.values()))
         state = State.CANCELLED if watch.stopping else State.FINISHED
-        self._log.write("end", state=state, usd=budget.usd)
+        turn.log.write("end", state=state, usd=turn.budget.usd)
         return Outcome(
             evaluation_id=job.evaluation_id,
-            folder=folder,
+            folder=turn.folder,
             status=tracker.close(state),
             runs=tuple(outbox.runs),
-            held=tuple(sorted(job.run_id(route) for route in every.routes if route not in todo)),
-            spent=tuple(self._receipts.spent()),
+            held=tuple(sorted(run_id for route, run_id in ids.items() if route not in todo)),
+            spent=tuple(turn.receipts.spent()),
         )
 
-    def _chosen(self, before: Before, turn: Turn) -> tuple[Graph, list[Route]]:
-        """The routes of the stacks that are chosen; none where it was stopped meanwhile."""
-        stacks: Sequence[Stack] = ()
-        with stoppable(turn.watch):
-            stacks = before(turn, self._job)
-        if not stacks:
-            return Graph((), {}), []
-        self._job = replace(self._job, stacks=stacks)
-        every, todo = self._routes()
-        turn.tracker.tell(runs_done=len(every.routes) - len(todo), runs_total=len(every.routes))
-        return every, todo
 
-    def _routes(self) -> tuple[Graph, list[Route]]:
-        """All routes, and those whose results are not there yet."""
-        deepest = _pointwise(self._job) if self._job.protocol.deepest else ()
-        every = graph(self._job.stacks, identities(self._job), deepest=deepest)
-        return every, [route for route in every.routes if self._job.run_id(route) not in self._held]
+def _routes(job: Job, held: Collection[str]) -> tuple[Graph, list[Route]]:
+    """All routes, and those whose results are not there yet."""
+    deepest: list[str] = []
+    if job.protocol.deepest:
+        names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
+        made = [make_reranker(name, models=job.models, ready=False) for name in names]
+        deepest = [name for name, reranker in zip(names, made, strict=True) if reranker.pointwise]
+    every = graph(job.stacks, identities(job), deepest=deepest)
+    return every, [route for route in every.routes if job.run_id(route) not in held]
 
-    def _tracker(self, progress: Progress | None, runs: int, left: int) -> Tracker[Status]:
-        status = Status(
-            evaluation_id=self._job.evaluation_id,
-            name=self._job.name,
-            collection_id=self._job.collection_id,
-            usd_limit=self._job.budget_usd,
-            runs_done=runs - left,
-            runs_total=runs,
-            on=self._on if self._on in (LOCAL, CONFIGURED) else "",
-        )
-        return Tracker(status, path=self._folder.status_file, told=progress, facts=self._receipts.told)
 
-    def _models(self, budget: Budget, keys: Keys | None) -> Models:
-        shared = Journal(self._folder.path.parent / REPLIES, self._receipts.sent_again)
-        own = Journal(self._folder.journal, self._receipts.sent_again) if self._job.protocol.repeats else None
-        self._opened += [each for each in (shared, own) if each is not None]
-        return Models(self._job.models, shared=shared, own=own, meter=budget, keys=keys)
-
-    def _here(
-        self,
-        every: Graph,
-        todo: Sequence[Route],
-        models: Models,
-        budget: Budget,
-        *,
-        tracker: Tracker[Status],
-        watch: Watch,
-    ) -> Here:
-        job, collector, stage = self._job, Collector(), budget.begin_stage
-        corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        builder = Builder(Artifacts(self._folder.path.parent / ARTIFACTS), models, corpora, stage)
-        measurer = Measurer(
-            job.queries["text"].to_list(),
-            job.protocol,
-            Asker(every, builder, models, job.corpora),
-            label=lambda step: f"{step.key}@{every.depths.get(step, 0)}",
-            kept=self._kept,
-            tracker=tracker,
-            check=watch.check,
-            stage=stage,
-            pause=collector.pause,
-            first=every.firsts,
-            names=job.names,
-        )
-        writer = Writer(
+def _run(
+    job: Job,
+    every: Graph,
+    todo: Sequence[Route],
+    turn: Turn,
+    *,
+    kept: Measurements,
+    outbox: Outbox,
+    machine: JsonMap,
+    on: str,
+) -> None:
+    """Do all of it; what has finished when it is stopped has been handed over."""
+    if on:
+        executor: Here | Cluster = Cluster(on, job, every, todo, turn=turn, kept=kept)
+    else:
+        executor = Here(
             job,
-            measurer.results,
-            builder=builder,
-            signals=Signals(every, measurer.results, builder.index),
-            machine=self._machine,
-            rounds=self._kept.rounds,
-        )
-        return Here(
-            protocol=job.protocol,
-            every=every,
-            todo=list(todo),
-            builder=builder,
-            measurer=measurer,
-            writer=writer,
-            tracker=tracker,
-            check=watch.check,
-            collector=collector,
-            log=self._log.write,
-        )
-
-    def _cluster(
-        self,
-        every: Graph,
-        todo: Sequence[Route],
-        _models: Models,
-        _budget: Budget,
-        *,
-        tracker: Tracker[Status],
-        watch: Watch,
-    ) -> Cluster:
-        for journal in self._opened:
-            journal.close()  # another process writes the files, and perhaps another machine
-        return Cluster(
-            self._on,
-            self._job,
             every,
             todo,
-            folder=self._folder,
-            kept=self._kept,
-            receipts=self._receipts,
-            tracker=tracker,
-            watch=watch,
-            log=self._log,
+            artifacts=Artifacts(turn.folder.path.parent / ARTIFACTS),
+            models=turn.models,
+            kept=kept,
+            tracker=turn.tracker,
+            stage=turn.budget.begin_stage,
+            check=turn.watch.check,
+            machine=machine,
+            log=turn.log.write,
         )
+    turn.tracker.expect(executor.expects())
+    rounds = max(1, job.protocol.rounds)
+    try:
+        with executor:
+            for number in range(1, rounds + 1):
+                _await(number, job.protocol.pause_s, kept, turn)
+                with closing(executor.round(number, last=number == rounds)) as finished:
+                    for run, frames in finished:
+                        outbox.add(run, frames)
+                kept.end_round(number, now())
+    finally:
+        outbox.flush()
+
+
+def _await(number: int, pause_s: float, kept: Measurements, turn: Turn) -> None:
+    """Wait until a round is due, unless it began before."""
+    known = kept.rounds()
+    if number not in known and number - 1 in known:
+        ended = known[number - 1][1] or now()
+        due = ended + timedelta(seconds=pause_s)
+        while (left := (due - now()).total_seconds()) > 0:
+            turn.tracker.begin("wait", f"wait for round {number}, {due.astimezone():%H:%M}")
+            turn.watch.wait(min(left, 30.0))
+    kept.begin_round(number, now())
+    turn.log.write("round", number=number)

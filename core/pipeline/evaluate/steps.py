@@ -142,6 +142,10 @@ class Graph:
     routes: tuple[Route, ...]  # one per stack, in the order of the stacks
     depths: Mapping[Step, int]  # per search, fusion or sparse step the most hits that any stack takes from it
 
+    def label(self, step: Step) -> str:
+        """What tells a step at its depth from others, in files."""
+        return f"{step.key}@{self.depths.get(step, 0)}"
+
     @property
     def steps(self) -> tuple[Step, ...]:
         """What queries go through, each once, what is needed before what needs it."""

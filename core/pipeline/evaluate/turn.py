@@ -1,14 +1,16 @@
-"""One process's turn at paid work beside evaluations: a folder, a budget, journals and a status as they have.
+"""One process's turn at paid work: a folder, a budget, journals and a status.
 
-Golden sets are built and readers answer so: nothing is paid twice, and what was killed goes on.
+Evaluations run, golden sets are built and readers answer so: nothing is paid twice, and what was killed goes
+on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from core.errors import BudgetError, ProviderError
 from core.files import write_json
@@ -24,12 +26,14 @@ from core.records import JsonMap
 REPLIES = "replies.sqlite"  # Vectors of passages, and answers that were not measured: of all evaluations
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """What one process works with."""
 
     models: Models
     budget: Budget
+    receipts: Receipts
+    journals: Sequence[Journal]
     tracker: Tracker[Status]
     watch: Watch
     folder: Folder
@@ -49,6 +53,8 @@ class Order:
     book: PriceBook
     budget_usd: float | None  # The most dollars; None = no limit
     billed: Sequence[tuple[str, str]]  # Item and unit of everything that is paid for
+    own: bool = True  # Whether what is answered is kept for this work alone
+    status: Mapping[str, Any] = field(default_factory=lambda: {"runs_total": 1})  # What else is known of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,60 +92,57 @@ def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
         InputError: If another process does it, or something in it cannot be used.
         ClqError: If a provider fails; what was answered is kept, and doing it again goes on.
     """
-    folder = folder_of(site.work, order.name, order.work_id)
-    with folder.held(f"Another process is at {folder.path.name} already."):
-        receipts = Receipts(folder.receipts)
-        journals = [Journal(path, receipts.sent_again) for path in (site.shared / REPLIES, folder.journal)]
-        try:
-            budget = Budget(order.book, order.budget_usd, receipts)
-            budget.require_prices(order.billed)
-            models = Models(order.models, shared=journals[0], own=journals[1], meter=budget, keys=site.keys)
-            tracker = _tracker(order, folder, receipts, site.progress)
-            status, landed = _done(order, do, folder, (models, budget, tracker), site.cancelled)
-            return Result(folder=folder, status=status, landed=landed, spent=tuple(receipts.spent()))
-        finally:
-            for journal in journals:
-                journal.close()
-            receipts.close()
-
-
-def _tracker(order: Order, folder: Folder, receipts: Receipts, progress: Progress | None) -> Tracker[Status]:
-    status = Status(
-        evaluation_id=order.work_id,
-        name=order.name,
-        collection_id=order.collection_id,
-        usd_limit=order.budget_usd,
-        runs_total=1,
-    )
-    return Tracker(status, path=folder.status_file, told=progress, facts=receipts.told)
-
-
-def _done(
-    order: Order,
-    do: Callable[[Turn], str],
-    folder: Folder,
-    means: tuple[Models, Budget, Tracker[Status]],
-    cancelled: Callable[[], bool],
-) -> tuple[Status, str]:
-    """Do it with these means; how it ended, and what it made."""
-    models, budget, tracker = means
-    write_json(folder.spec, order.spec)
-    write_json(folder.manifest, order.manifest)
-    log, landed = Log(folder.log), ""
-    log.write("begin", name=order.name)
-    with (
-        ending(tracker, log, models),
-        Watch(cancelled, folder.stop, models.interrupt) as watch,
-        stoppable(watch),
-    ):
-        landed = do(Turn(models, budget, tracker, watch, folder, log))
-    state = State.FINISHED if landed else State.CANCELLED
-    log.write("end", state=state, usd=budget.usd, landed=landed)
-    return tracker.close(state, runs_done=int(bool(landed)), facts=tracker.status.facts), landed
+    with begun(order, site) as turn:
+        landed = ""
+        with stoppable(turn.watch):
+            landed = do(turn)
+        state = State.FINISHED if landed else State.CANCELLED
+        turn.log.write("end", state=state, usd=turn.budget.usd, landed=landed)
+        status = turn.tracker.close(state, runs_done=int(bool(landed)))
+        return Result(folder=turn.folder, status=status, landed=landed, spent=tuple(turn.receipts.spent()))
 
 
 @contextmanager
-def ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
+def begun(order: Order, site: Site) -> Iterator[Turn]:
+    """Hold the folder of work, with what it needs open, and say how it ended if it ended badly."""
+    folder = folder_of(site.work, order.name, order.work_id)
+    with folder.held(), ExitStack() as files:
+        receipts = files.enter_context(closing(Receipts(folder.receipts)))
+        paths = [site.shared / REPLIES, *([folder.journal] if order.own else [])]
+        journals = [files.enter_context(closing(Journal(path, receipts.sent_again))) for path in paths]
+        budget = Budget(order.book, order.budget_usd, receipts)
+        budget.require_prices(order.billed)
+        models = Models(order.models, shared=journals[0], own=journals[-1], meter=budget, keys=site.keys)
+        status = Status(
+            evaluation_id=order.work_id,
+            name=order.name,
+            collection_id=order.collection_id,
+            usd_limit=order.budget_usd,
+            **order.status,
+        )
+        tracker = Tracker(status, path=folder.status_file, told=site.progress, facts=receipts.told)
+        write_json(folder.spec, order.spec)
+        write_json(folder.manifest, order.manifest)
+        log = Log(folder.log)
+        log.write("begin", name=order.name, **order.status)
+        with (
+            _ending(tracker, log, models),
+            Watch(site.cancelled, folder.stop, models.interrupt) as watch,
+        ):
+            yield Turn(
+                models=models,
+                budget=budget,
+                receipts=receipts,
+                journals=journals,
+                tracker=tracker,
+                watch=watch,
+                folder=folder,
+                log=log,
+            )
+
+
+@contextmanager
+def _ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
     """Say how work ended if it ended badly, and let go of connections."""
     try:
         yield

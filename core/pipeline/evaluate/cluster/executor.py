@@ -14,19 +14,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from core.jobs import Tracker, Watch
 from core.pipeline.evaluate.artifacts import AWAY
-from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster import machines, nodes
 from core.pipeline.evaluate.cluster.parts import Part, parts
 from core.pipeline.evaluate.cluster.tasks import OWN, SHARED, Order, Piece
-from core.pipeline.evaluate.folder import ARTIFACTS, Block, Folder, Log, Measurements, Status
+from core.pipeline.evaluate.folder import ARTIFACTS, Block, Measurements
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import name, words
 from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import units
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.evaluate.turn import REPLIES
+from core.pipeline.evaluate.turn import REPLIES, Turn
 from core.providers.calls import Keys
 from core.records import Batch
 
@@ -44,16 +42,15 @@ class _Task:
 
 
 class Cluster:
-    """Does the work of stacks on a cluster; see `core.pipeline.evaluate.runner.Executor`.
+    """Does the work of stacks on a cluster, as `core.pipeline.evaluate.runner.Here` does it in one process.
 
     Args:
         address: See `nodes.Nodes`.
         job: What is asked for.
         every: The steps of all stacks.
         todo: The stacks whose results are not there yet.
-        folder: Of the evaluation.
+        turn: Whose receipts the cluster writes until it is left, and whose journals it has from here on.
         kept: Times that were measured.
-        receipts: What was spent; written by the cluster until it is left.
     """
 
     def __init__(
@@ -63,20 +60,17 @@ class Cluster:
         every: Graph,
         todo: Sequence[Route],
         *,
-        folder: Folder,
+        turn: Turn,
         kept: Measurements,
-        receipts: Receipts,
-        tracker: Tracker[Status],
-        watch: Watch,
-        log: Log,
     ) -> None:
         self._job, self._every, self._todo = job, every, list(todo)
-        self._folder, self._kept, self._receipts = folder, kept, receipts
-        self._tracker, self._watch, self._log = tracker, watch, log
+        self._turn, self._kept = turn, kept
+        self._tracker, self._log = turn.tracker, turn.log
+        for journal in turn.journals:
+            journal.close()  # another process writes the files, and perhaps another machine
         self._nodes = nodes.Nodes(address)
         self._left = Graph(tuple(self._todo), every.depths)
         self._parts: list[Part] = []
-        self._labels = {step.key: f"{step.key}@{every.depths.get(step, 0)}" for step in every.steps}
         self._shuffle = np.random.default_rng(job.protocol.seed)
         self._built: dict[Step, Any] = {}
         self._running: dict[Any, _Task] = {}  # by where its results come
@@ -89,7 +83,7 @@ class Cluster:
     def __enter__(self) -> Self:
         self._tracker.begin("build", "start the cluster")
         self._nodes.join()
-        self._receipts.close()
+        self._turn.receipts.close()
         try:
             self._open()
         except BaseException:
@@ -98,18 +92,19 @@ class Cluster:
         return self
 
     def _open(self) -> None:
-        root = self._folder.path.parent
+        folder, job = self._turn.folder, self._job
+        root = folder.path.parent
         order = Order(
-            job=replace(self._job, setup=Batch()),
+            job=replace(job, setup=Batch()),
             every=self._every,
             artifacts=root / ARTIFACTS,
             away=Keys().setting(AWAY),
         )
-        journals = {SHARED: root / REPLIES, OWN: self._folder.journal}
-        self._nodes.open(order, self._folder.receipts, journals, self._job.book, self._job.budget_usd)
+        journals = {SHARED: root / REPLIES, OWN: folder.journal}
+        self._nodes.open(order, folder.receipts, journals, job.book, job.budget_usd)
         self._look()
         self._log.write("cluster", **self._nodes.size())
-        self._parts = parts(self._todo, self._nodes.slots(self._job.resources["query"]))
+        self._parts = parts(self._todo, self._nodes.slots(job.resources["query"]))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -118,7 +113,7 @@ class Cluster:
 
     def _leave(self) -> None:
         self._nodes.leave(list(self._running))
-        self._receipts.resume()
+        self._turn.receipts.resume()
 
     def round(self, number: int, *, last: bool) -> Generator[Made]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
@@ -147,12 +142,12 @@ class Cluster:
                 for kind, count in task.counts.pop(0).items():
                     self._log.write(kind, step=task.words)
                     self._tracker.did(kind, count)
-                for (key, of), block in done.blocks.items():
-                    self._kept.put(self._labels[key], of, block)
+                for (label, of), block in done.blocks.items():
+                    self._kept.put(label, of, block)
                 if done.made is not None:
                     yield done.made
             self._look()
-            self._watch.check()
+            self._turn.watch.check()
 
     def _begin_build(self, step: Step) -> None:
         if step not in self._built:
@@ -193,20 +188,19 @@ class Cluster:
 
     def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
         """What was measured of steps before."""
-        protocol = self._job.protocol
-        for key, number, repeat in product(
-            [step.key for step in steps], range(1, protocol.rounds + 1), range(1, protocol.repeats + 1)
-        ):
-            block = self._kept.get(self._labels[key], name((number, repeat)))
+        rounds, repeats = self._job.protocol.rounds, self._job.protocol.repeats
+        passes = [name(of) for of in product(range(1, rounds + 1), range(1, repeats + 1))]
+        for label, of in product(map(self._every.label, steps), passes):
+            block = self._kept.get(label, of)
             if block is not None:
-                yield (key, name((number, repeat))), block
+                yield (label, of), block
 
     def _look(self) -> None:
         """Say how far the work is, a few times a second."""
         if time.monotonic() - self._looked < _EVERY_S:
             return
         self._looked = time.monotonic()
-        within, lost = self._nodes.look(self._receipts)
+        within, lost = self._nodes.look(self._turn.receipts)
         if lost:
             self._log.write("lost", nodes=lost)
         if within is not None:

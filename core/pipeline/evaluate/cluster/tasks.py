@@ -12,24 +12,22 @@ from typing import Any
 import numpy as np
 
 from core.jobs import Tracker
-from core.pipeline.environment import Collector, threads
+from core.pipeline.environment import threads
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.asking import Asker
-from core.pipeline.evaluate.build import OPEN_BYTES, Builder, Models
+from core.pipeline.evaluate.build import OPEN_BYTES, Models
 from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link
-from core.pipeline.evaluate.folder import Block, Status
+from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Measurer, Signals, words
-from core.pipeline.evaluate.results import Made, Writer
+from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import Here
-from core.pipeline.evaluate.steps import Graph, Route, Step
+from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.ranking.hits import Hits
 from core.providers.calls.caller import take_turns
 
 OWN, SHARED = "own", "shared"
 """Journals of replies: of this evaluation, and of all."""
-Rounds = Mapping[int, tuple[datetime, datetime | None]]
+Rounds = dict[int, tuple[datetime, datetime | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +73,21 @@ class Done:
     made: Made | None = None  # the run of the stack and its rows
 
 
-class _Held:
+class _Held(Measurements):
     """Times that were measured before this task, and those that are measured now."""
 
     def __init__(self) -> None:
-        self.before: Mapping[tuple[str, str], Block] = {}
+        self.piece: Piece | None = None
         self._new: dict[tuple[str, str], Block] = {}
 
     def get(self, step: str, of: str) -> Block | None:
-        return self.before.get((step, of))
+        return self.piece.known.get((step, of)) if self.piece else None
 
     def put(self, step: str, of: str, block: Block) -> None:
         self._new[step, of] = block
+
+    def rounds(self) -> Rounds:
+        return self.piece.rounds if self.piece else {}
 
     def new(self) -> Done:
         """What was measured since this was asked last."""
@@ -98,50 +99,33 @@ class Worker:
     """One process of a machine, which keeps models and indexes open from task to task."""
 
     def __init__(self, order: Order, link: Link) -> None:
-        self._order, self._link = order, link
-        job, every = order.job, order.every
+        self._every, self._link, job = order.every, link, order.job
         take_turns(lambda line, limits: FarTurns(link, line, limits))
-        budget = FarBudget(link)
-        self._shared = FarJournal(link, SHARED)
-        own = FarJournal(link, OWN) if job.protocol.repeats else None
-        self._models = Models(job.models, shared=self._shared, own=own, meter=budget)
-        corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        artifacts = Artifacts(order.artifacts, order.away)
-        self._builder = Builder(artifacts, self._models, corpora, budget.begin_stage)
-        self._collector = Collector().__enter__()  # for as long as the process lives
-        self._tracker = Tracker(Status(name=job.name), told=self._tell)
+        budget, shared = FarBudget(link), FarJournal(link, SHARED)
+        own = FarJournal(link, OWN) if job.protocol.repeats else shared
         self._held = _Held()
-        self._measurer = Measurer(
-            job.queries["text"].to_list(),
-            job.protocol,
-            Asker(every, self._builder, self._models, job.corpora),
-            label=lambda step: step.key,
-            kept=self._held,
-            tracker=self._tracker,
-            check=link.check,
-            stage=budget.begin_stage,
-            pause=self._collector.pause,
-            first=every.firsts,
-            names=job.names,
-        )
-        self._rounds: Rounds = {}
-        self._writer = Writer(
+        self._here = Here(
             job,
-            self._measurer.results,
-            builder=self._builder,
-            signals=Signals(every, self._measurer.results, self._builder.index),
+            order.every,
+            (),
+            artifacts=Artifacts(order.artifacts, order.away),
+            models=Models(job.models, shared=shared, own=own, meter=budget),
+            kept=self._held,
+            tracker=Tracker(Status(name=job.name), told=self._tell),
+            stage=budget.begin_stage,
+            check=link.check,
             machine={**described(), "cluster": "Ray"},
-            rounds=lambda: self._rounds,
         )
-        self._steps = {step.key: step for step in (*every.steps, *every.builds)}
-        self._routes = {job.run_id(route): route for route in every.routes}
+        self._here.built.update(order.every.builds)  # by tasks of their own
+        self._here.collector.__enter__()  # for as long as the process lives
+        self._steps = {step.key: step for step in (*order.every.steps, *order.every.builds)}
+        self._routes = {job.run_id(route): route for route in order.every.routes}
 
     def build(self, key: str) -> None:
         """Build what a step is."""
-        step = self._steps[key]
-        self._tracker.begin("build", f"build: {words(step)}")
-        self._builder.build(step, self._within)
-        self._builder.release(())
+        self._here.built.discard(self._steps[key])
+        self._here.build(self._steps[key])
+        self._here.builder.release(())
 
     def ask(self, piece: Piece, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
         """Ask the queries of a piece."""
@@ -159,9 +143,8 @@ class Worker:
     @contextmanager
     def _at(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Here]:
         """What does the work of a piece, with what was answered before at hand meanwhile."""
-        self._rounds = piece.rounds
-        self._held.before = piece.known
-        results = self._measurer.results
+        self._held.piece = piece
+        results = self._here.measurer.results
         for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
             step, (values, usage, details, blocks) = self._steps[key], told
             results.values[step], results.usage[step] = unpacked(values), usage
@@ -170,41 +153,20 @@ class Worker:
         if not routes:  # what does the work knows stacks alone
             steps = tuple(self._steps[key] for key in piece.keys)
             routes = [replace(next(iter(self._routes.values())), steps=steps)]
+        self._here.take(routes, piece.repeats)
         try:
             with threads(1):
-                yield self._here(routes, piece.repeats)
+                yield self._here
         finally:
             for step in list(results.values):
                 results.forget(step)
-            if self._builder.open_bytes > OPEN_BYTES:
-                self._builder.release(())
-
-    def _here(self, routes: list[Route], repeats: Sequence[int]) -> Here:
-        every = self._order.every
-        return Here(
-            protocol=self._order.job.protocol,
-            every=every,
-            todo=routes,
-            builder=self._builder,
-            measurer=self._measurer,
-            writer=self._writer,
-            tracker=self._tracker,
-            check=self._link.check,
-            collector=self._collector,
-            log=lambda *_, **__: None,
-            repeats=repeats,
-            built=set(every.builds),
-        )
+            if self._here.builder.open_bytes > OPEN_BYTES:
+                self._here.builder.release(())
 
     def _answers(self, step: Step) -> tuple[Any, ...]:
-        results = self._measurer.results
+        results = self._here.measurer.results
         told = (results.usage[step], results.details[step], results.blocks.get(step, {}))
         return (packed(results.values[step]), *told)
-
-    def _within(self, done: int, whole: int, unit: str) -> None:
-        self._link.check()
-        self._collector.pause()
-        self._tracker.within(done, whole, unit)
 
     def _tell(self, status: Status) -> None:
         if status.whole:
