@@ -164,7 +164,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     from core.views.run.shelf import StoreShelf  # noqa: PLC0415
 
     sweep = load(path)
-    known = Known.of(sweep)
+    known = Known(sweep.models)
     spec = _first_local([stack.spec for stack in expand(sweep, known)], known, path)
     shelf = StoreShelf(context.store().read())
     job, _ = read_job(sweep, shelf=shelf, known=known, books=context.books(), judged=False, to_run=False)

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from core.errors import ClqError, UnknownNameError
 from core.extras import SEARCH_REQUIREMENTS, installed
-from core.pipeline.evaluate.identity import MODELS
+from core.pipeline.evaluate.identity import MODELS, billed_by
 from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.dedup import BY_VECTORS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import NONE, READ, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.prices import CURRENCY, PriceBook, load_books
+from core.providers import chat, embed, rerank
 from core.providers.calls import Keys
-from core.providers.chat import chat_config, make_chat
 from core.providers.config import ModelConfig
 from core.records import JsonMap, Stack
 
 LEGS = 2
 TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed.TokenEmbedder`
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a rule found in a stack; as in `core.pipeline.sweep.problems.Problem`, with the key to blame."""
-
-    key: str
-    found: str
-    do: str = ""
-    severity: Severity = Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,95 +35,73 @@ class Facts:
     deepest: bool = False  # whether rerankers are asked at the deepest K only
 
 
-def findings(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
-    """Everything that is wrong with the specification of a stack; rules after the first trust its names."""
-    unknown = list(_names(spec, facts))
-    yield from unknown
-    bad = {each.key.partition(".")[0] for each in unknown}
+def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+    """Everything that is wrong with a stack, each with the key to blame; rules trust the names they need."""
+    models = [key for key in ("embedder", "index", "reranker", "rewrite") if spec.get(key, NONE) != NONE]
+    named = {(key, key): spec[key] for key in models}
+    named |= {(f"{key}.method", key): spec[key]["method"] for key in READ if spec.get(key)}
+    if language := spec.get("bm25", {}).get("language"):
+        named["bm25.language", "language"] = language
+    bad: set[str] = set()
+    for (key, kind), name in named.items():
+        known = facts.known.names[kind]
+        if name not in known:
+            bad.add(kind)
+            yield Problem(key, f"There is no {kind} {name!r}.", suggestion(name, known))
     for key, rule in _RULES:
         if key not in bad:
             yield from rule(spec, facts)
 
 
-def _names(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
-    for key, name, kind in _named(spec):
-        known = facts.known.names(kind)
-        if name not in known:
-            yield Finding(key, f"There is no {kind} {name!r}.", suggestion(name, known))
-
-
-def _named(spec: JsonMap) -> Iterator[tuple[str, str, str]]:
-    """Key, name and kind of every name in a stack."""
-    for key in ("embedder", "index", "reranker", "rewrite"):
-        if spec.get(key, NONE) != NONE:
-            yield key, str(spec[key]), key
-    for key in ("fusion", "dedup", "cut", "chunker"):
-        if spec.get(key):
-            yield f"{key}.method", str(spec[key]["method"]), key
-    language = spec.get("bm25", {}).get("language")
-    if language:
-        yield "bm25.language", language, "language"
-
-
-def _dimension(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _dimension(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     if spec["mode"] == "sparse":
         return
     name, dim, dims = spec["embedder"], spec.get("dim"), facts.known.dims(spec["embedder"])
     if dim is None:
-        yield Finding("dim", f"The dimension of {name} is not known.", "Give dim, or dims of the model.")
+        yield Problem("dim", f"The dimension of {name} is not known.", "Give dim, or dims of the model.")
     elif dims and dim not in dims:
         shown = ", ".join(map(str, dims))
-        yield Finding("dim", f"{name} has no {dim} dimensions.", f"Choose among {shown}.")
+        yield Problem("dim", f"{name} has no {dim} dimensions.", f"Choose among {shown}.")
 
 
-def _metric(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _metric(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     embedder = facts.known.embedder(spec.get("embedder", ""))
     if embedder is not None:
         metric = spec.get("metric", "cosine")
         yield from _refused("metric", partial(check_metric, metric, normalised=embedder.normalised))
 
 
-def _index(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _index(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     if spec["mode"] != "sparse":
         name, params, dim = spec["index"], spec.get("index_params"), spec.get("dim")
         yield from _refused("index", partial(index_options, name, params, dim=dim, passages=facts.passages))
         for error in obstacles(name, params):
-            yield Finding("index", error.found, error.do, Severity.MISSING)
+            yield Problem("index", error.found, error.do, Severity.MISSING)
 
 
-def _perturb(spec: JsonMap, _: Facts) -> Iterator[Finding]:
-    """Queries are perturbed in a way, to a level and in a language that there are."""
-    yield from _refused("perturb", partial(check_perturb, spec.get("perturb", {})))
+def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
+    """What stands there is what its registry declares."""
+    return lambda spec, _: _refused(key, partial(read, spec[key])) if spec.get(key) else iter(())
 
 
-def _method(key: str) -> Rule:
-    """Parameters of a method are those that its registry declares."""
-
-    def rule(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
-        if spec.get(key):
-            yield from _refused(key, partial(facts.known.read, key, spec[key]))
-
-    return rule
-
-
-def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Problem]:
     """Copies are told by vectors only where the stack has some."""
     if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
         found = "A sparse stack has no vectors that copies could be told by."
-        yield Finding("dedup", found, "Use exact or minhash for it.")
+        yield Problem("dedup", found, "Use exact or minhash for it.")
 
 
-def _late(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     """Late chunking takes an encoder that gives the vectors of tokens."""
     embedder = facts.known.embedder(spec.get("embedder", ""))
     late = spec.get("chunker", {}).get("late") == "yes"
     if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
         found = f"{embedder.name} gives no vectors of tokens, which late chunking is made of."
         do = f"Use an encoder of {' or '.join(TOKEN_ENCODERS)}, or a chunker without late."
-        yield Finding("chunker", found, do)
+        yield Problem("chunker", found, do)
 
 
-def _pool(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     """The candidate depth is one that the pool can have."""
     k = spec["candidates"]
     depth = spec["fusion"].get("depth") if spec["mode"] == "hybrid" else None
@@ -141,55 +109,52 @@ def _pool(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
         merged = f"the fusion merges {LEGS} rankings of {depth}"
         if k > LEGS * depth:
             do = f"Raise fusion.depth to {k}, or lower candidates to {LEGS * depth} or fewer."
-            yield Finding("candidates", f"K = {k} is beyond the pool: {merged}.", do)
+            yield Problem("candidates", f"K = {k} is beyond the pool: {merged}.", do)
         else:
             found = f"Pools may hold fewer than K = {k} passages: {merged}."
-            yield Finding("candidates", found, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
+            yield Problem("candidates", found, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
     if facts.passages is not None and k > facts.passages:
         found = f"K = {k} is beyond the {facts.passages:,} passages of the collection."
-        yield Finding("candidates", found, "Lower candidates.", Severity.WARNING)
+        yield Problem("candidates", found, "Lower candidates.", Severity.WARNING)
 
 
-def _sent(spec: JsonMap, _: Facts) -> Iterator[Finding]:
+def _sent(spec: JsonMap, _: Facts) -> Iterator[Problem]:
     k, sent = spec["candidates"], spec.get("chunks_sent")
     if sent is not None and sent > k:
         found = f"{sent} chunks cannot be sent of a pool of K = {k}."
-        yield Finding("chunks_sent", found, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
+        yield Problem("chunks_sent", found, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
 
 
-def _deepest(spec: JsonMap, facts: Facts) -> Iterator[Finding]:
+def _deepest(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     name = spec.get("reranker", NONE)
-    if facts.deepest and name != NONE and not facts.known.pointwise(name):
+    if facts.deepest and name != NONE and not facts.known.planned_reranker(name).pointwise:
         found = f'{name} judges passages beside one another: latency.rerank = "deepest" does not fit it.'
-        yield Finding("reranker", found, "It is asked at each depth.", Severity.WARNING)
+        yield Problem("reranker", found, "It is asked at each depth.", Severity.WARNING)
 
 
-def _refused(key: str, work: Callable[[], object]) -> Iterator[Finding]:
+def _refused(key: str, work: Callable[[], object]) -> Iterator[Problem]:
     """What a registry says against it."""
     try:
         work()
     except UnknownNameError as error:
         found = f"There is no {error.kind} {error.name!r} of {error.where or key}."
-        yield Finding(key, found, suggestion(error.name, error.known))
+        yield Problem(key, found, suggestion(error.name, error.known))
     except ClqError as error:
-        yield Finding(key, error.found, error.do)
+        yield Problem(key, error.found, error.do)
 
 
-Rule = Callable[[JsonMap, Facts], Iterator[Finding]]
+Rule = Callable[[JsonMap, Facts], Iterator[Problem]]
 _RULES: tuple[tuple[str, Rule], ...] = (
     # the key whose name must be known first, the rule
     ("embedder", _dimension),
     ("embedder", _metric),
     ("index", _index),
-    ("fusion", _method("fusion")),
-    ("dedup", _method("dedup")),
+    *((key, _read(key, read)) for key, read in READ.items()),
     ("dedup", _vectors_to_compare),
-    ("cut", _method("cut")),
-    ("chunker", _method("chunker")),
     ("chunker", _late),
     ("fusion", _pool),
     ("", _sent),
-    ("", _perturb),
+    ("", _read("perturb", check_perturb)),
     ("reranker", _deepest),
 )
 
@@ -210,7 +175,7 @@ def check(
 
     Reads no corpus, sends nothing and writes nothing.
     """
-    known = known or Known.of(spec)
+    known = known or Known(spec.models)
     books = load_books() if books is None else books
     found = list(_whole(spec, books))
     asked = count(spec)
@@ -226,7 +191,7 @@ def check(
 
 def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem]:
     """Refuse what cannot be done."""
-    refused = {Severity.ERROR, Severity.MISSING} if to_run else {Severity.ERROR}
+    refused = (Severity.ERROR, Severity.MISSING) if to_run else (Severity.ERROR,)
     fatal = [each for each in problems if each.severity in refused]
     if fatal:
         raise SpecError(fatal)
@@ -243,12 +208,12 @@ def chat_problems(
     """
     for where, name in dict.fromkeys(named):
         try:
-            config = chat_config(name, models)
+            config = chat.chat_config(name, models)
         except UnknownNameError as error:
             yield Problem(where, error.found, error.do)
             continue
         try:
-            with make_chat(config, keys=keys or Keys()):
+            with chat.make_chat(config, keys=keys or Keys()):
                 pass
         except ClqError as error:
             yield Problem(where, error.found, error.do, Severity.MISSING)
@@ -256,13 +221,12 @@ def chat_problems(
 
 def check_stacks(stacks: Sequence[Stack], facts: Facts) -> list[Problem]:
     """What is wrong with stacks; a problem that several have is told once."""
-    seen: dict[Finding, list[str]] = {}
+    seen: dict[Problem, list[str]] = {}
     for stack in stacks:
-        for finding in findings(stack.spec, facts):
+        for finding in _findings(stack.spec, facts):
             seen.setdefault(finding, []).append(stack.label)
     return [
-        Problem(f"{each.key} of {_some(labels, len(stacks))}", each.found, each.do, each.severity)
-        for each, labels in seen.items()
+        replace(each, where=f"{each.where} of {_some(labels, len(stacks))}") for each, labels in seen.items()
     ]
 
 
@@ -288,23 +252,17 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
     if spec.budget.prices not in books:
         found = f"There is no price book {spec.budget.prices!r}."
         yield Problem("budget.prices", found, suggestion(spec.budget.prices, books))
-    yield from _search(spec)
-    for name, model in spec.models.items():
-        if model.provider not in Known.providers():
-            found = f"There is no provider {model.provider!r}."
-            yield Problem(f"models.{name}.provider", found, suggestion(model.provider, Known.providers()))
-
-
-def _search(spec: SweepSpec) -> Iterator[Problem]:
-    """A search has the whole of the axes, and the package that proposes."""
-    if not spec.searched:
-        return
-    if any(axes.method not in {"search", "list"} for axes in spec.axes):
+    if spec.searched and any(axes.method not in {"search", "list"} for axes in spec.axes):
         found = 'Some axes have the method "search" and others do not.'
         yield Problem("axes.method", found, "Search all of them; [[stack]] names what it begins with.")
-    if not installed("optuna"):
+    if spec.searched and not installed("optuna"):
         do = f"Install it: pip install -r {SEARCH_REQUIREMENTS}"
         yield Problem("axes.method", 'method = "search" needs the package optuna.', do, Severity.MISSING)
+    for name, model in spec.models.items():
+        providers = {*embed.PROVIDERS, *rerank.PROVIDERS, *chat.PROVIDERS}
+        if model.provider not in providers:
+            found = f"There is no provider {model.provider!r}."
+            yield Problem(f"models.{name}.provider", found, suggestion(model.provider, providers))
 
 
 def _missing(
@@ -312,25 +270,20 @@ def _missing(
 ) -> Iterator[Problem]:
     """Keys, packages and prices that a run needs."""
     used = {(key, str(stack.spec[key])) for stack in stacks for key in MODELS if key in stack.spec}
-    models = sorted((key, name) for key, name in used if name != NONE and name in known.names(key))
+    models = sorted((key, name) for key, name in used if name != NONE and name in known.names[key])
     wanting: dict[tuple[str, str], list[str]] = {}
     for key, name in models:
         for error in known.obstacles(key, name):
-            wanting.setdefault(_told(error), []).append(name)
+            key_lacks = getattr(error, "kind", "") == "auth" and error.where  # one problem of several models
+            found = f"The key {error.where} is not set." if key_lacks else error.found
+            wanting.setdefault((found, error.do), []).append(name)
     for (found, do), names in wanting.items():
         yield Problem(", ".join(names), found, do, Severity.MISSING)
     if spec.budget.usd is not None and book is not None:
-        billed = {each for key, name in models for each in known.billed(key, name)}
+        billed = {each for key, name in models for each in billed_by(key, name, known.models)}
         for item, unit in sorted(billed):
             price = book.find(item, unit)
             if price is None or price.currency != CURRENCY:
                 found = f"There is no price of {item} ({unit}) in the price book {book.name}."
                 do = "Add it to a file in data/prices, or run without budget.usd."
                 yield Problem("budget.usd", found, do, Severity.MISSING)
-
-
-def _told(error: ClqError) -> tuple[str, str]:
-    """What several models may lack alike: a key is one problem."""
-    if getattr(error, "kind", "") == "auth" and error.where:
-        return f"The key {error.where} is not set.", error.do
-    return error.found, error.do

@@ -3,98 +3,89 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from core.errors import ClqError
+from core.pipeline.chunk import CHUNKERS
+from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.ranking.dedup import BY_VECTORS
-from core.pipeline.sweep.fields import Bm25, Encoder, Index, Methodic
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
+from core.pipeline.sweep.known import NONE, READ, Known
 from core.pipeline.sweep.model import Axes, Mode, Point, SweepSpec
 from core.pipeline.sweep.sources import is_documents
 from core.records import JsonMap, Stack
 
-NONE = "none"
 ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One value per axis; see `core.pipeline.sweep.model.Axes`."""
-
-    mode: str = "dense"
-    bm25: Bm25 | None = None
-    embedder: str = "wordllama"
-    dim: int | None = None
-    index: Index | None = None
-    metric: str = "cosine"
-    fusion: Methodic | None = None
-    dedup: Methodic | None = None
-    candidates: int = 50
-    reranker: str = NONE
-    rewrite: str = NONE
-    noise: int = 0
-    typo: int = 0
-    accents: int = 0
-    case: int = 0
-    names: str = "0"
-    chunker: Methodic | None = None
-    cut: Methodic | None = None
-    chunks_sent: int | str = ALL
+Choice = Mapping[str, Any]  # One value per axis; None, or none at all = its default
+_VARIED = tuple(Point.model_fields)  # The axes, in the order in which one-factor varies them
+_USUAL = {
+    **{axis: next(iter(getattr(Axes(), axis)), None) for axis in _VARIED},
+    "mode": "dense",
+    "embedder": "wordllama",
+}
 
 
-def spec_of(choice: Choice, language: str, known: Known) -> JsonMap:
-    """The specification of a stack."""
-    spec: dict[str, Any] = {"mode": choice.mode}
-    if choice.mode != "dense":
+def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None = None) -> JsonMap:
+    """Write the specification of a stack; `chunker` is that of stacks that name none."""
+    given = {axis: value for axis, value in choice.items() if value is not None}
+    own = {**_USUAL, "chunker": chunker, **given}
+    spec: dict[str, Any] = {"mode": own["mode"]}
+    if own["mode"] != "dense":
         spec["sparse"] = "bm25"
-        _put(spec, "bm25", _bm25(choice.bm25 or Bm25(), language))
-    if choice.mode != "sparse":
-        spec |= _dense_keys(choice, known)
-    if choice.mode == "hybrid":
-        spec["fusion"] = known.canonical("fusion", _table(choice.fusion or Methodic(method="rrf")))
-    if choice.rewrite != NONE:
-        spec["rewrite"] = choice.rewrite
-    _put(spec, "perturb", perturb_table({way: getattr(choice, way) for way in WAYS}, language))
-    if choice.chunker is not None and choice.chunker.method != NONE:
-        spec["chunker"] = known.canonical("chunker", known.spoken(_table(choice.chunker), language))
-    if choice.dedup is not None and choice.dedup.method != NONE:
-        spec["dedup"] = known.canonical("dedup", _table(choice.dedup))
-    spec["reranker"] = choice.reranker
-    spec["candidates"] = choice.candidates
-    if choice.cut is not None and choice.cut.method != NONE:
-        spec["cut"] = known.canonical("cut", _table(choice.cut))
-    if choice.chunks_sent != ALL:
-        spec["chunks_sent"] = choice.chunks_sent
+        usual = {**Bm25().model_dump(), "language": "english"}
+        options = {**own["bm25"].model_dump(), "language": own["bm25"].language or language}
+        _put(spec, "bm25", {key: value for key, value in options.items() if value != usual[key]})
+    if own["mode"] != "sparse":
+        index = own["index"].model_dump()
+        spec |= {"embedder": own["embedder"], "index": index.pop("name")}
+        _put(spec, "dim", own["dim"] or known.default_dim(own["embedder"]))
+        _put(spec, "index_params", _unusual(spec["index"], index))
+        _put(spec, "metric", own["metric"] if own["metric"] != "cosine" else None)
+    if own["mode"] == "hybrid":
+        spec["fusion"] = _canonical("fusion", own["fusion"])
+    _put(spec, "rewrite", own["rewrite"] if own["rewrite"] != NONE else None)
+    _put(spec, "perturb", perturb_table({way: own[way] for way in WAYS}, language))
+    _put(spec, "chunker", _canonical("chunker", own["chunker"], language))
+    _put(spec, "dedup", _canonical("dedup", own["dedup"]))
+    spec |= {"reranker": own["reranker"], "candidates": own["candidates"]}
+    _put(spec, "cut", _canonical("cut", own["cut"]))
+    _put(spec, "chunks_sent", own["chunks_sent"] if own["chunks_sent"] != ALL else None)
     return spec
-
-
-def _bm25(bm25: Bm25, language: str) -> dict[str, Any]:
-    chosen = {"k1": bm25.k1, "b": bm25.b, "language": bm25.language or language}
-    usual = {**Bm25().model_dump(), "language": "english"}
-    return {key: value for key, value in chosen.items() if value != usual[key]}
-
-
-def _dense_keys(choice: Choice, known: Known) -> dict[str, Any]:
-    index = _table(choice.index or Index(name="flat"))
-    name = index.pop("name")
-    made: dict[str, Any] = {"embedder": choice.embedder, "index": name}
-    _put(made, "dim", choice.dim)
-    _put(made, "index_params", known.index_params(name, index))
-    _put(made, "metric", choice.metric if choice.metric != "cosine" else None)
-    return made
-
-
-def _table(value: Methodic | Index) -> dict[str, Any]:
-    return value.model_dump()
 
 
 def _put(spec: dict[str, Any], key: str, value: object) -> None:
     """Set a key unless its value is empty."""
     if value:
         spec[key] = value
+
+
+def _canonical(kind: str, chosen: Methodic | None, language: str = "") -> JsonMap:
+    """A method with all of its parameters, as it is where it cannot be read; empty for none.
+
+    One that knows the language of the collection has it, unless it is told another.
+    """
+    if chosen is None or (chosen.method == NONE and kind != "fusion"):
+        return {}
+    table = chosen.model_dump()
+    if language and chosen.method in CHUNKERS:
+        params = {param.name: param.choices for param in CHUNKERS[chosen.method].params}
+        table = {"language": language, **table} if language in params.get("language", ()) else table
+    try:
+        return READ[kind](table)
+    except ClqError:
+        return table
+
+
+def _unusual(index: str, params: JsonMap) -> dict[str, Any]:
+    """Parameters of an index that are not its defaults."""
+    options = kind_of(index).options if index in INDEX_NAMES else ()
+    usual = {option.name: option.default for option in options}
+    return {key: value for key, value in params.items() if value != usual.get(key)}
 
 
 SENTENCES = Methodic(method="sentence")
@@ -104,15 +95,12 @@ MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
     """The stacks of a specification; those that a search begins with stand first."""
-    known = known or Known.of(spec)
-    language = spec.collection.language
+    known = known or Known(spec.models)
     usual = SENTENCES if is_documents(spec.collection) else None
-    choices = [_listed(point, known) for point in spec.stack] if spec.searched else []
-    choices += [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
-    choices += [] if spec.searched else [_listed(point, known) for point in spec.stack]
-    choices = [each if each.chunker else replace(each, chunker=usual) for each in choices]
-    stacks = [Stack(spec_of(each, language, known)) for each in choices]
-    return list({stack.stack_id: stack for stack in stacks}.values())
+    listed: list[Choice] = [dict(point) for point in spec.stack]
+    combined = [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
+    choices = [*listed, *combined] if spec.searched else [*combined, *listed]
+    return _stacks(_spec(each, spec.collection.language, known, usual) for each in choices)
 
 
 def count(spec: SweepSpec) -> int:
@@ -123,41 +111,44 @@ def count(spec: SweepSpec) -> int:
 def grid(axes: Axes, language: str = "english") -> list[Stack]:
     """The stacks of one block of axes, without a specification around it; see `expand`."""
     known = Known()
-    made = [Stack(spec_of(each, language, known)) for each in _grid(axes, known)]
-    return list({stack.stack_id: stack for stack in made}.values())
+    return _stacks(_spec(each, language, known) for each in _grid(axes))
+
+
+def _stacks(specs: Iterable[JsonMap]) -> list[Stack]:
+    return list({stack.stack_id: stack for stack in map(Stack, specs)}.values())
 
 
 def _block(axes: Axes, baseline: Point, known: Known) -> Iterable[Choice]:
     if axes.method == "list":
         return ()
-    return _one_factor(axes, baseline, known) if axes.method == "one-factor" else _grid(axes, known)
+    return _one_factor(axes, baseline, known) if axes.method == "one-factor" else _grid(axes)
 
 
-def _grid(axes: Axes, known: Known) -> Iterator[Choice]:
+def _grid(axes: Axes) -> Iterator[Choice]:
     """Every combination; axes of a leg that a mode lacks do not multiply it."""
     chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
     for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
-        for leg in _legs(axes, mode, known):
+        for leg in _legs(axes, mode):
             dedups = [each for each in axes.dedup if mode != "sparse" or each.method != BY_VECTORS]
             rest = (dedups, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
             for dedup, reranker, k, cut, sent in product(*rest):
-                yield Choice(
-                    mode=mode,
-                    chunker=chunker,
-                    rewrite=rewrite,
-                    dedup=dedup,
-                    reranker=reranker,
-                    candidates=k,
-                    cut=cut,
-                    chunks_sent=sent,
+                yield {
+                    "mode": mode,
+                    "chunker": chunker,
+                    "rewrite": rewrite,
+                    "dedup": dedup,
+                    "reranker": reranker,
+                    "candidates": k,
+                    "cut": cut,
+                    "chunks_sent": sent,
                     **dict(zip(WAYS, typed, strict=True)),
                     **leg,
-                )
+                }
 
 
-def _legs(axes: Axes, mode: Mode, known: Known) -> Iterator[dict[str, Any]]:
+def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
     sparse = [{"bm25": each} for each in axes.bm25]
-    encoders = [(each.name, dim) for each in axes.embedder for dim in _dims(each, axes.dim, known)]
+    encoders = [(each.name, dim) for each in axes.embedder for dim in each.dim or axes.dim or (None,)]
     dense = [
         {"embedder": name, "dim": dim, "index": index, "metric": metric}
         for (name, dim), index, metric in product(encoders, axes.index, axes.metric)
@@ -171,34 +162,21 @@ def _legs(axes: Axes, mode: Mode, known: Known) -> Iterator[dict[str, Any]]:
             yield {**one, **other, "fusion": fusion}
 
 
-def _dims(encoder: Encoder, dims: Sequence[int], known: Known) -> Sequence[int | None]:
-    return encoder.dim or dims or (known.default_dim(encoder.name),)
-
-
 def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
     """The baseline, then every other value of every axis put into it alone."""
-    start = _start(axes, baseline, known)
-    yield start
-    for name in _VARIED:
-        if name == "embedder":
-            for encoder in axes.embedder:
-                yield replace(start, embedder=encoder.name, dim=_fitting(encoder, start.dim, known))
-        else:
-            for value in getattr(axes, name):
-                yield replace(start, **{name: value})
-
-
-_VARIED = tuple(Point.model_fields)  # The axes, in the order in which one-factor varies them
-
-
-def _start(axes: Axes, baseline: Point, known: Known) -> Choice:
     firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
-    encoder: Encoder = firsts.pop("embedder")
-    given = {name: value for name in _VARIED if (value := getattr(baseline, name)) is not None}
-    name = given.get("embedder", encoder.name)
+    start = {**firsts, **{name: value for name, value in baseline if value is not None}}
+    start["embedder"] = name = baseline.embedder or firsts["embedder"].name
     own = next((each for each in axes.embedder if each.name == name), Encoder(name=name))
-    dim = given.get("dim") or next(iter(_dims(own, axes.dim, known)))
-    return Choice(**{**firsts, **given, "embedder": name, "dim": dim})
+    dims = own.dim or axes.dim or (known.default_dim(name),)
+    start["dim"] = baseline.dim or dims[0]
+    yield start
+    for axis in _VARIED:
+        for value in getattr(axes, axis):
+            if axis == "embedder":
+                yield {**start, "embedder": value.name, "dim": _fitting(value, start["dim"], known)}
+            else:
+                yield {**start, axis: value}
 
 
 def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
@@ -206,13 +184,7 @@ def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
     if encoder.dim:
         return encoder.dim[0]
     dims = known.dims(encoder.name)
-    return dim if dim in dims or not dims else known.default_dim(encoder.name)
-
-
-def _listed(point: Point, known: Known) -> Choice:
-    given = {name: value for name in _VARIED if (value := getattr(point, name)) is not None}
-    made = Choice(**given)
-    return made if made.dim else replace(made, dim=known.default_dim(made.embedder))
+    return dim if dim in dims or not dims else None
 
 
 def _size(axes: Axes) -> int:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
-from core.errors import ClqError, UnknownNameError
-from core.pipeline import chunk
-from core.pipeline.chunk import CHUNKERS
-from core.pipeline.evaluate.identity import billed_by
-from core.pipeline.index import INDEX_NAMES, kind_of
+from core.errors import ClqError
+from core.pipeline.chunk import CHUNKERS, canonical
+from core.pipeline.index import INDEX_NAMES
 from core.pipeline.index.terms import LANGUAGES
-from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite, rewrite_config
+from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite
 from core.pipeline.ranking.cut import CUTS, cut_options
 from core.pipeline.ranking.dedup import DEDUPS, dedup_options
 from core.pipeline.ranking.fuse import FUSIONS, fusion_options
@@ -26,29 +23,10 @@ from core.providers.embed import Embedder, make_embedder
 from core.providers.rerank import BY_CHAT, Reranker, make_reranker, reranker_config
 from core.records import JsonMap
 
-if TYPE_CHECKING:
-    from core.pipeline.sweep.model import SweepSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Methods:
-    """A registry of methods."""
-
-    names: Iterable[str]  # the methods
-    read: Callable[[JsonMap], JsonMap]
-
-
-METHODS: Mapping[str, Methods] = MappingProxyType(
-    {
-        "fusion": Methods(FUSIONS, fusion_options),
-        "dedup": Methods(DEDUPS, dedup_options),
-        "cut": Methods(CUTS, cut_options),
-        "chunker": Methods(CHUNKERS, chunk.canonical),
-    }
+READ: Mapping[str, Callable[[JsonMap], JsonMap]] = MappingProxyType(
+    {"fusion": fusion_options, "dedup": dedup_options, "cut": cut_options, "chunker": canonical}
 )
-"""By the key of a stack's specification."""
-
-
+"""Check a method with its parameters and fill in the defaults, by the key of a stack's specification."""
 NONE = "none"
 LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
     "onnx": ("onnxruntime", "pip install onnxruntime tokenizers"),
@@ -93,17 +71,9 @@ class Known:
     models: Mapping[str, ModelConfig] = field(default_factory=dict)  # the specification's own models by name
     keys: Keys = field(default_factory=Keys)  # where keys are looked up
 
-    @classmethod
-    def of(cls, spec: SweepSpec, keys: Keys | None = None) -> Known:
-        """What a specification can name."""
-        return cls(spec.models, keys or Keys())
-
-    def names(self, kind: str) -> frozenset[str]:
-        """What is known of a kind: "embedder", "reranker", "rewrite", "index", "language" and methods."""
-        return self._names[kind]
-
     @cached_property
-    def _names(self) -> dict[str, frozenset[str]]:
+    def names(self) -> Mapping[str, frozenset[str]]:
+        """What is known of each kind: "embedder", "reranker", "rewrite", "index", "language" and methods."""
         chats = {*chat.CHATS, *self._own(chat.PROVIDERS)}
         ways = (f"{way}:{model}" for way in BY_CHAT for model in chats)
         return {
@@ -112,13 +82,11 @@ class Known:
             "rewrite": frozenset({*REWRITES, *(f"{way}:{model}" for way in WAYS for model in chats)}),
             "index": frozenset(INDEX_NAMES),
             "language": frozenset(LANGUAGES),
-            **{key: frozenset(methods.names) for key, methods in METHODS.items()},
+            "fusion": frozenset(FUSIONS),
+            "dedup": frozenset(DEDUPS),
+            "cut": frozenset(CUTS),
+            "chunker": frozenset(CHUNKERS),
         }
-
-    @staticmethod
-    def providers() -> frozenset[str]:
-        """What `provider` of a model may be."""
-        return frozenset({*embed.PROVIDERS, *rerank.PROVIDERS, *chat.PROVIDERS})
 
     def _own(self, providers: Mapping[str, object]) -> list[str]:
         return [name for name, config in self.models.items() if config.provider in providers]
@@ -140,7 +108,7 @@ class Known:
 
     def planned_embedder(self, name: str) -> Embedder:
         """A remote embedder to count with; it has no key and sends nothing."""
-        config = self.embedder(name) or embed.embedder_config(name)
+        config = self.config("embedder", name)
         return make_embedder(config, config.default_dim or 1, keys=_NoKeys())
 
     def planned_reranker(self, name: str) -> Reranker:
@@ -151,77 +119,36 @@ class Known:
         """A rewrite to count with; it has no key and sends nothing."""
         return make_rewrite(name, models=self.models, keys=_NoKeys(), ready=False)
 
-    def pointwise(self, name: str) -> bool:
-        """Whether a reranker's score of a passage does not depend on the passages beside it."""
-        return self.planned_reranker(name).pointwise
+    def config(self, key: str, name: str) -> ModelConfig:
+        """What is known of a model (of the key "embedder", "reranker" or "rewrite")."""
+        if key == "embedder":
+            return embed.embedder_config(self.embedder(name) or name)
+        if key == "reranker":
+            return reranker_config(name, self.models)[1]
+        return chat.chat_config(name.partition(":")[2], self.models)
 
     def is_local(self, key: str, name: str) -> bool:
-        """Whether a model (of the key "embedder", "reranker" or "rewrite") runs here."""
-        config = self._config(key, name)
-        return config is None or place_of(config) is None
-
-    def billed(self, key: str, name: str) -> list[tuple[str, str]]:
-        """Item and unit of what a model is paid by; nothing for what runs here."""
-        return billed_by(key, name, self.models)
+        """Whether a model runs here; see `config`."""
+        return (key == "rewrite" and name in REWRITES) or place_of(self.config(key, name)) is None
 
     def obstacles(self, key: str, name: str) -> Iterator[ClqError]:
         """Why a model cannot be used: a key, a package or a folder is missing."""
-        config = self._config(key, name)
-        if config is None:
+        if key == "rewrite" and name in REWRITES:
             return
+        config, keys = self.config(key, name), _Asked(self.keys)
         if config.provider in LOCAL_ENGINES:
             module, install = LOCAL_ENGINES[config.provider]
             if module and importlib.util.find_spec(module) is None:
                 yield ClqError(f"{name} needs the package {module}.", do=f"Install it: {install}")
             return
         try:
-            self._reach(key, config, name)
+            if key == "embedder":
+                make_embedder(config, config.default_dim or 1, keys=keys)
+            elif key == "rewrite":
+                make_rewrite(name, models=self.models, keys=keys)
+            else:
+                make_reranker(name, models=self.models, keys=keys)
         except _KeyIsThereError:
             return
         except ClqError as error:
             yield error
-
-    def _reach(self, key: str, config: ModelConfig, name: str) -> None:
-        if key == "embedder":
-            make_embedder(config, config.default_dim or 1, keys=_Asked(self.keys))
-        elif key == "rewrite":
-            make_rewrite(name, models=self.models, keys=_Asked(self.keys))
-        else:
-            make_reranker(name, models=self.models, keys=_Asked(self.keys))
-
-    def config(self, key: str, name: str) -> ModelConfig:
-        """What is known of a model; see `is_local`."""
-        found = self._config(key, name)
-        if found is None:
-            raise UnknownNameError("model", name, ())
-        return found
-
-    def _config(self, key: str, name: str) -> ModelConfig | None:
-        if key == "embedder":
-            return self.embedder(name) or embed.embedder_config(name)
-        if key == "rewrite":
-            return rewrite_config(name, self.models)
-        return reranker_config(name, self.models)[1]
-
-    def read(self, kind: str, table: JsonMap) -> JsonMap:
-        """A fusion, suppression, cut or chunker with its parameters checked, in its canonical form."""
-        return METHODS[kind].read(table)
-
-    def canonical(self, kind: str, table: JsonMap) -> JsonMap:
-        """The same; as it is where it cannot be read."""
-        try:
-            return self.read(kind, table)
-        except ClqError:
-            return dict(table)
-
-    def spoken(self, chunker: JsonMap, language: str) -> JsonMap:
-        """A chunker in the language of a collection, where it knows that and is not told another."""
-        params = CHUNKERS[chunker["method"]].params if chunker["method"] in CHUNKERS else ()
-        spoken = {each.name: each.choices for each in params}.get("language", ())
-        return {"language": language, **chunker} if language in spoken else chunker
-
-    def index_params(self, name: str, params: JsonMap) -> dict[str, Any]:
-        """Parameters of an index that are not its defaults."""
-        options = kind_of(name).options if name in INDEX_NAMES else ()
-        usual = {option.name: option.default for option in options}
-        return {key: value for key, value in params.items() if value != usual.get(key)}

@@ -27,8 +27,7 @@ SAMPLE = 20_000  # Of a larger corpus so many passages are counted, evenly sprea
 Lengths = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(NamedTuple):
     """Tokens of many texts."""
 
     tokens: float  # their sum
@@ -48,7 +47,7 @@ def count_texts(
         chosen = [distinct[at] for at in np.linspace(0, len(distinct) - 1, sample).astype(int)]
     lengths = np.array([counts.count(prefix + text) for text in chosen], dtype=np.int64)
     whole = len(chosen) == len(distinct)
-    note = counts.note if whole else _joined(counts.note, f"from a sample of {sample:,} passages")
+    note = counts.note if whole else f"{counts.note}, from a sample of {sample:,} passages"
     scale = len(distinct) / len(chosen) if chosen else 0.0
     return Counted(float(lengths.sum()) * scale, lengths, len(distinct), counts.exact and whole, note)
 
@@ -58,22 +57,11 @@ def embedding(config: ModelConfig, tokens: float) -> Amount:
     return Amount(config.price_item, "input_tokens", tokens, Basis.MODELLED)
 
 
-def reranking(reranker: Reranker, query: str, passages: Sequence[str]) -> tuple[Amount, ...]:
-    """Usage of reranking these passages; nothing where there are none, since then nothing is asked."""
-    if not passages:
-        return ()
-    return reranker.expected(reranker.count_tokens(query), [reranker.count_tokens(each) for each in passages])
-
-
 def typical(lengths: Lengths, k: int) -> list[float]:
     """Lengths of k passages that are not known: spread as in the corpus, and as long on average."""
     spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
     even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
     return even
-
-
-def _joined(*notes: str) -> str:
-    return ", ".join(note for note in notes if note)
 
 
 CORPUS = "embed corpus"  # Stage of embedding a corpus; the others are those of runs
@@ -97,15 +85,15 @@ class Paid:
     used: Usage  # usage of all of them
     per_query: Usage = ()  # usage of a query, once, on average; empty for the corpus
     exact: bool = False  # whether a vocabulary counted the very texts that will be sent
-    notes: tuple[str, ...] = ()  # how it was counted
+    notes: tuple[str, ...] = ()  # how it was counted; some may be empty
 
 
 class Asked(NamedTuple):
     """What one step uses when every query goes through it once."""
 
-    each: Sequence[tuple[Usage, int]]  # usage and calls, query by query
+    each: list[tuple[Usage, int]]  # usage and calls, query by query
     exact: bool  # as in `Paid`
-    notes: tuple[str, ...]  # as in `Paid`; some may be empty
+    notes: tuple[str, ...]  # as in `Paid`
 
 
 class Counting:
@@ -132,11 +120,9 @@ class Counting:
         warm: set[str] = set()
         for step in self._graph.steps:
             key = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}.get(step.kind)
-            if key is None or self._known.is_local(key, step.params["model"]["name"]):
-                continue
-            name = step.params["model"]["name"]
-            found.append(self._asking(step, name, warms=name not in warm))
-            warm.add(name)
+            if key is not None and not self._known.is_local(key, name := step.params["model"]["name"]):
+                found.append(self._asking(step, name, warms=name not in warm))
+                warm.add(name)
         return found
 
     def reranked(self, step: Step, spec: JsonMap, depth: int) -> Usage:
@@ -152,20 +138,20 @@ class Counting:
         config = self._known.config("embedder", name)
         corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
         counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
-        planned = self._known.planned_embedder(name)
-        used = (embedding(config, counted.tokens),)
         place = place_of(config)
         own = place is not None and not place.known
-        calls = fewest_calls(counted, planned, own=own)
-        notes = tuple(filter(None, (counted.note, OWN_PACE if own else "")))
         return Paid(
-            step=step, stage=CORPUS, model=name, calls=calls, used=used, exact=counted.exact, notes=notes
+            step=step,
+            stage=CORPUS,
+            model=name,
+            calls=fewest_calls(counted, self._known.planned_embedder(name), own=own),
+            used=(embedding(config, counted.tokens),),
+            exact=counted.exact,
+            notes=(counted.note, OWN_PACE if own else ""),
         )
 
     def _asking(self, step: Step, name: str, *, warms: bool) -> Paid:
-        asked, exact, notes = self._asked(step, name)
-        each = list(asked)
-        protocol = self._job.protocol
+        (each, exact, notes), protocol = self._asked(step, name), self._job.protocol
         warm_up = each[: protocol.warm_up] * protocol.rounds if warms and protocol.repeats else []
         sent = [*(each * max(1, protocol.passes)), *warm_up]
         return Paid(
@@ -176,7 +162,7 @@ class Counting:
             used=total([used for used, _ in sent]),
             per_query=_mean([used for used, _ in each]),
             exact=exact,
-            notes=tuple(note for note in notes if note),
+            notes=notes,
         )
 
     def _asked(self, step: Step, name: str) -> Asked:
@@ -187,15 +173,11 @@ class Counting:
             rewrite = self._known.planned_rewrite(name)
             return Asked([(rewrite.expected(each), 1) for each in self._pools.typed(spec)], False, (ANSWERS,))
         config = self._known.config("embedder", name)
-        rewritten = spec.get("rewrite", NONE)
-        certain = self._known.is_local("rewrite", rewritten)
-        asked = self._pools.asked(spec)
-        prefix = config.prefixes.get(Purpose.QUERY, "")
-        tokens = [count_texts([each], config.tokenizer, prefix) for each in asked]
-        counts = counter(config.tokenizer)
-        notes = (counts.note, "" if certain else REWRITTEN)
-        used = [((embedding(config, each.tokens),), each.texts) for each in tokens]
-        return Asked(used, counts.exact and certain, notes)
+        certain = self._known.is_local("rewrite", spec.get("rewrite", NONE))
+        prefix, counts = config.prefixes.get(Purpose.QUERY, ""), counter(config.tokenizer)
+        tokens = [count_texts([each], config.tokenizer, prefix) for each in self._pools.asked(spec)]
+        used: list[tuple[Usage, int]] = [((embedding(config, each.tokens),), each.texts) for each in tokens]
+        return Asked(used, counts.exact and certain, (counts.note, "" if certain else REWRITTEN))
 
     def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> Asked:
         way, config = reranker_config(reranker.name, self._known.models)
@@ -203,11 +185,11 @@ class Counting:
         pools = self._pools.of(spec, depth)
         if pools is None:
             return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
-        asked = self._pools.asked(spec)
-        used = [
-            (reranking(reranker, query, pool), _calls(reranker, len(pool)))
-            for query, pool in zip(asked, pools, strict=True)
-        ]
+        used: list[tuple[Usage, int]] = []
+        for query, pool in zip(self._pools.asked(spec), pools, strict=True):
+            lengths = [reranker.count_tokens(each) for each in pool]
+            expected = reranker.expected(reranker.count_tokens(query), lengths) if pool else ()
+            used.append((expected, _calls(reranker, len(pool))))
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
-from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Graph, Route, Step, graph
+from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Route, Step, graph
 from core.pipeline.sweep.fields import searched_by
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
@@ -57,11 +58,6 @@ class PlannedStack:
     pool: str  # the convention of its candidate pool
     usd_per_1k: float | None
     reason: str = ""  # why they are not known
-
-    @property
-    def label(self) -> str:
-        """Its short name."""
-        return self.stack.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +137,9 @@ def plan(
     """
     known, rates = known or Known(job.models), rates or Rates()
     names = identities(job)
-    deepest = _pointwise(job, known) if job.protocol.deepest else ()
-    steps = graph(job.stacks, names, deepest=deepest)
+    rerankers = sorted({stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE})
+    pointwise = [name for name in rerankers if known.planned_reranker(name).pointwise]
+    steps = graph(job.stacks, names, deepest=pointwise if job.protocol.deepest else ())
     counting = Counting(job, steps, names, known, built)
     paid = counting.all()
     production, how = _Production(job, paid, counting), searched_by(job.spec)
@@ -152,7 +149,7 @@ def plan(
         queries=job.queries.height,
         asked=max(1, job.protocol.passes),
         passages={chunking: len(corpus) for chunking, corpus in job.corpora.items()},
-        steps=_kinds(steps),
+        steps=Counter(step.kind for step in (*steps.builds, *steps.steps)),
         services=tuple(_services(job, known)),
         lines=tuple(_lines(paid, job.book)),
         limit=job.budget_usd,
@@ -228,25 +225,13 @@ def _services(job: Job, known: Known) -> Iterator[Service]:
             yield Service(name, place.url, place.key_env, by)
 
 
-def _pointwise(job: Job, known: Known) -> list[str]:
-    names = {str(stack.spec.get("reranker", NONE)) for stack in job.stacks} - {NONE}
-    return [name for name in sorted(names) if known.pointwise(name)]
-
-
-def _kinds(steps: Graph) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for step in (*steps.builds, *steps.steps):
-        counts[step.kind] = counts.get(step.kind, 0) + 1
-    return counts
-
-
 def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
     """One line per stage, model and unit."""
-    grouped: dict[tuple[str, str], list[Paid]] = {}
-    for each in paid:
-        grouped.setdefault((each.stage, each.model), []).append(each)
     lines: list[Line] = []
-    for (stage, model), parts in sorted(grouped.items(), key=lambda each: _STAGES.index(each[0][0])):
+    for stage, model in sorted(
+        {(each.stage, each.model): None for each in paid}, key=lambda each: _STAGES.index(each[0])
+    ):
+        parts = [each for each in paid if (each.stage, each.model) == (stage, model)]
         of = (stage, model, sum(each.calls for each in parts))
         notes = list(dict.fromkeys(note for each in parts for note in each.notes))
         exact = all(each.exact for each in parts)

@@ -44,26 +44,29 @@ class Pools:
         self._made: dict[str, Any] = {}
 
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
-        """The texts of the pool of every query."""
-        corpus = self._corpora[self._chunking(spec)]
-        rankings = self.hits(spec, depth)
+        """The texts of the pool of every query; see `hits`."""
+        rankings, corpus = self.hits(spec, depth), self._corpora[self._chunking(spec)]
         if rankings is None:
             return None
         return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
 
     def hits(self, spec: JsonMap, depth: int) -> list[Hits] | None:
         """The pool of every query; None where finding it out would cost something or take long."""
-        corpus = self._corpora[self._chunking(spec)]
-        if len(corpus) > MAX_PASSAGES or not self._is_free(spec):
+        if len(self._corpora[self._chunking(spec)]) > MAX_PASSAGES or not self._is_free(spec):
             return None
-        return self._rankings(spec, depth)
+        if spec["mode"] == "sparse":
+            return self._sparse(spec, depth)
+        if spec["mode"] == "dense":
+            return self._dense(spec, depth)
+        legs_depth = int(spec["fusion"].get("depth", depth))
+        legs = zip(self._sparse(spec, legs_depth), self._dense(spec, legs_depth), strict=True)
+        return [fuse(spec["fusion"], pair, depth) for pair in legs]
 
     def typed(self, spec: JsonMap) -> list[str]:
         """The questions as they are typed."""
-        told = spec.get("perturb")
+        told, names = spec.get("perturb"), self._names
         if not told:
             return list(self._queries)
-        names = self._names
         return self._once(
             f"typed {told}", lambda: [perturbed(each, told, names.get(each, ())) for each in self._queries]
         )
@@ -73,40 +76,23 @@ class Pools:
         rewrite, typed = spec.get("rewrite", NONE), self.typed(spec)
         if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
             return typed
-
-        def rewritten() -> list[str]:
-            change = self._known.planned_rewrite(rewrite)
-            return [change.rewrite(query).value for query in typed]
-
-        return self._once(f"rewrite {_text(spec)}", rewritten)
+        change = self._known.planned_rewrite(rewrite)
+        return self._once(f"rewrite {_text(spec)}", lambda: [change.rewrite(each).value for each in typed])
 
     def _is_free(self, spec: JsonMap) -> bool:
-        if spec.get("dedup"):
-            return False
-        if not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
+        if spec.get("dedup") or not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
             return False
         if spec["mode"] == "sparse":
             return True
         embedder = self._known.embedder(spec["embedder"])
         return embedder is not None and embedder.provider in FREE
 
-    def _rankings(self, spec: JsonMap, depth: int) -> list[Hits]:
-        if spec["mode"] == "sparse":
-            return self._sparse(spec, depth)
-        if spec["mode"] == "dense":
-            return self._dense(spec, depth)
-        legs_depth = int(spec["fusion"].get("depth", depth))
-        legs = zip(self._sparse(spec, legs_depth), self._dense(spec, legs_depth), strict=True)
-        return [fuse(spec["fusion"], pair, depth) for pair in legs]
-
     def _sparse(self, spec: JsonMap, depth: int) -> list[Hits]:
-        options, texts = spec.get("bm25", {}), self._texts(spec)
+        options, asked = spec.get("bm25", {}), self.asked(spec)
         name = f"bm25 {self._chunking(spec)} {canonical_json(options)}"
-        index = self._once(name, lambda: make_bm25(texts, options))
-        asked = self.asked(spec)
-        return self._once(
-            f"{name} {_text(spec)} {depth}", lambda: [index.search(each, depth) for each in asked]
-        )
+        index = self._once(name, lambda: make_bm25(self._texts(spec), options))
+        key = f"{name} {_text(spec)} {depth}"
+        return self._once(key, lambda: [index.search(each, depth) for each in asked])
 
     def _dense(self, spec: JsonMap, depth: int) -> list[Hits]:
         metric, kind = spec.get("metric", "cosine"), spec["index"]
@@ -121,20 +107,18 @@ class Pools:
         return self._once(key, lambda: index.with_options(how).search_batch(asked, depth))
 
     def _vectors(self, spec: JsonMap, name: str) -> Vectors:
-        config = self._known.embedder(spec["embedder"])
-        full = config.full_dim(spec["dim"]) if config else spec["dim"]
-        if full == spec["dim"]:
-            embedder = make_embedder(config or spec["embedder"], full)
+        config, dim = self._known.config("embedder", spec["embedder"]), spec["dim"]
+        full = config.full_dim(dim)
+        if full == dim:
+            embedder = make_embedder(config, full)
             return self._once(f"vectors {name}", lambda: embedder.embed(self._texts(spec)))
         whole = self._vectors({**spec, "dim": full}, f"{self._chunking(spec)} {spec['embedder']} {full}")
-        return unit_rows(whole[:, : spec["dim"]])
+        return unit_rows(whole[:, :dim])
 
     def _asked_vectors(self, spec: JsonMap) -> Vectors:
-        embedder = make_embedder(self._known.embedder(spec["embedder"]) or spec["embedder"], spec["dim"])
-        return self._once(
-            f"asked {_text(spec)} {spec['embedder']} {spec['dim']}",
-            lambda: embedder.embed(self.asked(spec), Purpose.QUERY),
-        )
+        embedder = make_embedder(self._known.config("embedder", spec["embedder"]), spec["dim"])
+        key = f"asked {_text(spec)} {spec['embedder']} {spec['dim']}"
+        return self._once(key, lambda: embedder.embed(self.asked(spec), Purpose.QUERY))
 
     def _texts(self, spec: JsonMap) -> list[str]:
         texts: list[str] = self._corpora[self._chunking(spec)].texts.to_list()

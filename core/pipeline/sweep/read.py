@@ -60,7 +60,7 @@ def read_job(
         SpecError: With everything that cannot work.
         InputError: If something it names cannot be read.
     """
-    known = known or Known.of(spec)
+    known = known or Known(spec.models)
     books = load_books() if books is None else books
     stacks = expand(spec, known)
     require(check(spec, known=known, stacks=stacks, books=books), to_run=to_run)

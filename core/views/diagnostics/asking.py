@@ -41,7 +41,7 @@ class Form:
 
 def offered() -> list[str]:
     """Return the embedders that are known by name, the one that needs nothing first."""
-    return sorted(Known().names("embedder"), key=lambda name: (name != "wordllama", name))
+    return sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))
 
 
 def sources(snapshot: Snapshot) -> list[str]:

@@ -218,7 +218,7 @@ def sources() -> list[str]:
     """What candidates can come from."""
     from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
 
-    return [BM25, RUNS, *sorted(Known().names("embedder"), key=lambda name: (name != "wordllama", name))]
+    return [BM25, RUNS, *sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))]
 
 
 def models() -> list[str]:

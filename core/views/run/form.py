@@ -119,17 +119,17 @@ def offered(form: Form) -> dict[str, list[str]]:
     """What each axis can be, beside what the form has already."""
     known = Known()
     dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
-    rerankers = sorted(known.names("reranker"), key=lambda name: (name != "none", ":" in name, name))
+    rerankers = sorted(known.names["reranker"], key=lambda name: (name != "none", ":" in name, name))
     rewrites = sorted(
-        known.names("rewrite"), key=lambda name: (name != "none", ":" in name, name[:5] != "chat:", name)
+        known.names["rewrite"], key=lambda name: (name != "none", ":" in name, name[:5] != "chat:", name)
     )
     usual: dict[str, Iterable[str]] = {
         "mode": _MODES,
-        "embedder": sorted(known.names("embedder")),
+        "embedder": sorted(known.names["embedder"]),
         "reranker": rerankers,
         "candidates": _DEPTHS,
         "dim": map(str, sorted(dims)),
-        "index": sorted(known.names("index")),
+        "index": sorted(known.names["index"]),
         "rewrite": rewrites,
     }
     return {axis: list(dict.fromkeys([*form.axes[axis], *values])) for axis, values in usual.items()}

@@ -61,7 +61,8 @@ _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 def stack_rows(made: Plan) -> pl.DataFrame:
     """The stacks, with what 1,000 queries cost in production (null where it is not known)."""
     rows = [
-        (each.stack.stack_id, each.label, each.pool, each.usd_per_1k, each.reason) for each in made.stacks
+        (each.stack.stack_id, each.stack.label, each.pool, each.usd_per_1k, each.reason)
+        for each in made.stacks
     ]
     return pl.DataFrame(rows, schema=_STACKS, orient="row")
 

@@ -25,7 +25,7 @@ HYBRID = HEAD + '[axes]\nmode = "hybrid"\n'
 
 def told(text: str, keys: Keys = ALL_KEYS, **more: object) -> list[str]:
     spec = parse(text)
-    found = check(spec, known=Known.of(spec, keys), **more)  # type: ignore[arg-type]
+    found = check(spec, known=Known(spec.models, keys), **more)  # type: ignore[arg-type]
     return [f"{each.severity}: {each}" for each in found]
 
 
@@ -241,7 +241,7 @@ def test_too_many_stacks_are_not_even_made():
 
 def test_a_missing_key_keeps_from_running_but_not_from_planning():
     spec = parse(DENSE + 'embedder = "voyage-3.5"\ncandidates = [10]\n')
-    problems = check(spec, known=Known.of(spec, NO_KEYS))
+    problems = check(spec, known=Known(spec.models, NO_KEYS))
     assert [each.severity for each in problems] == [Severity.MISSING]
     assert require(problems, to_run=False) == problems
     with pytest.raises(SpecError, match="VOYAGE_API_KEY is not set"):
@@ -251,7 +251,7 @@ def test_a_missing_key_keeps_from_running_but_not_from_planning():
 
 def test_another_price_book():
     spec = parse(DENSE + 'embedder = "voyage-3.5"\n[budget]\nusd = 1\nprices = "mine"\n')
-    (found,) = check(spec, known=Known.of(spec, ALL_KEYS), books={"mine": PriceBook("mine", ())})
+    (found,) = check(spec, known=Known(spec.models, ALL_KEYS), books={"mine": PriceBook("mine", ())})
     assert found.found == "There is no price of voyage-3.5 (input_tokens) in the price book mine."
 
 

@@ -90,7 +90,7 @@ def test_anything_that_is_read_can_be_checked(deepest: bool, **axes: Any):
     if deepest:
         update["latency"] = spec.latency.model_copy(update={"rerank": "deepest"})
     spec = spec.model_copy(update=update)
-    for problem in check(spec, known=Known.of(spec, Keys({}, ())), passages=100):
+    for problem in check(spec, known=Known(spec.models, Keys({}, ())), passages=100):
         assert problem.found.endswith(".")
         assert not isinstance(problem, ClqError)
 

@@ -274,7 +274,7 @@ def test_what_cannot_work_is_refused_before_anything_is_read(tmp_path: Path):
     text = 'collection = "."\n[axes]\nmode = "dense"\nembedder = "voyage-3.5"\n'
     spec = parse(text, folder=tmp_path)
     with pytest.raises(SpecError, match="VOYAGE_API_KEY is not set"):
-        read_job(spec, known=Known.of(spec, Keys({}, ())))
+        read_job(spec, known=Known(spec.models, Keys({}, ())))
 
 
 def test_how_time_is_measured_reaches_the_runner():

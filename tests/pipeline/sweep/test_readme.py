@@ -37,17 +37,17 @@ def test_the_papers_sweep_takes_three_lines_and_a_key(folder: Path):
     stacks = expand(spec)
     assert len(stacks) == 648  # 2 modes · 3 models · 3 dimensions · 3 indexes · 3 rerankers · 4 depths
     assert "648\nstacks" in README or "648 stacks" in README
-    without = check(spec, known=Known.of(spec, Keys({}, ())))
+    without = check(spec, known=Known(spec.models, Keys({}, ())))
     assert [each.found for each in without if each.severity is not Severity.WARNING] == [
         "The key VOYAGE_API_KEY is not set."
     ]
-    known = Known.of(spec, Keys({"VOYAGE_API_KEY": "key"}, ()))
+    known = Known(spec.models, Keys({"VOYAGE_API_KEY": "key"}, ()))
     assert {each.severity for each in check(spec, known=known)} == {Severity.WARNING}
 
 
 def test_the_local_sweep_takes_no_key(folder: Path):
     spec = parse(SPECS["local"], folder=folder)
-    assert check(spec, known=Known.of(spec, Keys({}, ()))) == []
+    assert check(spec, known=Known(spec.models, Keys({}, ()))) == []
     stacks = expand(spec)
     assert {stack.spec["chunker"]["method"] for stack in stacks} == {"paragraph", "sentence"}
     assert {stack.spec["chunker"]["language"] for stack in stacks if "language" in stack.spec["chunker"]} == {
