@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from core.errors import ClqError
 from core.golden.prompts import Language
 from core.golden.refine import METHODS, RefineSettings
 from core.pipeline.sweep.fields import (
     Bm25,
-    Fusion,
     IndexChoice,
     Many,
+    MethodChoice,
     Methodic,
     Named,
     Positive,
     Table,
-    under,
+    Under,
 )
 from core.pipeline.sweep.model import (
     Budget,
@@ -44,7 +44,7 @@ class Leg(Table):
     embedder: Named | None = None
     dim: Positive | None = None  # Its dimension; None = its default
     index: IndexChoice | None = None  # Kind of vector index; exact search by default
-    fusion: Fusion | None = None  # How the two are fused where both are named
+    fusion: MethodChoice | None = None  # How the two are fused where both are named
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -149,13 +149,9 @@ class GoldenSpec(Table):
 
     name: Named = "golden"  # What people read; the golden set's id follows from it
     # What is judged: of the store, or a path as a sweep has it
-    collection: Annotated[
-        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
-    ]
+    collection: Annotated[CollectionSource, Under("path")]
     # What is asked; None = the questions of the collection
-    queries: Annotated[
-        QuerySource, BeforeValidator(under("path"), json_schema_input_type=str | QuerySource)
-    ] = QuerySource()
+    queries: Annotated[QuerySource, Under("path")] = QuerySource()
     golden: Golden  # What is built
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book

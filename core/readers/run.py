@@ -10,14 +10,14 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple, Self
 
 import polars as pl
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.pipeline.sweep.fields import Named, Reader, Table, under
+from core.pipeline.sweep.fields import Named, Reader, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
 from core.readers.answering import ANSWER, JUDGE, SCALES, Answering
 from core.readers.job import ReaderJob, Wanted, require_material
@@ -31,9 +31,7 @@ class ReaderSpec(Table):
 
     name: Named = "readers"  # What people read
     # The stored collection whose runs are read
-    collection: Annotated[
-        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
-    ]
+    collection: Annotated[CollectionSource, Under("path")]
     reader: Reader  # Who answers, from what, and how answers are scored
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book

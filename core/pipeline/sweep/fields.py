@@ -1,13 +1,9 @@
-"""The parts of a specification: lists that may be one value, tables that may be one name, and axis values.
-
-What is said of sweeps too large for one machine, or to run whole: shares of a cluster, and the search.
-
-The [reader] of a specification: which models answer from the passages, how, and who scores the answers.
-"""
+"""The parts of a specification: lists and tables that may be one value, axes, search, cluster and readers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -41,17 +37,30 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def under(key: str) -> Callable[[object], object]:
-    """Turns text that stands alone into a table with this key."""
-    return lambda value: {key: value} if isinstance(value, str | Path) else value
-
-
 def _as_path(value: object) -> object:
     return Path(value) if isinstance(value, str) and value else value
 
 
 def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@dataclass(frozen=True)
+class Under:
+    """Makes a table take text that stands alone as its key, in validation and in the JSON schema."""
+
+    key: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def table(value: object) -> object:
+            return {self.key: value} if isinstance(value, str | Path) else value
+
+        return core_schema.no_info_before_validator_function(table, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
 class _OneOrMore:
@@ -134,14 +143,9 @@ class Encoder(Table):
     dim: Many[Positive] = ()
 
 
-Fusion = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
-Dedup = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
-Cut = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
-Chunker = Annotated[Methodic, BeforeValidator(under("method"), json_schema_input_type=str | Methodic)]
-IndexChoice = Annotated[
-    Index, BeforeValidator(_kind_as_name), BeforeValidator(under("name"), json_schema_input_type=str | Index)
-]
-EncoderChoice = Annotated[Encoder, BeforeValidator(under("name"), json_schema_input_type=str | Encoder)]
+MethodChoice = Annotated[Methodic, Under("method")]  # Of a fusion, a suppression, a cut or a chunker
+IndexChoice = Annotated[Index, BeforeValidator(_kind_as_name), Under("name")]
+EncoderChoice = Annotated[Encoder, Under("name")]
 ChunksSent = Positive | Literal["all"]
 
 
@@ -280,10 +284,7 @@ class Reader(Table):
     max_tokens: Positive | None = None
     context_tokens: Positive | None = None
     scorers: Many[Scorer] = ("f1", "exact_match", "substring", "rougeL")
-    judge: (
-        Annotated[AnswerJudge, BeforeValidator(under("model"), json_schema_input_type=str | AnswerJudge)]
-        | None
-    ) = None
+    judge: Annotated[AnswerJudge, Under("model")] | None = None
     runs: Many[Named] = ()
     golden_set: Named | None = None
     gold_from: Annotated[int, Field(ge=1, le=5)] = 4

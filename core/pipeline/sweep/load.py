@@ -6,7 +6,8 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ _HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]=]+?)\s*\]{1,2}\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
 
 
-def toml_lines(text: str) -> Lines:
+def _toml_lines(text: str) -> Lines:
     """Lines of the keys of a TOML text; keys inside inline tables have the line of their table."""
     lines: dict[Keys, int] = {}
     seen: Counter[Keys] = Counter()
@@ -48,37 +49,39 @@ def _parts(dotted: str) -> Keys:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-def yaml_lines(root: yaml.Node | None) -> Lines:
-    """Lines of the keys and items of a composed YAML document."""
+def _yaml_lines(root: yaml.Node | None) -> Lines:
+    """Lines of the keys and items of a composed YAML document.
+
+    YAML lets the last of two equal keys win silently; TOML refuses, and so does this.
+    """
     lines: dict[Keys, int] = {}
 
-    def walk(node: yaml.Node, path: Keys) -> None:
+    def walk(node: yaml.Node | None, path: Keys) -> None:
+        parts: list[tuple[str | int, yaml.Node, yaml.Node]] = []
         if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                lines[*path, key.value] = key.start_mark.line + 1
-                walk(value, (*path, key.value))
+            parts = [(key.value, key, value) for key, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
-            for position, value in enumerate(node.value):
-                lines[*path, position] = value.start_mark.line + 1
-                walk(value, (*path, position))
+            parts = [(position, value, value) for position, value in enumerate(node.value)]
+        for name, written, value in parts:
+            line = written.start_mark.line + 1
+            if (*path, name) in lines:
+                raise yaml.YAMLError(f"the key {name!r} stands twice, line {line}")
+            lines[*path, name] = line
+            walk(value, (*path, name))
 
-    if root is not None:
-        walk(root, ())
+    walk(root, ())
     return lines
 
 
-def line_of(path: Keys, lines: Lines) -> int | None:
-    """The line of a key, or of the nearest table around it; None if neither stands in the text."""
-    while path:
-        if path in lines:
-            return lines[path]
-        path = path[:-1]
-    return None
+def _line_of(path: Keys, lines: Lines) -> int:
+    """The line of a key, or of the nearest table around it; 0 if neither stands in the text."""
+    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
 
 
 MAX_BYTES = 1_000_000  # A specification is a page of text; more is something else
 MAX_DEPTH = 16  # Levels of tables and lists in one another; a specification needs half as many
 _FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+_IN_PATHS = {"/", "\\", "."}
 _SOURCES = ("collection", "queries", "golden_set")
 
 
@@ -120,32 +123,37 @@ def load_as(model: type[Spec], source: str | Path) -> Spec:
 
 
 def parse(text: str, form: str | None = None, *, folder: Path | None = None, name: str = "text") -> SweepSpec:
-    """Read a specification from a text; see `load`.
-
-    Args:
-        form: "toml", "yaml" or "json"; None = YAML or JSON if TOML does not take it.
-        folder: What paths are relative to; None = the current folder.
-        name: What messages call the text.
-    """
+    """Read a specification from a text; see `parse_as`."""
     return parse_as(SweepSpec, text, form, folder=folder, name=name)
 
 
 def parse_as(
     model: type[Spec], text: str, form: str | None = None, *, folder: Path | None = None, name: str = "text"
 ) -> Spec:
-    """Read a specification of any kind from a text; see `load_as` and `parse`."""
+    """Read a specification of any kind from a text.
+
+    Args:
+        form: "toml", "yaml" or "json"; None = YAML or JSON if TOML does not take it.
+        folder: What paths are relative to; None = the current folder.
+        name: What messages call the text.
+    """
     data, lines = _read(text, form or _form(text), name)
     data = _without_shorthand(data)
-    preset = data.get("preset")
-    whole = _merged(_preset(preset, name, line_of(("preset",), lines)), data) if preset else data
-    whole = _resolved(whole, (folder or Path()).absolute())
+    preset, known = data.get("preset"), presets()
+    if preset:
+        if not isinstance(preset, str) or preset not in known:
+            where = _place(name, lines.get(("preset",), 0), "preset")
+            raise SpecError([Problem(where, f"There is no preset {preset!r}.", suggestion(preset, known))])
+        below = tomllib.loads(known[preset].read_text(encoding="utf-8"))
+        data = _merged(_without_shorthand(below), data)
+    data = _resolved(data, (folder or Path()).absolute())
     try:
-        return model.model_validate(whole)
+        return model.model_validate(data)
     except ValidationError as error:
-        found = problems(error, model, whole)
-        placed = sorted(((line_of(path, lines) or 0, each) for path, each in found), key=itemgetter(0))
+        found = [(_line_of(path, lines), each) for path, each in problems(error, model, data)]
         raise SpecError(
-            [Problem(_place(name, line, each.where), each.found, each.do) for line, each in placed]
+            replace(each, where=_place(name, line, each.where))
+            for line, each in sorted(found, key=itemgetter(0))
         ) from None
 
 
@@ -171,10 +179,8 @@ def _form(text: str) -> str:
     except tomllib.TOMLDecodeError:
         try:
             return "yaml" if isinstance(_yaml(text)[0], dict) else "toml"
-        except RecursionError:
-            return "yaml"
-        except yaml.YAMLError:
-            return "yaml" if "=" not in text else "toml"
+        except (RecursionError, yaml.YAMLError) as error:
+            return "yaml" if isinstance(error, RecursionError) or "=" not in text else "toml"
     return "toml"
 
 
@@ -211,14 +217,6 @@ def _too_deep(name: str) -> SpecError:
     return SpecError([Problem(name, found, "Write them as the README's examples do; plan --schema has all.")])
 
 
-def _toml(text: str) -> tuple[object, Lines]:
-    return tomllib.loads(text), toml_lines(text)
-
-
-def _json(text: str) -> tuple[object, Lines]:
-    return json.loads(text), {}
-
-
 def _yaml(text: str) -> tuple[object, Lines]:
     depth = 0
     for event in yaml.parse(text, yaml.SafeLoader):
@@ -227,28 +225,15 @@ def _yaml(text: str) -> tuple[object, Lines]:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:  # reading on takes minutes
             raise RecursionError
-    root = yaml.compose(text, yaml.SafeLoader)
-    _refuse_twice(root)
-    return yaml.safe_load(text), yaml_lines(root)
+    lines = _yaml_lines(yaml.compose(text, yaml.SafeLoader))
+    return yaml.safe_load(text), lines
 
 
-def _refuse_twice(node: yaml.Node | None) -> None:
-    """YAML lets the last of two equal keys win silently; TOML refuses, and so does this."""
-    children: list[yaml.Node] = []
-    if isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
-        for key, value in node.value:
-            children.append(value)
-            if key.value in keys:
-                raise yaml.YAMLError(f"the key {key.value!r} stands twice, line {key.start_mark.line + 1}")
-            keys.add(key.value)
-    elif isinstance(node, yaml.SequenceNode):
-        children = node.value
-    for child in children:
-        _refuse_twice(child)
-
-
-_READERS = {"toml": _toml, "yaml": _yaml, "json": _json}
+_READERS: Mapping[str, Callable[[str], tuple[object, Lines]]] = {
+    "toml": lambda text: (tomllib.loads(text), _toml_lines(text)),
+    "yaml": _yaml,
+    "json": lambda text: (json.loads(text), {}),
+}
 
 
 def _without_shorthand(data: JsonMap) -> dict[str, Any]:
@@ -257,14 +242,6 @@ def _without_shorthand(data: JsonMap) -> dict[str, Any]:
         key: {"path": value} if key in _SOURCES and isinstance(value, str) else value
         for key, value in data.items()
     }
-
-
-def _preset(name: object, file: str, line: int | None) -> dict[str, Any]:
-    known = presets()
-    if not isinstance(name, str) or name not in known:
-        where = _place(file, line, "preset")
-        raise SpecError([Problem(where, f"There is no preset {name!r}.", suggestion(name, known))])
-    return _without_shorthand(tomllib.loads(known[name].read_text(encoding="utf-8")))
 
 
 def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
@@ -280,39 +257,32 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
     """Absolute paths; a single word that is no file names something in the store."""
     made = dict(data)
     for key in _SOURCES:
-        table = made.get(key)
-        if isinstance(table, Mapping) and isinstance(table.get("path"), str) and table["path"]:
-            made[key] = _located(table, folder, may_be_stored=key != "queries")
-    reader = made.get("reader")
+        made |= {key: _located(made[key], folder, may_be_stored=key != "queries")} if key in made else {}
+    reader, models = made.get("reader"), made.get("models")
     if isinstance(reader, Mapping) and (prompts := reader.get("prompts")):
         listed = prompts if isinstance(prompts, list) else [prompts]
         made["reader"] = {**reader, "prompts": [_prompt(each, folder) for each in listed]}
-    models = made.get("models")
     if isinstance(models, Mapping):
-        made["models"] = {
-            name: _located(table, folder, may_be_stored=False)
-            if isinstance(table, Mapping) and isinstance(table.get("path"), str)
-            else table
-            for name, table in models.items()
-        }
+        made["models"] = {name: _located(table, folder) for name, table in models.items()}
     return made
 
 
 def _prompt(written: object, folder: Path) -> object:
     """A file of instructions as an absolute path; a single word is one of the product's."""
-    if not isinstance(written, str) or not ({"/", "\\", "."} & set(written)):
-        return written
-    return str(folder / Path(written).expanduser())
+    is_path = isinstance(written, str) and _IN_PATHS & set(written)
+    return str(folder / Path(str(written)).expanduser()) if is_path else written
 
 
-def _located(table: JsonMap, folder: Path, *, may_be_stored: bool) -> dict[str, Any]:
-    path = folder / Path(table["path"]).expanduser()
-    written = str(table["path"])
-    if may_be_stored and not path.exists() and not ({"/", "\\", "."} & set(written)):
+def _located(table: object, folder: Path, *, may_be_stored: bool = False) -> object:
+    written = table.get("path") if isinstance(table, Mapping) else None
+    if not isinstance(table, Mapping) or not isinstance(written, str):
+        return table
+    path = folder / Path(written).expanduser()
+    if written and may_be_stored and not path.exists() and not (_IN_PATHS & set(written)):
         return {**{key: value for key, value in table.items() if key != "path"}, "stored": written}
-    return {**table, "path": str(path)}
+    return {**table, "path": str(path) if written else written}
 
 
-def _place(file: str, line: int | None, key: str) -> str:
+def _place(file: str, line: int, key: str) -> str:
     place = f"{file}:{line}" if line else file
     return f"{place}, {key}" if key else place

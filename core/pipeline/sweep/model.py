@@ -16,17 +16,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from core.pipeline.sweep.fields import (
     AsPath,
     Bm25,
-    Chunker,
     ChunksSent,
-    Cut,
-    Dedup,
     Encoder,
     EncoderChoice,
-    Fusion,
     Index,
     IndexChoice,
     Level,
     Many,
+    MethodChoice,
     Methodic,
     Named,
     NameForm,
@@ -35,7 +32,7 @@ from core.pipeline.sweep.fields import (
     Resources,
     Search,
     Table,
-    under,
+    Under,
 )
 from core.providers.config import ModelConfig
 
@@ -80,7 +77,8 @@ class CollectionSource(Table):
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        _require_one_place(self)
+        if (self.path is None) == (self.stored is None):
+            raise ValueError("Give one of path and stored.")
         return self
 
 
@@ -124,8 +122,8 @@ class GoldenSource(Table):
 
     @model_validator(mode="after")
     def _at_most_one_place(self) -> Self:
-        if self.path is not None:
-            _require_one_place(self)
+        if self.path is not None and self.stored is not None:
+            raise ValueError("Give one of path and stored.")
         return self
 
 
@@ -168,8 +166,8 @@ class Axes(Table):
     dim: Many[Positive] = ()
     index: Many[IndexChoice] = (Index(name="flat"),)
     metric: Many[Metric] = ("cosine",)
-    fusion: Many[Fusion] = (Methodic(method="rrf"),)
-    dedup: Many[Dedup] = (Methodic(method="none"),)
+    fusion: Many[MethodChoice] = (Methodic(method="rrf"),)
+    dedup: Many[MethodChoice] = (Methodic(method="none"),)
     candidates: Many[Positive] = (50,)
     reranker: Many[Named] = ("none",)
     rewrite: Many[Named] = ("none",)
@@ -178,8 +176,8 @@ class Axes(Table):
     accents: Many[Level] = (0,)
     case: Many[Level] = (0,)
     names: Many[NameForm] = ("0",)
-    chunker: Many[Chunker] = ()
-    cut: Many[Cut] = (Methodic(method="none"),)
+    chunker: Many[MethodChoice] = ()
+    cut: Many[MethodChoice] = (Methodic(method="none"),)
     chunks_sent: Many[ChunksSent] = ("all",)
 
 
@@ -192,18 +190,18 @@ class Point(Table):
     dim: Positive | None = None
     index: IndexChoice | None = None
     metric: Metric | None = None
-    fusion: Fusion | None = None
+    fusion: MethodChoice | None = None
     rewrite: Named | None = None
     noise: Level | None = None
     typo: Level | None = None
     accents: Level | None = None
     case: Level | None = None
     names: NameForm | None = None
-    chunker: Chunker | None = None
-    dedup: Dedup | None = None
+    chunker: MethodChoice | None = None
+    dedup: MethodChoice | None = None
     reranker: Named | None = None
     candidates: Positive | None = None
-    cut: Cut | None = None
+    cut: MethodChoice | None = None
     chunks_sent: ChunksSent | None = None
 
 
@@ -279,16 +277,9 @@ class SweepSpec(Table):
 
     name: Named = "sweep"
     preset: Named | None = None
-    collection: Annotated[
-        CollectionSource, BeforeValidator(under("path"), json_schema_input_type=str | CollectionSource)
-    ]
-    queries: Annotated[
-        QuerySource, BeforeValidator(under("path"), json_schema_input_type=str | QuerySource)
-    ] = QuerySource()
-    golden_set: (
-        Annotated[GoldenSource, BeforeValidator(under("path"), json_schema_input_type=str | GoldenSource)]
-        | None
-    ) = None
+    collection: Annotated[CollectionSource, Under("path")]
+    queries: Annotated[QuerySource, Under("path")] = QuerySource()
+    golden_set: Annotated[GoldenSource, Under("path")] | None = None
     axes: Many[Axes] = ()
     search: Search = Search()
     baseline: Point = Point()
@@ -303,8 +294,3 @@ class SweepSpec(Table):
     def searched(self) -> bool:
         """Whether its stacks are searched, and not all run."""
         return any(axes.method == "search" for axes in self.axes)
-
-
-def _require_one_place(source: CollectionSource | GoldenSource) -> None:
-    if (source.path is None) == (source.stored is None):
-        raise ValueError("Give one of path and stored.")

@@ -38,15 +38,13 @@ class Problem:
     severity: Severity = Severity.ERROR  # what it keeps from happening
 
     def __str__(self) -> str:
-        return " ".join(
-            part for part in (f"{self.where}:" if self.where else "", self.found, self.do) if part
-        )
+        return " ".join(filter(None, (f"{self.where}:" if self.where else "", self.found, self.do)))
 
 
 class SpecError(InputError):
     """A specification cannot be used; the message has one line per problem."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         first = self.problems[0]
         super().__init__(first.found, where=first.where, do=first.do)

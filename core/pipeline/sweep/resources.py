@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import polars as pl
 
@@ -39,16 +40,7 @@ PUBLISHED, ASSUMED, MEASURED = "published medians", "assumed", "measured earlier
 PROBED = "servers of one's own asked now"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A time."""
-
-    ms: float  # milliseconds
-    basis: str  # where it comes from: `PUBLISHED`, `ASSUMED`, `MEASURED` or `PROBED`
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(NamedTuple):
     """How fast an embedder was a moment ago."""
 
     query_ms: float  # milliseconds of one query
@@ -57,18 +49,14 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Times of calls at vendors and at servers of one's own.
+    """Times of calls at vendors and at servers of one's own."""
 
-    Attributes:
-        probed: Speeds of embedders by their name, of `core.pipeline.sweep.resources`.
-        measured: Median ms by stage, model and candidate depth (0 where none matters), of earlier runs.
-    """
-
+    # Median ms by stage, model and candidate depth (0 where none matters), of earlier runs
     measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
-    probed: Mapping[str, Speed] = field(default_factory=dict)
+    probed: Mapping[str, Speed] = field(default_factory=dict)  # Speeds of embedders by their name
 
-    def call(self, stage: str, model: str, *, depth: int = 0, used: tuple[Amount, ...] = ()) -> Expected:
-        """The time of asking a vendor about one query.
+    def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
+        """Milliseconds of asking a vendor about one query, and what they rest on.
 
         Args:
             stage: "embed", "rerank" or "rewrite".
@@ -76,30 +64,27 @@ class Rates:
             used: What it uses; answers of chat models take time by their length.
         """
         if stage == "embed" and model in self.probed:
-            return Expected(self.probed[model].query_ms, PROBED)
+            return self.probed[model].query_ms, PROBED
         near = {k: ms for (at, name, k), ms in self.measured.items() if (at, name) == (stage, model)}
         if near:
-            return Expected(near[min(near, key=lambda k: abs(k - depth))], MEASURED)
+            return near[min(near, key=lambda k: abs(k - depth))], MEASURED
         if stage == "embed":
-            return Expected(EMBED_MS, PUBLISHED)
+            return EMBED_MS, PUBLISHED
         written = sum(each.amount or 0.0 for each in used if each.unit == "output_tokens")
         if written:
-            return Expected(CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED)
-        return Expected(RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED)
+            return CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED
+        return RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED
 
 
 _MODELS = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}
 
 
 def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
-    """Median times of models in earlier runs.
+    """Median times of models in earlier runs, as `Rates` has them.
 
     Args:
         runs: run_id and spec (JSON).
         timings: Rows of the table "timings" of these runs.
-
-    Returns:
-        Milliseconds by stage, model and candidate depth (0 for stages that it does not matter to).
     """
     specs = {row["run_id"]: json.loads(row["spec"]) for row in runs.select("run_id", "spec").to_dicts()}
     found: dict[tuple[str, str, int], float] = {}
@@ -116,7 +101,7 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
     return found
 
 
-def corpus_s(calls: int, tokens: float, *, concurrency: int, tokens_per_minute: float | None) -> float:
+def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
     """Seconds of embedding a corpus at a vendor: by its pace or by its batches, whichever takes longer."""
     paced = 60 * tokens / tokens_per_minute if tokens_per_minute else 0.0
     return max(paced, calls * BATCH_MS / 1000 / max(1, concurrency))
@@ -142,7 +127,10 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
         place = place_of(config)
         if place is None or place.known:
             continue
-        passages = _usual(next(iter(job.corpora.values())).texts.to_list())
+        # A few texts from the middle of all lengths
+        texts = sorted(filter(str.strip, next(iter(job.corpora.values())).texts), key=len)
+        first = max(0, (len(texts) - _PROBED_PASSAGES) // 2)
+        passages = texts[first : first + _PROBED_PASSAGES]
         with make_embedder(config, searched[name]["dim"], keys=known.keys) as embedder:
             asked = job.queries["text"][0]
             embedder.embed_query(asked)
@@ -151,13 +139,6 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
             tokens = sum(map(embedder.count_tokens, passages))
         speeds[name] = Speed(query.ms, 1000 * tokens / max(reply.ms, 1e-3))
     return speeds
-
-
-def _usual(texts: list[str]) -> list[str]:
-    """A few texts from the middle of all lengths."""
-    ordered = sorted(filter(str.strip, texts), key=len)
-    first = max(0, (len(ordered) - _PROBED_PASSAGES) // 2)
-    return ordered[first : first + _PROBED_PASSAGES]
 
 
 BYTES_PER_NUMBER = 4
@@ -198,13 +179,15 @@ def resources(
         _build_s(step, corpora, known) for step in steps.builds if step.kind != "slice" and not built(step)
     )
     seconds[ASK] = _ask_s(job, steps, corpora, known)
-    vectors = [_vector_bytes(step, corpora) for step in steps.builds if step.kind in {"vectors", "slice"}]
+    numbers = [
+        _dim(step) * len(_corpus(step, corpora)) for step in steps.builds if step.kind in {"vectors", "slice"}
+    ]
     indexes = [_index_bytes(step, corpora) for step in steps.builds if step.kind in {"index", "bm25"}]
     return Resources(
         seconds=seconds,
         pause_s=job.protocol.pause_s * (job.protocol.rounds - 1),
         basis=(*bases, ASSUMED) if ASSUMED not in bases else tuple(bases),
-        vector_bytes=sum(vectors),
+        vector_bytes=BYTES_PER_NUMBER * sum(numbers),
         index_bytes=sum(indexes),
         largest_bytes=max(indexes, default=0),
     )
@@ -221,14 +204,11 @@ def _paid_s(each: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
             corpus = next(c for c in job.corpora.values() if c.hash == each.step.params["corpus"])
             return len(corpus) / ENCODER_PASSAGES_PER_S, ASSUMED
         limits = config.limits
-        taken = corpus_s(
-            each.calls, tokens, concurrency=limits.concurrency, tokens_per_minute=limits.tokens_per_minute
-        )
-        return taken, ASSUMED
+        return corpus_s(each.calls, tokens, limits.concurrency, limits.tokens_per_minute), ASSUMED
     depth = int(each.step.params.get("depth", 0))
-    one = rates.call(each.stage, each.model, depth=depth, used=each.per_query)
+    ms, basis = rates.call(each.stage, each.model, depth, each.per_query)
     asked = job.queries.height * max(1, job.protocol.passes)
-    return asked * one.ms / 1000 / job.protocol.concurrency, one.basis
+    return asked * ms / 1000 / job.protocol.concurrency, basis
 
 
 def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
@@ -270,10 +250,6 @@ def _corpus(step: Step, corpora: Mapping[str, Corpus]) -> Corpus:
 
 def _dim(step: Step) -> int:
     return int(step.params["dim"]) if "dim" in step.params else _dim(step.needs[0])
-
-
-def _vector_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:
-    return BYTES_PER_NUMBER * _dim(step) * len(_corpus(step, corpora))
 
 
 def _index_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:

@@ -7,9 +7,9 @@ power of its size, and in proportion to the candidates looked at per vector adde
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 
 from core.errors import InputError
@@ -76,8 +76,7 @@ class Size:
 def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[Size]:
     """Foresee every kind of index, of so many passages, at the dimensions that a sweep has.
 
-    Returns:
-        The indexes of the stacks first, then the other kinds with their defaults.
+    The indexes of the stacks stand first, then the other kinds with their defaults.
 
     Raises:
         InputError: If there are no passages.
@@ -85,24 +84,18 @@ def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[S
     if passages < 1:
         raise InputError(f"{passages} passages cannot be indexed.", where="passages", do="Give at least 1.")
     dense = [spec for spec in specs if spec.get("mode") != "sparse" and spec.get("dim")]
-    own = {_key(spec["index"], spec.get("index_params", {}), spec["dim"]): spec for spec in dense}
-    made = [
-        _size(spec["index"], spec.get("index_params", {}), int(spec["dim"]), passages, book, asked=True)
-        for spec in own.values()
-    ]
-    dims = dict.fromkeys(int(spec["dim"]) for spec in dense)
-    others = [(name, dim) for dim in dims for name in INDEX_NAMES if _key(name, {}, dim) not in own]
-    return [*made, *_usual(others, passages, book)]
-
-
-def _usual(kinds: Iterable[tuple[str, int]], passages: int, book: PriceBook) -> Iterator[Size]:
-    for name, dim in kinds:
-        options = {"url_env": "URL"} if name in ENGINES else {}
+    kinds = [(spec["index"], spec.get("index_params", {}), int(spec["dim"])) for spec in dense]
+    asked = {(name, canonical_json(params), dim): (name, params, dim) for name, params, dim in kinds}
+    sizes = [_size(*kind, passages, book, asked=True) for kind in asked.values()]
+    for dim, name in product(dict.fromkeys(dim for _, _, dim in kinds), INDEX_NAMES):
+        if (name, canonical_json({}), dim) in asked:
+            continue
         try:
-            index_options(name, options, dim=dim, passages=passages)
+            index_options(name, {"url_env": "URL"} if name in ENGINES else {}, dim=dim, passages=passages)
         except InputError:  # too few to learn from
             continue
-        yield _size(name, {}, dim, passages, book)
+        sizes.append(_size(name, {}, dim, passages, book, asked=False))
+    return sizes
 
 
 def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> float:
@@ -123,13 +116,15 @@ def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None
     return float(seconds * effort * (passages / LEVEL) ** GROWTH)
 
 
-def _size(
-    name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, *, asked: bool = False
-) -> Size:
+def _size(name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, *, asked: bool) -> Size:
     options = {"url_env": "URL", **params} if name in ENGINES else dict(params)
     index = expected_bytes(name, dim=dim, passages=passages, options=options)
     disk = index if name in ENGINES else index + 4 * dim * passages
     seconds = build_seconds(name, dim=dim, passages=passages, options=params)
+    held = (
+        _usd(book, "local-memory", "gib_month", index / GIB),
+        _usd(book, "local-disk", "gib_month", disk / GIB),
+    )
     return Size(
         index=name,
         params=params,
@@ -140,21 +135,10 @@ def _size(
         disk_bytes=disk,
         build_s=seconds,
         build_usd=_usd(book, "local-cpu", "cpu_hour", seconds / _S_PER_H),
-        usd_per_month=_sum(
-            _usd(book, "local-memory", "gib_month", index / GIB),
-            _usd(book, "local-disk", "gib_month", disk / GIB),
-        ),
+        usd_per_month=None if held[0] is None or held[1] is None else held[0] + held[1],
     )
 
 
 def _usd(book: PriceBook, item: str, unit: str, amount: float) -> float | None:
     price = book.find(item, unit)
     return None if price is None else amount * price.price / price.per
-
-
-def _sum(*parts: float | None) -> float | None:
-    return None if None in parts else math.fsum(part for part in parts if part is not None)
-
-
-def _key(name: str, params: JsonMap, dim: int) -> str:
-    return f"{name} {dim} {canonical_json(params)}"

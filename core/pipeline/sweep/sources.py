@@ -106,8 +106,7 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
         columns=golden.columns,
     )
     if path.is_file() and holds_spans(path):
-        spans = read_spans(path, documents(), options)
-        return Batch(golden_sets=(spans.golden_set,), frames={"spans": spans.spans})
+        return read_spans(path, documents(), options)
     made = _loaded(path, options)
     if not made.golden_sets:
         raise InputError("It holds no judgements.", where=path.name, do="Give qrels, a table or spans.")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.pipeline.anchors import COVERAGE, anchor, derive, judged, require_comparable
-from core.pipeline.chunk import chunk
+from core.pipeline.anchors import COVERAGE, anchor, judged
+from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.documents.base import Content
 from core.records import GoldenSet
 from core.tables import TABLES, frame
@@ -31,6 +31,12 @@ def chunks_of(*rows: tuple[str, str, int, int]) -> pl.DataFrame:
     """Rows of passage, source, start, end."""
     columns = ("passage_id", "source", "start_char", "end_char")
     return frame("chunks", [{"collection_id": "c", **dict(zip(columns, row, strict=True))} for row in rows])
+
+
+def derive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float = COVERAGE) -> pl.DataFrame:
+    """The judgements of chunks that are those of the collection itself."""
+    own = Chunked(name=None, chunker={}, collection=WHOLE, passages=chunks, chunks=chunks)
+    return judged(GOLD, spans, own, coverage).judgements
 
 
 def grades(judgements: pl.DataFrame) -> dict[tuple[str, str], int]:
@@ -206,12 +212,12 @@ def test_lost_evidence_is_listed():
 def test_judged_chunks_carry_over():
     """Judged chunk by chunk, as spans, and back: the same; on other chunks by the rule."""
     judgements = derive(spans_of(("q", "d", 12, 15, 5), ("r", "d", 0, 40, 2)), TEN)
-    placed = anchor(judgements, TEN)
-    assert placed.spans.schema == TABLES["spans"]
-    assert placed.unplaced.is_empty()
-    assert grades(derive(placed.spans, TEN, COVERAGE)) == grades(judgements)
+    placed, unplaced = anchor(judgements, TEN)
+    assert placed.schema == TABLES["spans"]
+    assert unplaced.is_empty()
+    assert grades(derive(placed, TEN, COVERAGE)) == grades(judgements)
     halves = chunks_of(("h0", "d", 0, 20), ("h1", "d", 20, 40))
-    assert grades(derive(placed.spans, halves)) == {("q", "h0"): 5, ("r", "h0"): 2, ("r", "h1"): 2}
+    assert grades(derive(placed, halves)) == {("q", "h0"): 5, ("r", "h0"): 2, ("r", "h1"): 2}
 
 
 def test_judged_documents_judge_all_their_chunks():
@@ -221,10 +227,10 @@ def test_judged_documents_judge_all_their_chunks():
         "judgements",
         [{"golden_set_id": "g", "query_id": "q", "passage_id": name, "grade": 4} for name in ("d0", "gone")],
     )
-    placed = anchor(judgements, whole.chunks)
-    assert placed.unplaced["passage_id"].to_list() == ["gone"]
+    placed, unplaced = anchor(judgements, whole.chunks)
+    assert unplaced["passage_id"].to_list() == ["gone"]
     cut = chunk(documents, {"method": "paragraph"}, collection=WHOLE)
-    assert set(derive(placed.spans, cut.chunks)["passage_id"]) == {f"d0#{cut.name}:0", f"d0#{cut.name}:1"}
+    assert set(derive(placed, cut.chunks)["passage_id"]) == {f"d0#{cut.name}:0", f"d0#{cut.name}:1"}
 
 
 def test_the_highest_of_passages_that_cover_the_same():
@@ -236,16 +242,4 @@ def test_the_highest_of_passages_that_cover_the_same():
             for p, n in (("a", 2), ("b", 4))
         ],
     )
-    assert anchor(judgements, twins).spans.select("start_char", "end_char", "grade").rows() == [(0, 5, 4)]
-
-
-def test_comparisons_that_cannot_be_judged():
-    require_comparable(["a", "a"], "g", anchored=False)
-    require_comparable([None], "g", anchored=False)
-    require_comparable(["a", "b", None], "g", anchored=True)
-    require_comparable(["a", "b"], "g", anchored=False, judged={"b"})
-    require_comparable([], "g", anchored=False)
-    with pytest.raises(
-        InputError, match=r"\(the collection's own passages, b\).*grades of g are tied.*spans"
-    ):
-        require_comparable([None, "b", "b"], "g", anchored=False)
+    assert anchor(judgements, twins)[0].select("start_char", "end_char", "grade").rows() == [(0, 5, 4)]

@@ -26,6 +26,11 @@ def wrote(tmp_path, text: str, name: str = "spans.csv"):
     return path
 
 
+def read(path, options=None):
+    made = read_spans(path, DOCUMENTS, options or Options())
+    return made.golden_sets[0], made.frames["spans"].lazy().collect()
+
+
 @pytest.mark.parametrize("name", ["s.jsonl", "s.csv", "s.tsv", "s.parquet"])
 def test_every_kind_of_table(tmp_path, name):
     path, table = tmp_path / name, pl.DataFrame(ROWS)
@@ -35,12 +40,12 @@ def test_every_kind_of_table(tmp_path, name):
         table.write_parquet(path)
     else:
         table.write_csv(path, separator="," if name.endswith("csv") else "\t")
-    found = read_spans(path, DOCUMENTS, Options(collection_id="c"))
-    assert found.golden_set.golden_set_id == "c-s"
-    assert found.golden_set.collection_id == "c"
-    assert found.golden_set.mapping == "0-3: 0→1, 1→3, 2→4, 3→5"
-    assert found.spans.schema == TABLES["spans"]
-    assert found.spans.rows() == [
+    golden, spans = read(path, Options(collection_id="c"))
+    assert golden.golden_set_id == "c-s"
+    assert golden.collection_id == "c"
+    assert golden.mapping == "0-3: 0→1, 1→3, 2→4, 3→5"
+    assert spans.schema == TABLES["spans"]
+    assert spans.rows() == [
         ("c-s", "q", "a.txt", 0, 25, 5, 3, None),
         ("c-s", "q", "b.txt", 0, 5, 1, 0, None),
     ]
@@ -52,22 +57,21 @@ def test_quotes_are_found_whatever_the_blanks(tmp_path):
         "query_id,source,quote,grade,judge\n"
         "q,a.txt,comes from the  wing.,5,me\nq,a.txt,Drag slows,4,\nr,a.txt,😀,2,\n",
     )
-    found = read_spans(path, DOCUMENTS)
-    placed = [TEXT[start:end] for start, end in found.spans.select("start_char", "end_char").iter_rows()]
+    _, spans = read(path)
+    placed = [TEXT[start:end] for start, end in spans.select("start_char", "end_char").iter_rows()]
     assert placed == ["comes from\nthe wing.", "Drag slows", "😀"]
-    assert found.spans["judge"].to_list() == ["me", None, None]
+    assert spans["judge"].to_list() == ["me", None, None]
 
 
 def test_places_and_quotes_together(tmp_path):
     path = wrote(tmp_path, "query_id,source,start,end,quote,grade\nq,a.txt,0,4,,5\nr,a.txt,,,bends,4\n")
-    assert read_spans(path, DOCUMENTS).spans.select("start_char", "end_char").rows() == [(0, 4), (55, 60)]
+    assert read(path)[1].select("start_char", "end_char").rows() == [(0, 4), (55, 60)]
 
 
 def test_repetitions_count_once(tmp_path):
     path = wrote(tmp_path, "query_id,source,start,end,grade\nq,a.txt,0,4,5\nq,a.txt,0,4,5\n")
-    found = read_spans(path, DOCUMENTS)
-    assert found.spans.height == 1
-    assert "1 spans that stand twice" in found.notes[1]
+    _, spans = read(path)
+    assert spans.height == 1
 
 
 HEAD = "query_id,source,start_char,end_char,grade\n"
@@ -97,21 +101,18 @@ BROKEN = {
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN.keys())
 def test_what_is_refused(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
-        read_spans(wrote(tmp_path, text), DOCUMENTS)
+        read(wrote(tmp_path, text))
 
 
 def test_decisions_of_the_user(tmp_path):
     path = wrote(tmp_path, "query_id,page,start,end,grade\nq,a.txt,0,4,0\n")
-    found = read_spans(
-        path,
-        DOCUMENTS,
-        Options(columns={"source": "page"}, grades="0→2", golden_set_id="mine", collection_id="c"),
-    )
-    assert found.golden_set.golden_set_id == "mine"
-    assert found.spans["grade"].to_list() == [2]
+    options = Options(columns={"source": "page"}, grades="0→2", golden_set_id="mine", collection_id="c")
+    golden, spans = read(path, options)
+    assert golden.golden_set_id == "mine"
+    assert spans["grade"].to_list() == [2]
     for columns, error in (({"source": "gone"}, InputError), ({"place": "page"}, UnknownNameError)):
         with pytest.raises(error):
-            read_spans(path, DOCUMENTS, Options(columns=columns))
+            read(path, Options(columns=columns))
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_reranking_by_hand():
     assert lines(made) == {("rerank", "r", "input_tokens"): (8, 72.0, pytest.approx(72 * 0.05e-6))}
     assert POOL_KNOWN in made.lines[0].notes
     assert [each.usd_per_1k for each in made.stacks] == [0.0, pytest.approx(9 * 0.05e-3)]
-    assert made.stacks[1].label == "BM25 + r, K = 2"
+    assert made.stacks[1].stack.label == "BM25 + r, K = 2"
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_time_of_vendors_by_published_and_by_measured_rates():
     paused = plan(job(SPARSE, protocol=Protocol(rounds=3, pause_s=60)))
     assert paused.resources.pause_s == 120
     assert paused.resources.total_s > 120
-    written = Rates().call("rewrite", "m", used=(Amount("m", "output_tokens", 120.0, Basis.MODELLED),))
-    assert written.ms == 3000
-    assert Rates().call("embed", "m").ms == 140
-    assert corpus_s(10, 6e6, concurrency=4, tokens_per_minute=3e6) == 120
-    assert corpus_s(10, 6, concurrency=4, tokens_per_minute=None) == 2.5
+    written = Rates().call("rewrite", "m", 0, (Amount("m", "output_tokens", 120.0, Basis.MODELLED),))
+    assert written[0] == 3000
+    assert Rates().call("embed", "m", 0, ())[0] == 140
+    assert corpus_s(10, 6e6, 4, 3e6) == 120
+    assert corpus_s(10, 6, 4, None) == 2.5
 
 
 def test_typical_lengths_are_as_long_as_the_corpus_on_average():

@@ -14,20 +14,17 @@ between them, and never one that covers whole chunks; the higher it is, the more
 costs. Spans that no chunk gets are listed (`Derived.lost`), for a chunker that tears evidence apart would
 otherwise look better than it is: their queries may have nothing judged left and drop out of its mean.
 
-Judgements of whole documents or of chunks whose places are known become spans by `anchor`. Judgements that
-are tied to passage ids cannot judge the passages of two chunkers; `require_comparable` refuses that.
-
-From spans to the grades of chunks (the package states the rule), and from judged passages to spans.
+Judgements of whole documents or of chunks whose places are known become spans by `anchor`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options
@@ -37,7 +34,7 @@ from core.importers.read.source import opened
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import shown
 from core.pipeline.chunk.run import Chunked
-from core.records import GoldenSet, part_id
+from core.records import Batch, GoldenSet, part_id
 from core.tables import TABLES, frame
 
 COVERAGE = 0.5  # The usual coverage
@@ -60,18 +57,10 @@ class Derived:
     unasked: tuple[str, ...]
 
 
-def derive(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float = COVERAGE) -> pl.DataFrame:
-    """Grades of chunks."""
-    return _best(_covered(spans, chunks, coverage))
-
-
 def judged(
     golden_set: GoldenSet, spans: pl.DataFrame, chunked: Chunked, coverage: float = COVERAGE
 ) -> Derived:
     """What a golden set with spans says about the passages that one chunker made.
-
-    Args:
-        coverage: See `derive`.
 
     Returns:
         The part golden set to store beside the part collection, with its judgements.
@@ -80,7 +69,10 @@ def judged(
     own = whole if name is None else part_id(whole, name)
     covered = _covered(spans, chunked.chunks, coverage)
     lost = spans.join(covered, on=_PLACE, how="anti", maintain_order="left")
-    judgements = _best(covered).with_columns(golden_set_id=pl.lit(own))
+    order = [False] * 3 + [True] + [False] * 2
+    best = covered.sort(*_KEY, "grade", "start_char", "end_char", descending=order)
+    best = best.unique(_KEY, keep="first", maintain_order=True).with_columns(golden_set_id=pl.lit(own))
+    judgements = frame("judgements", best.select(list(TABLES["judgements"])).to_dict())
     part = replace(
         golden_set,
         golden_set_id=own,
@@ -95,14 +87,6 @@ def judged(
         lost=lost,
         unasked=tuple(sorted(set(spans["query_id"]) - set(judgements["query_id"]))),
     )
-
-
-def _best(covered: pl.DataFrame) -> pl.DataFrame:
-    """The judgements that covered spans make: of each query and passage the highest grade."""
-    best = covered.sort(
-        *_KEY, "grade", "start_char", "end_char", descending=[False] * 3 + [True] + [False] * 2
-    ).unique(_KEY, keep="first", maintain_order=True)
-    return frame("judgements", best.select(list(TABLES["judgements"])).to_dict())
 
 
 def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.DataFrame:
@@ -126,91 +110,41 @@ def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
     codes = chunks.select(pl.col("source").unique(maintain_order=True)).with_row_index("code")
     spans = spans.join(codes, on="source", how="inner", maintain_order="left")
     chunks = chunks.join(codes, on="source", maintain_order="left").sort("code", "start_char", "end_char")
-    if spans.is_empty() or chunks.is_empty():
-        return (
-            spans.drop("code")
-            .clear()
-            .with_columns(
-                passage_id=pl.lit(None, pl.String),
-                chunk_start=pl.lit(None, pl.Int64),
-                chunk_end=pl.lit(None, pl.Int64),
-            )
-        )
-    width = int(max(_largest(spans), _largest(chunks))) + 1
-    begins, ends = (
-        (chunks["code"].cast(pl.Int64) * width + chunks[column]).to_numpy()
-        for column in ("start_char", "end_char")
-    )
-    from_, to = (
-        (spans["code"].cast(pl.Int64) * width + spans[column]).to_numpy()
-        for column in ("start_char", "end_char")
-    )
+    longest = pl.concat([spans["end_char"], chunks["end_char"]]).max()
+    width = int(longest or 0) + 1  # type: ignore[arg-type]
+
+    def on_line(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:
+        return (rows["code"].cast(pl.Int64) * width + rows[column]).to_numpy()
+
+    begins, ends = on_line(chunks, "start_char"), on_line(chunks, "end_char")
+    from_, to = on_line(spans, "start_char"), on_line(spans, "end_char")
     first = np.searchsorted(np.maximum.accumulate(ends), from_, side="right")
     last = np.searchsorted(begins, to, side="left")
     counts = np.maximum(last - first, 0)
     rows = np.repeat(np.arange(spans.height), counts)
     offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    met = chunks[np.repeat(first, counts) + offsets].select(
-        "passage_id", chunk_start="start_char", chunk_end="end_char"
-    )
-    return spans[rows].drop("code").with_columns(met)
-
-
-def _largest(rows: pl.DataFrame) -> int:
-    return int(rows["end_char"].max())  # type: ignore[arg-type]
+    met = chunks[np.repeat(first, counts) + offsets]
+    places = met.select("passage_id", chunk_start="start_char", chunk_end="end_char")
+    return spans[rows].drop("code").with_columns(places)
 
 
 _SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 
 
-@dataclass(frozen=True, slots=True)
-class Anchored:
-    """Judgements as spans."""
-
-    spans: pl.DataFrame  # frame of `TABLES["spans"]`
-    unplaced: pl.DataFrame  # judgements of passages whose place is not known
-
-
-def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> Anchored:
+def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Anchor judgements of passages to the characters that those cover.
 
     With the chunks of a chunker this carries what was judged chunk by chunk over to other chunkers; with
     those of "none" what was judged document by document: every chunk of a document then has its grade.
+
+    Returns:
+        The spans (frame of `TABLES["spans"]`), and the judgements of passages whose place is not known.
     """
     places = chunks.select("passage_id", "source", "start_char", "end_char")
     placed = judgements.join(places, on="passage_id", how="inner", maintain_order="left")
     best = placed.sort("grade", descending=True, maintain_order=True).unique(_SPAN, keep="first").sort(_SPAN)
-    return Anchored(
-        frame("spans", best.select(list(TABLES["spans"])).to_dict()),
-        judgements.join(places, on="passage_id", how="anti", maintain_order="left"),
-    )
-
-
-_OWN = "the collection's own passages"
-
-
-def require_comparable(
-    chunkings: Iterable[str | None], golden_set: str, *, anchored: bool, judged: Collection[str | None] = ()
-) -> None:
-    """Check that one golden set can judge all stacks."""
-    tied = sorted({name or "" for name in chunkings if not anchored and name not in judged})
-    if len(tied) > 1:
-        cut = ", ".join(name or _OWN for name in tied)
-        raise InputError(
-            f"The stacks search differently cut passages ({cut}), and the grades of {golden_set} are tied to "
-            "passages: they can judge one of these sets only, and all others would look bad.",
-            where="golden_set",
-            do="Anchor the grades to characters of the documents (spans), or compare stacks of one chunker.",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """What was read."""
-
-    golden_set: GoldenSet  # the record
-    spans: pl.DataFrame  # frame of `TABLES["spans"]`
-    notes: tuple[str, ...]  # decisions made on the way, as sentences
+    spans = frame("spans", best.select(list(TABLES["spans"])).to_dict())
+    return spans, judgements.join(places, on="passage_id", how="anti", maintain_order="left")
 
 
 def holds_spans(path: Path) -> bool:
@@ -224,9 +158,8 @@ def holds_spans(path: Path) -> bool:
         return False
 
 
-def read_spans(path: Path, documents: pl.DataFrame, options: Options | None = None) -> Spans:
+def read_spans(path: Path, documents: pl.DataFrame, options: Options) -> Batch:
     """Read a golden set whose grades are anchored to documents."""
-    options = options or Options()
     with opened([path], options.limits) as (tree,):
         piece = tree.pieces[0]
         kind = kind_of(piece)
@@ -243,19 +176,4 @@ def read_spans(path: Path, documents: pl.DataFrame, options: Options | None = No
             where=piece.name,
             do="Import the file and name the golden set of one of them, or merge them (judges merge).",
         )
-    again = (f"{piece.name}: {each.count} {each.reason}." for each in made.left_out)
-    return Spans(made.golden_sets[0], made.frames["spans"].lazy().collect(), (*made.notes, *again))
-
-
-__all__ = [
-    "COVERAGE",
-    "Anchored",
-    "Derived",
-    "Spans",
-    "anchor",
-    "derive",
-    "holds_spans",
-    "judged",
-    "read_spans",
-    "require_comparable",
-]
+    return Batch(golden_sets=made.golden_sets, frames={"spans": made.frames["spans"]})
