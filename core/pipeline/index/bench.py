@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 from time import perf_counter
@@ -46,40 +46,25 @@ Figures = dict[str, Figure]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What an index is asked.
+    """What an index is asked."""
 
-    Attributes:
-        ks: How many neighbours.
-        efforts: What a search looks at: ef of a graph, probes of lists; an index without either has one row.
-        clients: How many ask at once.
-        seconds: How long they do so at least.
-    """
-
-    ks: Sequence[int] = (10, 100)
+    ks: Sequence[int] = (10, 100)  # how many neighbours
+    # what a search looks at: ef of a graph, probes of lists; an index without either has one row
     efforts: Sequence[int] = (16, 64, 256)
-    clients: Sequence[int] = (1, 4, 16)
-    seconds: float = 1.0
+    clients: Sequence[int] = (1, 4, 16)  # how many ask at once
+    seconds: float = 1.0  # how long they do so at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One index, asked in one way.
+    """One index, asked in one way."""
 
-    Attributes:
-        index: Its kind.
-        params: Its options that are not the defaults, without the effort of a search.
-        effort: What a search looks at; None where the index knows no effort.
-        k: How many neighbours were asked for.
-        clients: How many asked at once.
-        figures: What was measured.
-    """
-
-    index: str
-    params: JsonMap
-    effort: int | None
-    k: int
-    clients: int
-    figures: Mapping[str, Figure]
+    index: str  # its kind
+    params: JsonMap  # its options that are not the defaults, without the effort of a search
+    effort: int | None  # what a search looks at; None where the index knows no effort
+    k: int  # how many neighbours were asked for
+    clients: int  # how many asked at once
+    figures: Mapping[str, Figure]  # what was measured
 
     @property
     def condition(self) -> str:
@@ -133,8 +118,7 @@ def bench(
             index = make_index(name, vectors, metric, options, place=place)
         try:
             with ThreadPoolExecutor(max(grid.clients)) as pool:
-                for point in _asked(index, queries, exact, grid=grid, pool=pool, doing=doing):
-                    yield replace(point, params=params)
+                yield from _asked(index, queries, exact, params, grid=grid, pool=pool, doing=doing)
         finally:
             if isinstance(index, Outside):
                 index.drop()
@@ -144,6 +128,7 @@ def _asked(
     index: Index,
     queries: Vectors,
     exact: Sequence[Hits],
+    params: JsonMap,
     *,
     grid: Grid,
     pool: ThreadPoolExecutor,
@@ -161,12 +146,9 @@ def _asked(
             found = [asked.search(query, k) for query in queries]
             recall = _mean([ann_recall(hits, wanted, k) for hits, wanted in zip(found, exact, strict=True)])
             for clients in grid.clients:
-                figures = {
-                    RECALL: recall,
-                    **_timed(asked, queries, k, clients, seconds=grid.seconds, pool=pool),
-                    **whole,
-                }
-                yield Point(index=name, params={}, effort=effort, k=k, clients=clients, figures=figures)
+                times = _timed(asked, queries, k, clients, seconds=grid.seconds, pool=pool)
+                figures = {RECALL: recall, **times, **whole}
+                yield Point(index=name, params=params, effort=effort, k=k, clients=clients, figures=figures)
 
 
 def effort_of(name: str, options: JsonMap) -> str:
@@ -209,9 +191,8 @@ def _timed(
             times.append(1000 * (end - begin))
         return first, end, times
 
-    firsts, ends, found = zip(
-        *[each.result() for each in [pool.submit(ask) for _ in range(clients)]], strict=True
-    )
+    asking = [pool.submit(ask) for _ in range(clients)]
+    firsts, ends, found = zip(*[each.result() for each in asking], strict=True)
     times, taken = np.concatenate(found), max(ends) - min(firsts)
     there = {name: at for name, at in PERCENTILES.items() if len(times) >= TAIL[name]}
     told = {name: (float(np.percentile(times, at)), None, None, len(times)) for name, at in there.items()}
@@ -229,12 +210,7 @@ def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: i
     """
     of_all = {"collection_id": collection_id, "diagnosis": DIAGNOSIS, "embedder": source, "dim": dim}
     told = [
-        {
-            **of_all,
-            "condition": point.condition,
-            "measure": name,
-            **dict(zip(_COLUMNS, figure, strict=True)),
-        }
+        {**of_all, "condition": point.condition, "measure": name, **dict(zip(_COLUMNS, figure, strict=True))}
         for point in points
         for name, figure in point.figures.items()
     ]

@@ -91,12 +91,12 @@ class Bm25Index:
             self._index.save(folder, show_progress=False)
 
     @classmethod
-    def load(cls, path: Path, *, mapped: bool = True) -> Bm25Index:
+    def load(cls, path: Path) -> Bm25Index:
         """Read what `save` wrote."""
         about = about_folder(path, _KIND)
         loaded = cls.__new__(cls)
         loaded._analyzer = Analyzer(about["language"])
-        loaded._index = _Index.load(path, mmap=mapped, show_progress=False)
+        loaded._index = _Index.load(path, mmap=True, show_progress=False)
         scores = loaded._index.scores
         # As plain views of the mapped files: slicing a memmap costs microseconds that a query would pay.
         scores.update({name: np.asarray(scores[name]) for name in _ARRAYS})

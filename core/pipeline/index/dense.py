@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,18 +21,13 @@ from core.pipeline.index.kinds import (
     Training,
     blocks,
     check_metric,
-    index_options,
     row_lengths,
     unit,
 )
-from core.pipeline.index.saved import about_folder, new_folder
+from core.pipeline.index.saved import new_folder
 from core.pipeline.ranking.hits import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors
 from core.records import JsonMap
-
-if TYPE_CHECKING:
-    import faiss
-
 
 _SPARE = 8
 _ROUNDING = 2.0**-22
@@ -67,8 +62,6 @@ class ExactSearch:
 
     def _values(self, queries: Vectors, found: NDArray[np.int64]) -> NDArray[np.float32]:
         """What faiss computes for pairs: queries [q, dim] and positions [q, n] to values [q, n]."""
-        import faiss  # noqa: PLC0415 - not needed to plan
-
         values = np.empty(found.shape, dtype=np.float32)
         pointers = [faiss.swig_ptr(array) for array in (queries, values, found)]
         compute = self._index.compute_distance_subset  # type: ignore[attr-defined]  # only flat kinds have it
@@ -95,7 +88,7 @@ def ann_recall(hits: Hits, exact_hits: Hits, k: int) -> float | None:
     return float(np.isin(wanted, hits.passages[:k]).mean())
 
 
-_KIND = "vector index"
+KIND = "vector index"
 _FILE = "index.faiss"
 _BATCH = 4096
 _SEED = 0
@@ -129,8 +122,6 @@ class DenseIndex:
     @cached_property
     def size_bytes(self) -> int:
         """Size of the index when serialised."""
-        import faiss  # noqa: PLC0415 - not needed to plan
-
         parts: list[int] = []
         counter = faiss.PyCallbackIOWriter(lambda part: parts.append(len(part)))  # type: ignore[attr-defined]
         faiss.write_index(self._index, counter)
@@ -142,7 +133,7 @@ class DenseIndex:
             self._index,
             self._kind,
             self.metric,
-            options=index_options(self.name, {**self._options, **options}),
+            options=self._kind.read({**self._options, **options}),
             longest=self._longest,
             build_s=self.build_s,
         )
@@ -158,8 +149,6 @@ class DenseIndex:
 
     def save(self, path: Path) -> None:
         """Write the index into a folder."""
-        import faiss  # noqa: PLC0415 - not needed to plan
-
         about = {
             "name": self.name,
             "metric": self.metric,
@@ -169,7 +158,7 @@ class DenseIndex:
             "longest": self._longest,
             "build_s": self.build_s,
         }
-        with new_folder(path, _KIND, about) as folder:
+        with new_folder(path, KIND, about) as folder:
             faiss.write_index(self._index, str(folder / _FILE))
 
     def _prepared(self, vectors: Vectors) -> Vectors:
@@ -197,8 +186,6 @@ class DenseIndex:
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
         if self._kind.graph and depth not in self._of_depth:
-            import faiss  # noqa: PLC0415 - not needed to plan
-
             # A search cannot return more than it looks at. The stubs of faiss lack this class.
             looked_at = max(whole(self._options, "efSearch"), depth)
             self._of_depth[depth] = faiss.SearchParametersHNSW(efSearch=looked_at)  # type: ignore[attr-defined]
@@ -218,16 +205,14 @@ def make_index(
     The vectors are read, scaled and added in blocks: they may be a memory-mapped file, and beside the index
     little memory is taken. On several threads a graph grows in an order that differs from time to time.
     """
-    import faiss  # noqa: PLC0415 - not needed to plan
-
     check_metric(metric)
     count, dim = vectors.shape
     if not count or not dim:
         raise InputError("There is no vector to index.", where=f"index {name}", do="Give at least one.")
-    read = index_options(name, params, dim=dim, passages=count)
+    kind = INDEXES[name]
+    read = kind.read(params, dim=dim, passages=count)
     check_metric(metric, vectors, allow_unnormalised=allow_unnormalised, where=f"index {name}")
     started = perf_counter()
-    kind = INDEXES[name]
     corpus = _Corpus(vectors, scale=metric == "cosine")
     index = kind.make(dim, faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT, read)
     if kind.training is Training.RANGE:
@@ -241,26 +226,17 @@ def make_index(
     return DenseIndex(index, kind, metric, options=read, longest=corpus.longest, build_s=seconds)
 
 
-def load_index(path: Path, *, mapped: bool = True) -> DenseIndex:
-    """Open what `DenseIndex.save` wrote."""
-    import faiss  # noqa: PLC0415 - not needed to plan
-
-    about = about_folder(path, _KIND)
+def load_index(path: Path, about: JsonMap) -> DenseIndex:
+    """Open what `DenseIndex.save` wrote and told about."""
     try:
-        index = faiss.read_index(str(path / _FILE), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
+        index = faiss.read_index(str(path / _FILE), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
         raise _unusable(path) from error
     if (index.ntotal, index.d) != (about["passages"], about["dim"]) or about["metric"] not in METRICS:
         raise _unusable(path)
-    options = index_options(about["name"], about["options"], dim=index.d)
-    return DenseIndex(
-        index,
-        INDEXES[about["name"]],
-        about["metric"],
-        options=options,
-        longest=about["longest"],
-        build_s=about["build_s"],
-    )
+    kind, told = INDEXES[about["name"]], {key: about[key] for key in ("longest", "build_s")}
+    options = kind.read(about["options"], dim=index.d)
+    return DenseIndex(index, kind, about["metric"], options=options, **told)
 
 
 def _unusable(path: Path) -> InputError:
@@ -269,8 +245,6 @@ def _unusable(path: Path) -> InputError:
 
 def _reserve(index: faiss.Index, count: int) -> None:
     """Take the memory for all vectors at once: growing would copy them and for a moment hold them twice."""
-    import faiss  # noqa: PLC0415 - not needed to plan
-
     kept = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
     if isinstance(kept, faiss.IndexFlatCodes):
         kept.codes.resize(count * kept.code_size)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from core.errors import ClqError, InputError
 from core.extras import needed
 from core.params import Options, Param, whole
-from core.pipeline.index.address import KEY, Engine, secret, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered
+from core.pipeline.index.kinds import KEY, Engine, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered, secret
 from core.providers.embed import Vectors
 
 Json = dict[str, Any]
@@ -84,14 +84,14 @@ class Elasticsearch(Outside):
 
     def _made(self, dim: int) -> Json:
         """What an index is created with."""
-        graph = {
-            "type": "hnsw",
-            "m": whole(self._options, "m"),
-            "ef_construction": whole(self._options, "ef_construction"),
-        }
+        graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
         return {"mappings": {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}}
+
+    @property
+    def _graph(self) -> dict[str, int]:
+        return {name: whole(self._options, name) for name in ("m", "ef_construction")}
 
     def _drop(self) -> None:
         self._client.indices.delete(index=self.table)
@@ -102,7 +102,8 @@ class Elasticsearch(Outside):
             raise self.missing(sorted(client.indices.get_alias(index="*")), "index")
         (mapping,) = client.indices.get_mapping(index=self.table).values()
         properties = mapping["mappings"].get("properties", {})
-        for name in self._needed:
+        text = [self._text] if self._options["search"] != DENSE else []
+        for name in (self._vector, *text, *([self._id] if self._id != _ID else [])):
             if not _FIELD.fullmatch(name) or name not in properties:
                 raise self.no_column(name, list(properties))
         field = properties[self._vector]
@@ -134,12 +135,7 @@ class Elasticsearch(Outside):
 
     def _knn(self, query: Vectors, k: int) -> Json:
         looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
-        return {
-            "field": self._vector,
-            "query_vector": query.tolist(),
-            "k": k,
-            "num_candidates": looked_at,
-        }
+        return {"field": self._vector, "query_vector": query.tolist(), "k": k, "num_candidates": looked_at}
 
     def _near(self, query: Vectors, k: int) -> Json:
         """What asks for neighbours by the graph."""
@@ -172,22 +168,8 @@ class Elasticsearch(Outside):
         return score - 1 if score >= 1 else 1 - 1 / score
 
     @property
-    def _id(self) -> str:
-        return self._column("id", _ID)
-
-    @property
-    def _vector(self) -> str:
-        return self._column("vector", _VECTOR)
-
-    @property
     def _text(self) -> str:
-        return self._column("text", _TEXT)
-
-    @property
-    def _needed(self) -> Sequence[str]:
-        """Fields that a search asks of the index."""
-        text = (self._text,) if self._options["search"] != DENSE else ()
-        return (self._vector, *text, *((self._id,) if self._id != _ID else ()))
+        return str(self._options["text"])
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - an optional package
@@ -217,10 +199,7 @@ class OpenSearch(Elasticsearch):
             "name": "hnsw",
             "engine": "lucene",
             "space_type": self.similarities[self.metric],
-            "parameters": {
-                "m": whole(self._options, "m"),
-                "ef_construction": whole(self._options, "ef_construction"),
-            },
+            "parameters": self._graph,
         }
         vector = {"type": "knn_vector", "dimension": dim, "method": method}
         mappings = {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from core.errors import ClqError, UnknownNameError
 from core.extras import obstacle
 from core.params import Options
-from core.pipeline.index import dense, kinds
-from core.pipeline.index.address import Engine, address, engine_options
+from core.pipeline.index import dense, outside
 from core.pipeline.index.elastic import Elasticsearch, OpenSearch
-from core.pipeline.index.kinds import INDEXES, Kind, check_metric
+from core.pipeline.index.kinds import INDEXES, Engine, Kind, check_metric
 from core.pipeline.index.lancedb import LanceDb
-from core.pipeline.index.outside import Outside, Place, about_outside
+from core.pipeline.index.outside import Outside, Place, address
 from core.pipeline.index.pgvector import PgVector
 from core.pipeline.index.qdrant import Qdrant
+from core.pipeline.index.saved import about_folder
 from core.providers.embed import Vectors
 from core.records import JsonMap
 
@@ -49,18 +49,12 @@ def index_options(
         UnknownNameError: If there is no such kind, or no such option of it.
         InputError: If an option is out of its range, or does not fit the vectors.
     """
-    kind = kind_of(name)
-    if isinstance(kind, Engine):
-        return engine_options(kind, options)
-    return kinds.index_options(name, options, dim=dim, passages=passages)
+    return kind_of(name).read(options, dim=dim, passages=passages)
 
 
 def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
     """About how many bytes an index will take, without building it."""
-    kind = kind_of(name)
-    if isinstance(kind, Engine):
-        return int(passages * kind.vector_bytes(dim, engine_options(kind, options)))
-    return kinds.expected_bytes(name, dim=dim, passages=passages, options=options)
+    return kind_of(name).expected_bytes(options, dim=dim, passages=passages)
 
 
 def is_exact(name: str, options: JsonMap | None = None) -> bool:
@@ -100,7 +94,7 @@ def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
     if absent is not None:
         yield absent
     try:
-        address(kind, engine_options(kind, options))
+        address(kind, kind.read(options))
     except ClqError as error:
         yield error
 
@@ -119,6 +113,7 @@ def make_index(
     Args:
         place: Where a database keeps it; needed for those kinds only.
     """
+    kind_of(name)
     if name not in ENGINES or place is None:
         return dense.make_index(name, vectors, metric, params, allow_unnormalised=allow_unnormalised)
     check_metric(metric, vectors, allow_unnormalised=allow_unnormalised, where=f"index {name}")
@@ -140,14 +135,13 @@ def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int
     return ENGINES[name].use(place, metric, index_options(name, params), dim=dim)
 
 
-def load_index(path: Path, *, mapped: bool = True, ids: Sequence[str] = ()) -> dense.DenseIndex | Outside:
+def load_index(path: Path, *, ids: Sequence[str] = ()) -> dense.DenseIndex | Outside:
     """Open what `save` of an index wrote.
 
     Args:
-        mapped: Whether files are read as they are needed.
         ids: The passages of a table that was there before.
     """
-    about = about_outside(path)
-    if about is None:
-        return dense.load_index(path, mapped=mapped)
+    about = about_folder(path, dense.KIND, outside.KIND)
+    if about["kind"] == dense.KIND:
+        return dense.load_index(path, about)
     return ENGINES[about["name"]].load(path, about, ids)

@@ -1,13 +1,14 @@
-"""The kinds of vector index: what each is, what can be set, and what it needs. One registry line each."""
+"""The kinds of vector index, in memory and in databases: what each is, what can be set, what it needs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -98,9 +99,6 @@ def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = 
     return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
 
 
-if TYPE_CHECKING:
-    import faiss
-
 POINTS_PER_CENTROID = 39
 """Training vectors that k-means wants for each centroid (the limit below which faiss warns)."""
 
@@ -128,45 +126,35 @@ class Kind(Method):
         """Options that change a search and not what is built."""
         return ("efSearch",) if self.graph else ()
 
+    def read(
+        self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
+    ) -> Options:
+        """Check what can be checked before anything is built, and fill in the defaults."""
+        read = read_options(self.options, given, where=f"index {self.name}")
+        if self.training is Training.SAMPLE:
+            if dim is not None:
+                read["m"] = _parts(whole(read, "m"), dim, self.name)
+            _check_sample(read, passages, self.name)
+        return read
 
-def _flat(dim: int, metric: int, _: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
-    return faiss.IndexFlat(dim, metric)
-
-
-def _int8(dim: int, metric: int, _: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
-    return faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_8bit, metric)
-
-
-def _hnsw(dim: int, metric: int, options: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
-    index = faiss.IndexHNSWFlat(dim, whole(options, "M"), metric)
-    index.hnsw.efConstruction = whole(options, "efConstruction")
-    return index
+    def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
+        """About how many bytes an index will take, without building it."""
+        read = self.read(given, dim=dim, passages=passages)
+        learned = 4 * dim << whole(read, "nbits") if self.training is Training.SAMPLE else 8 * dim
+        rotation = 4 * dim * dim if self.name == "opq" else 0
+        return int(passages * self.vector_bytes(dim, read)) + learned + rotation
 
 
-def _hnsw_int8(dim: int, metric: int, options: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
-    bits = faiss.ScalarQuantizer.QT_8bit
-    index = faiss.IndexHNSWSQ(dim, bits, whole(options, "M"), metric)  # type: ignore[arg-type]  # a wrong stub
+def _graph(index: faiss.IndexHNSW, options: Options) -> faiss.Index:
     index.hnsw.efConstruction = whole(options, "efConstruction")
     return index
 
 
 def _pq(dim: int, metric: int, options: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
     return faiss.IndexPQ(dim, whole(options, "m"), whole(options, "nbits"), metric)
 
 
 def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
-    import faiss  # noqa: PLC0415 - not needed to plan
-
     rotation = faiss.OPQMatrix(dim, whole(options, "m"))
     rotation.niter = whole(options, "rounds")
     # It learns with a quantiser of eight bits unless it is given another, which it does not keep alive.
@@ -213,19 +201,22 @@ _CODES = (
     ),
 )
 _ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
+_BITS = faiss.ScalarQuantizer.QT_8bit
 
 KINDS = (
     Kind(
         name="flat",
         text="Every vector is compared, in float32: exact.",
-        make=_flat,
+        make=lambda dim, metric, _: faiss.IndexFlat(dim, metric),
         vector_bytes=lambda dim, _: 4.0 * dim,
         exact=True,
     ),
     Kind(
         name="hnsw-f32",
         text="Walks a navigable small-world graph over float32 vectors (Malkov and Yashunin, TPAMI 2020).",
-        make=_hnsw,
+        make=lambda dim, metric, options: _graph(
+            faiss.IndexHNSWFlat(dim, whole(options, "M"), metric), options
+        ),
         vector_bytes=lambda dim, options: 4.0 * dim + _links(options),
         options=_GRAPH,
         graph=True,
@@ -233,7 +224,10 @@ KINDS = (
     Kind(
         name="hnsw-int8",
         text="The same graph over vectors held as 8-bit numbers.",
-        make=_hnsw_int8,
+        make=lambda dim, metric, options: _graph(
+            faiss.IndexHNSWSQ(dim, _BITS, whole(options, "M"), metric),  # type: ignore[arg-type]  # a wrong stub
+            options,
+        ),
         vector_bytes=lambda dim, options: dim + _links(options),
         options=_GRAPH,
         training=Training.RANGE,
@@ -242,7 +236,7 @@ KINDS = (
     Kind(
         name="int8",
         text="Every vector is compared, held as 8-bit numbers scaled per dimension.",
-        make=_int8,
+        make=lambda dim, metric, _: faiss.IndexScalarQuantizer(dim, _BITS, metric),
         vector_bytes=lambda dim, _: float(dim),
         training=Training.RANGE,
     ),
@@ -264,21 +258,6 @@ KINDS = (
     ),
 )
 INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KINDS})
-
-
-def index_options(
-    name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
-) -> Options:
-    """Check what can be checked before anything is built, and fill in the defaults."""
-    if name not in INDEXES:
-        raise UnknownNameError("index", name, INDEXES)
-    kind = INDEXES[name]
-    read = read_options(kind.options, options, where=f"index {name}")
-    if kind.training is Training.SAMPLE:
-        if dim is not None:
-            read["m"] = _parts(whole(read, "m"), dim, name)
-        _check_sample(read, passages, name)
-    return read
 
 
 def _parts(asked: int, dim: int, name: str) -> int:
@@ -311,10 +290,55 @@ def _check_sample(options: Options, passages: int | None, name: str) -> None:
     )
 
 
-def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
-    """About how many bytes an index will take, without building it."""
-    read = index_options(name, options, dim=dim, passages=passages)
-    kind = INDEXES[name]
-    learned = 4 * dim << whole(read, "nbits") if kind.training is Training.SAMPLE else 8 * dim
-    rotation = 4 * dim * dim if name == "opq" else 0
-    return int(passages * kind.vector_bytes(dim, read)) + learned + rotation
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_COLUMNS = ("id", "vector", "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine(Method):
+    """A database that keeps vectors."""
+
+    title: str  # what people call it
+    package: str  # what it is reached by
+    requirements: str  # the file that installs that
+    example: str  # of an address
+    vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
+    folder: bool = False  # whether it works on a folder where no address is given
+    searching: tuple[str, ...] = ("exact",)  # options that change a search and not what is built
+
+    def read(
+        self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
+    ) -> Options:
+        """Check options and fill in the defaults; an empty word counts as not given."""
+        del dim, passages
+        where = f"index {self.name}"
+        stated = {name: value for name, value in (given or {}).items() if value != ""}
+        read = read_options(self.options, stated, where=where)
+        if not read["table"]:  # the columns of a table that is built have names of its own
+            read |= {param.name: param.default for param in self.options if param.name in _COLUMNS}
+        if not (read["url_env"] or self.folder):
+            raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
+        for key in ("url_env", "key_env"):
+            if read.get(key) and not _VARIABLE.fullmatch(str(read[key])):
+                found = f"{key} is no name of an environment variable."
+                raise InputError(found, where=where, do="Put the value into a variable, and give its name.")
+        return read
+
+    def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
+        """About how many bytes an index will take, without building it."""
+        return int(passages * self.vector_bytes(dim, self.read(given)))
+
+
+def shared(url_env: str, *, id: str, vector: str) -> tuple[Param, ...]:  # noqa: A002 - as it is written
+    """Return the options that every engine has."""
+    named = "Environment variable that holds the address."
+    return (
+        Param(name="url_env", default=url_env, free=True, text=named),
+        Param(name="table", default="", free=True, text="Table that is there; empty: one is built."),
+        Param(name="id", default=id, free=True, text="Where that table keeps the passage's identifier."),
+        Param(name="vector", default=vector, free=True, text="Where it keeps the vector."),
+        Param(name="exact", default="no", choices=("no", "yes"), text="Compare every vector."),
+    )
+
+
+KEY = Param(name="key_env", default="", free=True, text="Environment variable that holds an API key, if any.")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
-from core.pipeline.index.address import Engine, shared
+from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
@@ -116,14 +116,6 @@ class LanceDb(Outside):
         far = found["_distance"].to_numpy().astype(np.float64)
         scores = -np.sqrt(np.maximum(far, 0)) if self.metric == "l2" else 1 - far
         return list(zip(found[self._id].to_pylist(), scores.tolist(), strict=True))
-
-    @property
-    def _id(self) -> str:
-        return self._column("id", _ID)
-
-    @property
-    def _vector(self) -> str:
-        return self._column("vector", _VECTOR)
 
     @cached_property
     def _base(self) -> Any:  # noqa: ANN401 - of a package without types

@@ -7,6 +7,8 @@ An engine either builds a table of its own from the vectors of an evaluation, or
 
 from __future__ import annotations
 
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,15 +25,15 @@ import polars as pl
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
 from core.params import Options
-from core.pipeline.index.address import Engine, address, engine_options, secret, told, without_secrets
-from core.pipeline.index.kinds import BLOCK_ROWS, blocks, row_lengths
-from core.pipeline.index.saved import about_folder, is_folder_of, new_folder
+from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, row_lengths
+from core.pipeline.index.saved import new_folder
 from core.pipeline.ranking.hits import Hits, top_k
 from core.providers.embed import Vectors
 from core.records import JsonMap
 
 KIND = "index of a database"
 _WORDS = 200
+_SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
 
 
 class Place(NamedTuple):
@@ -85,7 +87,7 @@ class Outside(ABC):
     @classmethod
     def load(cls, path: Path, about: JsonMap, ids: Sequence[str] = ()) -> Self:
         """Open what `save` wrote about."""
-        options = engine_options(cls.engine, about["options"])
+        options = cls.engine.read(about["options"])
         index = cls(Place(path.parent, about["table"], ids), about["metric"], options)
         index.build_s = about["build_s"]
         return index._looked(about["dim"])
@@ -94,7 +96,7 @@ class Outside(ABC):
         """The same table, searched in another way."""
         other = copy(self)  # over the same connections, which end with the first
         other._first = self
-        other._options = engine_options(self.engine, {**told(self._options), **options})
+        other._options = self.engine.read({**self._options, **options})
         return other
 
     def drop(self) -> None:
@@ -134,9 +136,18 @@ class Outside(ABC):
         """The name of the table."""
         return str(self._options["table"] or self._place.table)
 
-    def _column(self, option: str, own: str) -> str:
-        """The name of a column: as the option says of a table that is there, else this product's own."""
-        return str(self._options[option]) if self.existing else own
+    @property
+    def _id(self) -> str:
+        return str(self._options["id"])
+
+    @property
+    def _vector(self) -> str:
+        return str(self._options["vector"])
+
+    @property
+    def _told(self) -> Options:
+        """The options that are not empty, as they can be read again."""
+        return {name: value for name, value in self._options.items() if value != ""}
 
     @property
     def remote(self) -> bool:
@@ -146,7 +157,7 @@ class Outside(ABC):
     @property
     def parameters(self) -> JsonMap:
         """What the index was built and is searched with, for the manifest; never an address."""
-        return {"metric": self.metric, **told(self._options)}
+        return {"metric": self.metric, **self._told}
 
     @property
     def size_bytes(self) -> int | None:
@@ -186,7 +197,7 @@ class Outside(ABC):
         about = {
             "name": self.name,
             "metric": self.metric,
-            "options": told(self._options),
+            "options": self._told,
             "table": self._place.table,
             "dim": self.dim,
             "build_s": self.build_s,
@@ -223,37 +234,25 @@ class Outside(ABC):
 
     def unreachable(self) -> ProviderError:
         """That nobody answers at the address."""
-        return ProviderError(
-            f"{self.engine.title} does not answer.",
-            kind="unreachable",
-            where=f"index {self.name}",
-            do=f"Is it running, and is the address in {self._options['url_env']} right?",
-        )
+        do = f"Is it running, and is the address in {self._options['url_env']} right?"
+        found = f"{self.engine.title} does not answer."
+        return ProviderError(found, kind="unreachable", where=f"index {self.name}", do=do)
 
     def refused(self) -> ProviderError:
         """That user, password or key do not fit."""
-        return ProviderError(
-            f"{self.engine.title} refused the user, the password or the key.",
-            kind="auth",
-            where=f"index {self.name}",
-            do=f"Look at the address in {self._options['url_env']}.",
-        )
+        found = f"{self.engine.title} refused the user, the password or the key."
+        do = f"Look at the address in {self._options['url_env']}."
+        return ProviderError(found, kind="auth", where=f"index {self.name}", do=do)
 
     def no_column(self, column: str, known: Sequence[str]) -> InputError:
         """That a table has no such column."""
-        return InputError(
-            f"The table {self.table} has no column {column}.",
-            where=f"index {self.name}",
-            do=f"Found: {', '.join(known[:12])}.",
-        )
+        found = f"The table {self.table} has no column {column}."
+        return InputError(found, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
 
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
         """That there is no such table."""
-        return InputError(
-            f"There is no {what} {self.table}.",
-            where=f"index {self.name}",
-            do=f"Found: {', '.join(known[:12]) or 'none'}.",
-        )
+        do = f"Found: {', '.join(known[:12]) or 'none'}."
+        return InputError(f"There is no {what} {self.table}.", where=f"index {self.name}", do=do)
 
     def _looked(self, dim: int) -> Self:
         with self.saying("describe the table"):
@@ -289,6 +288,29 @@ def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
         yield number * BLOCK_ROWS, block
 
 
-def about_outside(path: Path) -> JsonMap | None:
-    """Return what `Outside.save` wrote; None where another kind of index was saved."""
-    return about_folder(path, KIND) if is_folder_of(path, KIND) else None
+def secret(engine: Engine, options: Options) -> str | None:
+    """The API key that an environment variable holds; None where none is named."""
+    variable = str(options.get("key_env", ""))
+    return _variable(engine, variable, "Set it to the API key.") if variable else None
+
+
+def address(engine: Engine, options: Options) -> str:
+    """The address that an environment variable holds; empty where none is named."""
+    variable = str(options["url_env"])
+    return _variable(engine, variable, f"Set it to the address, as {engine.example}.") if variable else ""
+
+
+def _variable(engine: Engine, variable: str, do: str) -> str:
+    found = os.environ.get(variable, "").strip()
+    if not found:
+        raise InputError(
+            f"The environment variable {variable} is not set.", where=f"index {engine.name}", do=do
+        )
+    return found
+
+
+def without_secrets(words: str, url: str) -> str:
+    """Take every part of an address out of a text."""
+    for part in sorted(set(_SECRET.findall(url)), key=len, reverse=True):
+        words = words.replace(part, "…")
+    return words

@@ -10,7 +10,7 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.extras import needed
 from core.params import Options, Param, whole
-from core.pipeline.index.address import Engine, shared
+from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
@@ -121,16 +121,16 @@ class PgVector(Outside):
                 (table.as_string(None),),
             ).fetchall()
         )
-        for column in self._columns:
+        for column in (self._id, self._vector):
             if column not in columns:
                 raise self.no_column(column, list(columns))
-        vector = sql.Identifier(self._columns[1])
+        vector = sql.Identifier(self._vector)
         asked = sql.SQL(
             "SELECT (SELECT count({0}) FROM {1}),"
             " (SELECT vector_dims({0}) FROM {1} WHERE {0} IS NOT NULL LIMIT 1), pg_total_relation_size({2})"
         ).format(vector, table, sql.Literal(table.as_string(None)))
         count, dim, size = self._connection.execute(asked).fetchone()
-        self._type = columns[self._columns[1]].partition("(")[0]
+        self._type = columns[self._vector].partition("(")[0]
         return Facts(count, dim or 0, size)
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
@@ -143,9 +143,9 @@ class PgVector(Outside):
     @property
     def _asked(self) -> Any:  # noqa: ANN401 - an optional package
         if "asked" not in self._of_thread.__dict__:
-            sql, (name, vector) = self._sql, self._columns
+            sql = self._sql
             text = sql.SQL("SELECT {}, {} {} %s AS far FROM {} ORDER BY far LIMIT %s").format(
-                sql.Identifier(name), sql.Identifier(vector), sql.SQL(_OPERATORS[self.metric][0]),
+                sql.Identifier(self._id), sql.Identifier(self._vector), sql.SQL(_OPERATORS[self.metric][0]),
                 self._named(self.table),
             )  # fmt: skip
             self._of_thread.asked = text.as_string(None)
@@ -166,10 +166,6 @@ class PgVector(Outside):
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         self._of_thread.settings = settings
-
-    @property
-    def _columns(self) -> tuple[str, str]:
-        return (str(self._options["id"]), str(self._options["vector"])) if self.existing else (_ID, _VECTOR)
 
     @property
     def _sql(self) -> Any:  # noqa: ANN401 - an optional package

@@ -9,8 +9,8 @@ from typing import Any
 
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
-from core.pipeline.index.address import KEY, Engine, secret, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered
+from core.pipeline.index.kinds import KEY, Engine, shared
+from core.pipeline.index.outside import Facts, Found, Outside, numbered, secret
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
@@ -105,7 +105,7 @@ class Qdrant(Outside):
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text
-        models, name = self.driver.models, str(self._options["id"]) if self.existing else ""
+        models, name = self.driver.models, self._id
         looked_at = max(whole(self._options, "ef_search"), k)
         how = models.SearchParams(hnsw_ef=looked_at, exact=self._options["exact"] == "yes")
         found = self._client.query_points(
@@ -125,10 +125,6 @@ class Qdrant(Outside):
         if not self.remote:
             self._client.close()
             del self._client
-
-    @property
-    def _vector(self) -> str:
-        return self._column("vector", "")
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - an optional package

@@ -25,16 +25,11 @@ def new_folder(path: Path, kind: str, about: JsonMap) -> Iterator[Path]:
         write_json(draft / _ABOUT, {"format": _FORMAT, "kind": kind, **about})
 
 
-def about_folder(path: Path, kind: str) -> dict[str, Any]:
-    """Return what was told about a folder of this kind, or refuse one that is not."""
+def about_folder(path: Path, *kinds: str) -> dict[str, Any]:
+    """Return what was told about a folder of one of these kinds, or refuse one that is not."""
     about = read_json(path / _ABOUT)
-    if about is None or (about.get("format"), about.get("kind")) != (_FORMAT, kind):
+    if about is None or about.get("format") != _FORMAT or about.get("kind") not in kinds:
         found = "nothing" if about is None else "something else"
-        raise InputError(f"Found {found} instead of a saved {kind}.", where=str(path), do="Build it again.")
+        do = "Build it again."
+        raise InputError(f"Found {found} instead of a saved {kinds[0]}.", where=str(path), do=do)
     return about
-
-
-def is_folder_of(path: Path, kind: str) -> bool:
-    """Whether a folder was written as this kind."""
-    about = read_json(path / _ABOUT)
-    return about is not None and about.get("kind") == kind

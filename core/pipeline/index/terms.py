@@ -1,7 +1,5 @@
 """How text becomes the terms that BM25 counts, of one text and of a whole corpus.
 
-How text becomes the terms that BM25 counts.
-
 Words are runs of two or more letters, digits or underscores, in lower case, Unicode NFC. An apostrophe ends a
 word, so French and Italian elisions ("l'eau", "qu'il", "dell'acqua") fall apart into the article, which is a
 stop word or has one letter, and the word itself. Scripts that write no spaces are not segmented.

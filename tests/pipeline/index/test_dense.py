@@ -190,12 +190,11 @@ def test_a_search_deeper_than_ef_search_still_fills_the_depth():
     assert len(index.search(QUERIES[0], 150).passages) == 150
 
 
-@pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_saved_index_answers_the_same(name: str, mapped: bool, tmp_path: Path):
+def test_a_saved_index_answers_the_same(name: str, tmp_path: Path):
     index = built(name, "l2")
     index.save(tmp_path / "index")
-    loaded = load_index(tmp_path / "index", mapped=mapped)
+    loaded = load_index(tmp_path / "index")
     assert all(same(loaded.search(query, 20), index.search(query, 20)) for query in QUERIES[:10])
     assert (loaded.name, loaded.metric, loaded.parameters) == (index.name, index.metric, index.parameters)
     assert (loaded.size_bytes, loaded.build_s, len(loaded)) == (index.size_bytes, index.build_s, len(index))
