@@ -226,7 +226,7 @@ def simulated(
 ) -> None:
     """Print Kendall's tau to the true order, refined and by grades alone, and the turns that it takes."""
     # Here because it takes a second to load, which no other command should wait for.
-    from core.golden.refine.simulate import World, simulate  # noqa: PLC0415
+    from core.golden.refine.predict import World, simulate  # noqa: PLC0415
     from core.stats.intervals import SEED  # noqa: PLC0415
 
     limit = _TURNS[method] if turns is None else turns

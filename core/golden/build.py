@@ -93,7 +93,7 @@ class _Build:
         if method == AUTO:
             foreseen = ordering.foreseen(every, refine.settings(method), job.search.book)
             method = foreseen.recommended
-            told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.frame().to_dicts()}
+            told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.ways.to_dicts()}
         if method == NONE:
             turn.tracker.end()
             return replace(made, refined={"method": method, **told})

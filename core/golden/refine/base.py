@@ -2,9 +2,7 @@
 
 What differs between the ways to refine is what they learn from an order (`_learn`) and how they sort. A state
 is kept as what went in and what was told, and restored by telling it again: it goes on exactly as it would
-have, and a checkpoint is small.
-
-What can be set of the listwise refinement (stage S6), with the paper's values (CLQ §3.4).
+have, and a checkpoint is small. Settings have the values of the paper (CLQ §3.4).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,52 +110,10 @@ class Row:
     contradictions: int  # Judgements against a path of locks that it was one of
 
 
-class Refinement(Protocol):
-    """The refinement of one query; items are positions 0..n-1.
+class Refinement(ABC):
+    """The refinement of one query, items being positions 0..n-1: sampling, counting, and when to stop."""
 
-    Attributes:
-        stopped: Why there is nothing to judge; empty while there is.
-    """
-
-    ids: list[str]  # As given
-    settings: RefineSettings  # As given
-    turns: int  # Batches judged or skipped
-    skips: int  # Batches that were skipped
-    curve: list[Point]  # A point per judged batch; of `map` per five
-    locks: list[Pair]  # Locked pairs in the order in which they were locked
-    contradictions: list[Pair]  # Pairs judged against a path of locks, as they were judged, one for each time
-
-    @property
-    def stopped(self) -> str:
-        """Why there is nothing to judge: "stable", "limit", "too few"; empty while there is."""
-
-    def batch(self) -> tuple[int, ...] | None:
-        """What to judge next; None = stopped. The same until it is told or skipped."""
-
-    def told(self, order: Sequence[int]) -> None:
-        """Learn the judge's total order of the batch, best first.
-
-        Raises:
-            InputError: If it is no permutation of the batch.
-        """
-
-    def skipped(self) -> None:
-        """Count a batch that the judge could not put in order; the next turn has another."""
-
-    def order(self, first: int | None = None) -> list[int]:
-        """The items, best first; all, or so many."""
-
-    def rows(self) -> list[Row]:
-        """What is known of every item, best first."""
-
-    def state(self) -> JsonMap:
-        """The state as JSON, for `restore`."""
-
-
-class Turns(ABC):
-    """What every way of refining shares: sampling, counting, and when to stop."""
-
-    every = 1  # orders after which it is looked whether the Top-20 changed
+    every = 1  # Orders after which it is looked whether the Top-20 changed
 
     def __init__(
         self,
@@ -173,10 +129,11 @@ class Turns(ABC):
             raise InputError("A passage is there twice.", do="Give every passage once.")
         self.ids = list(ids)
         self.settings = settings
-        self.turns = self.skips = 0
-        self.curve: list[Point] = []
-        self.locks: list[Pair] = []
-        self.contradictions: list[Pair] = []
+        self.turns = 0  # Batches judged or skipped
+        self.skips = 0  # Batches that were skipped
+        self.curve: list[Point] = []  # A point per judged batch; of `map` per five
+        self.locks: list[Pair] = []  # In the order in which they were locked
+        self.contradictions: list[Pair] = []  # Pairs judged against a path of locks, one for each time
         self._given = {"grades": list(grades), "ranks": list(ranks), "ids": self.ids, "seed": seed}
         self._grades = [float(grade) for grade in grades]
         self._log: list[list[int] | None] = []
@@ -225,7 +182,7 @@ class Turns(ABC):
 
     @property
     def stopped(self) -> str:
-        """Why there is nothing to judge."""
+        """Why there is nothing to judge: "stable", "limit", "too few"; empty while there is."""
         if len(self._grades) < self.settings.batch:
             return "too few"
         if min(self._exposures) >= self.settings.exposures and self._rest():
@@ -233,7 +190,7 @@ class Turns(ABC):
         return "limit" if self.turns >= self.settings.turns else ""
 
     def batch(self) -> tuple[int, ...] | None:
-        """What to judge next."""
+        """What to judge next; None = stopped. The same until it is told or skipped."""
         if self._batch is None and not self.stopped:
             self._batch = self._sample()
         return self._batch
@@ -247,13 +204,17 @@ class Turns(ABC):
         return tuple(random.permutation(least).tolist())
 
     def told(self, order: Sequence[int]) -> None:
-        """Learn the judge's total order of the batch, best first."""
+        """Learn the judge's total order of the batch, best first.
+
+        Raises:
+            InputError: If it is no permutation of the batch.
+        """
         if self._batch is None or sorted(order) != sorted(self._batch):
             raise InputError(f"{list(order)} is no order of the batch {list(self._batch or ())}.")
         self._take(list(order))
 
     def skipped(self) -> None:
-        """Count a batch that the judge could not put in order."""
+        """Count a batch that the judge could not put in order; the next turn has another."""
         if self.batch() is None:
             raise InputError("There is no batch to skip.")
         self._take(None)
@@ -294,7 +255,7 @@ class Turns(ABC):
         ]  # fmt: skip
 
     def state(self) -> JsonMap:
-        """The state as JSON."""
+        """The state as JSON, for `restore`."""
         return {**self._given, "settings": self.settings.as_json(), "log": [*self._log]}
 
     def replay(self, log: Sequence[Sequence[int] | None]) -> None:

@@ -1,16 +1,22 @@
-"""Whether to refine: the judge's noise from repeated judgements, and what each way would gain at that noise.
+"""Whether to refine: the judge's noise from repeated judgements, and by simulation what each way would gain.
 
 Judge a few batches several times (shuffled anew each time, so that a liking for the first place counts as
 noise), before anything is learned from them: batches of the first turns are drawn by chance. Then `noise_of`
 and `predict` say what refining would bring and cost, or that it would lose.
+
+Simulated are queries whose true order is known, and a judge with a stated noise. The world of metrics.md §7:
+the true usefulness of the items is normal, in grades; a grade is the truth with noise, rounded and cut to
+1..5, and items of one grade lie in any order; the judge orders a batch by the truth with noise, drawn anew
+for every item of every batch. The spread of the truth is not stated there: with 1.1 grades alone have its tau
+of .69, and every other figure of it comes out, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -18,11 +24,101 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.golden.refine.base import METHODS, RefineSettings
-from core.golden.refine.simulate import GRADE_NOISE, Simulated, World, simulate, tau
+from core.golden.refine.methods import refinement
 from core.prices import CURRENCY, PriceBook
-from core.stats.intervals import SEED, resample_weights
+from core.stats.intervals import SEED, bootstrap_means, resample_weights
 
 Floats = NDArray[np.float64]
+GRADE_NOISE = 0.35
+MOST_ITEMS = 1_000
+MOST_RUNS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What is simulated; noises are standard deviations in grades."""
+
+    noise: float  # of the judge who orders
+    items: int = 40  # of a query
+    grade_noise: float = GRADE_NOISE  # of the grades
+    spread: float = 1.1  # standard deviation of the truth
+    mean: float = 3.0  # of the truth
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated."""
+        if not 2 <= self.items <= MOST_ITEMS:
+            raise InputError(f"{self.items} items cannot be simulated.", do=f"Use 2 to {MOST_ITEMS}.")
+        for name, value in (("noise", self.noise), ("grade noise", self.grade_noise)):
+            if not 0 <= value < np.inf:
+                raise InputError(f"A {name} of {value} is not possible.", do="Use 0 or more.")
+        if not 0 < self.spread < np.inf:
+            raise InputError(f"A spread of {self.spread} is not possible.", do="Use more than 0.")
+        if not 1 <= self.mean <= 5:
+            raise InputError(f"A mean grade of {self.mean} is not possible.", do="Use 1 to 5.")
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Means over simulated queries, with 95 % bootstrap intervals; tau is Kendall's, to the true order."""
+
+    tau: float  # Of the refined order
+    low: float  # Lower end of its interval
+    high: float  # Upper end
+    grades: float  # Tau of the order by grades alone
+    grades_low: float  # Lower end of its interval
+    grades_high: float  # Upper end
+    gain: float  # What refining adds to tau
+    gain_low: float  # Lower end of its interval; both orders are of the same queries
+    gain_high: float  # Upper end
+    turns: float  # Batches judged
+    contradictions: float  # Pairs judged against a path of locks
+    stable: float  # Share of the queries that came to rest before the limit of turns; 0..1
+    runs: int  # Queries simulated
+    seed: int  # Of all that is random
+
+
+def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: int = SEED) -> Simulated:
+    """Refine simulated queries. The same seed gives every method the same queries.
+
+    Raises:
+        InputError: If there are no runs, or too many.
+    """
+    if not 1 <= runs <= MOST_RUNS:
+        raise InputError(f"{runs} runs are not possible.", do=f"Use 1 to {MOST_RUNS}.")
+    values = np.array([_run(settings, world, seed, number) for number in range(runs)])
+    tau, grades = values[:, 0], values[:, 1]
+    rows = np.array([tau, grades, tau - grades])
+    means = rows.mean(axis=1)
+    low, high = (np.where(np.isnan(end), means, end) for end in bootstrap_means(rows, seed=seed))
+    figures = np.stack([means, low, high], axis=1).ravel().tolist()
+    return Simulated(*figures, *values[:, 2:].mean(axis=0).tolist(), runs, seed)
+
+
+def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tuple[float, ...]:
+    """One query: tau refined and by grades, turns, contradictions, whether it came to rest."""
+    random = np.random.default_rng([seed, number])
+    truth = random.normal(world.mean, world.spread, world.items)
+    grades = np.clip(np.round(truth + random.normal(0.0, world.grade_noise, world.items)), 1, 5)
+    ranks = random.permutation(world.items)
+    names = [str(item) for item in range(world.items)]
+    query = refinement(grades.tolist(), ranks.tolist(), names, settings, seed=f"{seed}/{number}")
+    before = tau(query.order(), truth)
+    while (batch := query.batch()) is not None:
+        items = np.array(batch)
+        seen = truth[items] + random.normal(0.0, world.noise, len(items))
+        query.told(items[np.argsort(-seen)].tolist())
+    return (
+        tau(query.order(), truth), before, query.turns, len(query.contradictions), query.stopped == "stable"
+    )  # fmt: skip
+
+
+def tau(order: Sequence[int], truth: Floats) -> float:
+    """Kendall's tau of an order, best first, to true values without ties."""
+    values = truth[np.array(order)]
+    pairs = np.triu_indices(len(values), 1)
+    return float(np.sign(np.subtract.outer(values, values)[pairs]).mean())
+
+
 Choice = Literal["none", "locks", "map"]
 
 _MOST = 10.0  # standard deviations of the truth: such a judge tells nothing apart
@@ -62,14 +158,8 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
     if len(taus) > 1:
         means = resample_weights(len(taus), 2000, SEED) @ taus / len(taus)
         high, low = _sigma(np.quantile(means, (0.025, 0.975)))
-    return Noise(
-        float(_sigma(taus.mean())),
-        float(low),
-        float(high),
-        float(taus.mean()),
-        len(kept),
-        sum(map(len, kept)),
-    )
+    agreement = float(taus.mean())
+    return Noise(float(_sigma(agreement)), float(low), float(high), agreement, len(kept), sum(map(len, kept)))
 
 
 def _agreement(orders: Sequence[Sequence[int]]) -> float:
@@ -93,15 +183,7 @@ def _sigma(agreement: NDArray[np.floating] | float) -> Floats:
 
 
 def world_of(grades: Mapping[str, Sequence[float]], noise: float = 0.0) -> World:
-    """The world that the grades of some queries speak for: their median number, mean and spread.
-
-    Args:
-        grades: Of every query the grades of the items that are refined.
-        noise: Of the judge, in standard deviations of the truth.
-
-    Raises:
-        InputError: If no query has two items.
-    """
+    """Return the world that the grades by query speak for; the noise is in deviations of the truth."""
     known = [np.asarray(values, dtype=np.float64) for values in grades.values() if len(values) > 1]
     if not known:
         raise InputError("No query has two passages to put in order.")
@@ -126,37 +208,17 @@ def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens
     return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """One way to refine, and what it is expected to bring."""
-
-    method: Choice  # "locks", "map", or "none": the order by grades
-    tau: float  # Kendall's tau to the true order
-    low: float  # Lower end of its 95 % interval over simulated queries; the noise is taken as measured
-    high: float  # Upper end
-    worst: float | None  # Tau at the upper end of the noise's interval; null where that has none
-    grades: float  # Tau of the order by grades alone
-    turns: float  # Calls per query
-    usd: float | None  # Dollars of all queries; null where a price is not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What refining would bring."""
 
-    ways: tuple[Way, ...]  # "none", "locks", "map"
-    recommended: Choice  # Which of them
+    # A row for "none" (by grades alone), "locks" and "map": method, tau (Kendall's, to the true order), low
+    # and high (95 % over simulated queries, the noise taken as measured), worst (tau at the upper end of the
+    # noise's interval; null where that has none), grades (tau of the order by grades), turns (calls per
+    # query), usd (of all queries; null where a price is not known) and recommended
+    ways: pl.DataFrame
+    recommended: Choice
     noise: Noise  # What it rests on
-    world: World  # What was simulated
-    runs: int  # Queries simulated for each
-    seed: int  # Of the simulation
-
-    def frame(self) -> pl.DataFrame:
-        """A row per way: method, tau, low, high, worst, grades, turns, usd, recommended."""
-        rows = pl.DataFrame(
-            [asdict(way) for way in self.ways], schema_overrides={"worst": pl.Float64, "usd": pl.Float64}
-        )
-        return rows.with_columns(recommended=pl.col("method") == self.recommended)
 
 
 def predict(
@@ -166,7 +228,6 @@ def predict(
     usd: float | None,
     *,
     runs: int = 40,
-    seed: int = SEED,
 ) -> Prediction:
     """Predict what refining gains and costs, both ways, by simulation at the measured noise.
 
@@ -183,35 +244,28 @@ def predict(
     Raises:
         InputError: If no query has two items, or the runs are out of range.
     """
-    world = world_of(grades, noise.sigma)
-    ways, worth = [], []
+    world, known = world_of(grades, noise.sigma), not np.isnan(noise.high)
+    rows: list[dict[str, Any]] = []
+    worth = []
     for method in METHODS:
         chosen = replace(settings, method=method)
-        usual = simulate(chosen, world, runs=runs, seed=seed)
+        usual = simulate(chosen, world, runs=runs)
         worst = (
-            None
-            if np.isnan(noise.high)
-            else simulate(chosen, replace(world, noise=noise.high * world.spread), runs=runs, seed=seed)
+            simulate(chosen, replace(world, noise=noise.high * world.spread), runs=runs) if known else None
         )
-        way = _way(method, usual, worst, len(grades), usd)
-        ways.append(way)
+        row = {
+            "method": method, "tau": usual.tau, "low": usual.low, "high": usual.high,
+            "worst": None if worst is None else worst.tau, "grades": usual.grades, "turns": usual.turns,
+            "usd": None if usd is None else usd * usual.turns * len(grades),
+        }  # fmt: skip
+        rows.append(row)
         if usual.gain_low > 0 and (worst is None or worst.gain >= 0):
-            worth.append(way)
-    base = replace(
-        ways[0], method="none", tau=usual.grades, low=usual.grades_low, high=usual.grades_high,
-        worst=None if np.isnan(noise.high) else usual.grades, turns=0.0, usd=0.0,
-    )  # fmt: skip
-    best = max((way.tau for way in worth), default=0.0)
-    near = [way for way in worth if way.tau >= best - _NEAR]
-    recommended = min(near, key=lambda way: way.turns).method if near else "none"
-    return Prediction(
-        ways=(base, *ways), recommended=recommended, noise=noise, world=world, runs=runs, seed=seed
-    )  # fmt: skip
-
-
-def _way(method: Choice, usual: Simulated, worst: Simulated | None, queries: int, usd: float | None) -> Way:
-    return Way(
-        method=method, tau=usual.tau, low=usual.low, high=usual.high,
-        worst=None if worst is None else worst.tau, grades=usual.grades, turns=usual.turns,
-        usd=None if usd is None else usd * usual.turns * queries,
-    )  # fmt: skip
+            worth.append(row)
+    alone = {
+        "method": "none", "tau": usual.grades, "low": usual.grades_low, "high": usual.grades_high,
+        "worst": usual.grades if known else None, "grades": usual.grades, "turns": 0.0, "usd": 0.0,
+    }  # fmt: skip
+    near = [row for row in worth if row["tau"] >= max(each["tau"] for each in worth) - _NEAR]
+    recommended: Choice = min(near, key=lambda row: row["turns"])["method"] if near else "none"
+    ways = pl.DataFrame([alone, *rows], schema_overrides={"worst": pl.Float64, "usd": pl.Float64})
+    return Prediction(ways.with_columns(recommended=pl.col("method") == recommended), recommended, noise)

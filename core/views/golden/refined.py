@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.golden.refine import Pair, Point, Refinement
-from core.golden.refine.locks import Graph
+from core.golden.refine.methods import Graph
 from core.tables import schema
 from core.views import theme
 from core.views.text import escape, shorten

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
 from core.golden.refine import RefineSettings, refinement, restore
-from core.golden.refine.locks import Locks
+from core.golden.refine.methods import Locks
 
 
 def begin(grades: list[int], **settings: object):

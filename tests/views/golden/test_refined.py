@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.golden.refine import Refinement, RefineSettings, refinement
-from core.golden.refine.locks import Graph
+from core.golden.refine.methods import Graph
 from core.views.golden.refined import MOST, convergence, curves, lock_graph, needed, pairs
 
 

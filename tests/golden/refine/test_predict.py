@@ -8,8 +8,7 @@ import pytest
 
 from core.errors import InputError
 from core.golden.refine import RefineSettings
-from core.golden.refine.predict import Noise, noise_of, predict, usd_per_call, world_of
-from core.golden.refine.simulate import World, simulate, tau
+from core.golden.refine.predict import Noise, World, noise_of, predict, simulate, tau, usd_per_call, world_of
 from core.prices import Price, PriceBook
 
 NEAR = 0.03
@@ -177,16 +176,15 @@ GRADES = {f"q{query}": [5] * 4 + [4] * 8 + [3] * 12 + [2] * 8 + [1] * 4 for quer
 def test_what_is_recommended(noise: Noise, recommended: set[str]):
     found = predict(noise, GRADES, RefineSettings(turns=60), 0.01, runs=8)
     assert found.recommended in recommended
-    none, locks, least = found.ways
-    assert [way.method for way in found.ways] == ["none", "locks", "map"]
-    assert (none.tau, none.turns, none.usd) == (none.grades, 0, 0)
-    assert locks.grades == least.grades == none.tau
-    assert locks.usd == pytest.approx(0.01 * locks.turns * 10)
-    frame = found.frame()
-    assert frame.filter("recommended")["method"].to_list() == [found.recommended]
+    none, locks, least = found.ways.to_dicts()
+    assert found.ways["method"].to_list() == ["none", "locks", "map"]
+    assert (none["tau"], none["turns"], none["usd"]) == (none["grades"], 0, 0)
+    assert locks["grades"] == least["grades"] == none["tau"]
+    assert locks["usd"] == pytest.approx(0.01 * locks["turns"] * 10)
+    assert found.ways.filter("recommended")["method"].to_list() == [found.recommended]
 
 
 def test_without_an_interval_or_a_price_it_says_so():
     found = predict(Noise(0.3, np.nan, np.nan, 0.7, 1, 2), GRADES, RefineSettings(turns=30), None, runs=3)
-    assert [way.worst for way in found.ways] == [None] * 3
-    assert [way.usd for way in found.ways] == [0.0, None, None]
+    assert found.ways["worst"].to_list() == [None] * 3
+    assert found.ways["usd"].to_list() == [0.0, None, None]
