@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from core.golden.job import GoldenJob, Pool
+from core.golden.job import GoldenJob
 from core.golden.ordering import Ordering, items_of, order_rows
 from core.golden.spec import AUTO, NONE, GoldenSpec
 from core.golden.stages import Judging, Search, judgements, label_mix, missing, pool_of, pruned
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
-from core.pipeline.evaluate.identity import billed
+from core.pipeline.evaluate.identity import billed, billed_by
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.providers.chat import make_chat
 from core.records import Batch, GoldenSet
 from core.tables import frame
 
@@ -37,73 +36,85 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
         sink: Receives what must be there before (the collection).
         site: Where, and who is told.
     """
-    search = job.search
+    search, models = job.search, job.spec.models
     order = Order(
         work_id=job.build_id,
         name=job.spec.name,
         collection_id=job.collection_id,
         spec=job.spec.model_dump(mode="json", exclude_none=True),
         manifest=job.manifest(),
-        models=search.models,
+        models=models,
         book=search.book,
         budget_usd=search.budget_usd,
-        billed=_billed(job),
+        billed=[*billed(search), *(each for name in job.models for each in billed_by("chat", name, models))],
     )
 
     def build(turn: Turn) -> str:
         sink(job.setup)
-        landed = land(_Build(job, site.shared, turn).whole())
+        landed = land(_built(job, site.shared, turn))
         turn.tracker.tell(facts={**turn.tracker.status.facts, "golden_set_id": landed})
         return landed
 
     return take(order, build, site)
 
 
-class _Build:
-    """One process's turn at a build."""
-
-    def __init__(self, job: GoldenJob, shared: Path, turn: Turn) -> None:
-        self._job, self._shared, self._turn = job, shared, turn
-
-    def whole(self) -> Batch:
-        """All stages."""
-        job, golden, turn = self._job, self._job.spec.golden, self._turn
+def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
+    """Go through all stages."""
+    golden, search = job.spec.golden, None
+    if job.search.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
-        builder = Builder(Artifacts(self._shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
-        search = Search(job, builder, turn) if job.searched else None
-        units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
-        turn.tracker.expect({"build": 0 if search is None else len(search), **units})
-        pool = pool_of(job, [] if search is None else search.run())
-        wanted = missing(job, pool)
-        turn.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
-        acts = Judging(job, turn).run(wanted)
-        rewrites = {} if search is None else search.rewrites
-        made = Made(pool, acts, judgements(job, pool, acts), rewrites)
-        return golden_batch(job, self._refined(made) if job.refiner else made)
+        builder = Builder(Artifacts(shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
+        search = Search(job, builder, turn)
+    units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
+    turn.tracker.expect({"build": 0 if search is None else len(search), **units})
+    pool = pool_of(job, [] if search is None else search.run())
+    wanted = missing(job, pool)
+    turn.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
+    acts = Judging(job, turn).run(wanted)
+    graded = judgements(job, pool, acts)
+    orders, refined = (
+        _refined(job, turn, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
+    )
+    made = {
+        "label_mix": label_mix(graded),
+        "judged": acts.height,
+        "ungraded": acts["grade"].null_count(),
+        "usd_judged": None if acts["usd"].null_count() else acts["usd"].sum(),
+        "copies": pool.rows.height - pool.distinct.height,
+        "textless": pool.textless,
+        "rewrites": {
+            query: text
+            for query, text in (search.rewrites if search else {}).items()
+            if text != job.questions[query]
+        },
+        **({"refined": refined} if refined else {}),
+    }
+    passages = f"Pool of {pool.rows.height:,} passages for {len(job.questions):,} questions."
+    kept = job.held.frames.get("gradings", acts.clear()).lazy().select(acts.columns).collect()
+    frames = {"judgements": graded, "gradings": pl.concat([kept, acts]), "orders": orders}
+    return _batch(job, passages, made, frames)
 
-    def _refined(self, made: Made) -> Made:
-        """The same with the order of every question's best passages, and how it came about."""
-        job, refine, turn = self._job, self._job.spec.golden.refine, self._turn
-        every = items_of(job, pruned(made.pool, made.graded, job.spec.golden.prune.keep))
-        ordering = Ordering(job, turn.models.chat(job.refiner), turn.folder.path / REFINED, turn.watch.check)
-        turn.tracker.begin("refine", f"refine: {job.refiner}")
-        turn.budget.begin_stage(f"refine {job.refiner}")
-        told: dict[str, Any] = {}
-        method = refine.method
-        if method == AUTO:
-            foreseen = ordering.foreseen(every, refine.settings(method), job.search.book)
-            method = foreseen.recommended
-            told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.ways.to_dicts()}
-        if method == NONE:
-            turn.tracker.end()
-            return replace(made, refined={"method": method, **told})
+
+def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFrame | None, dict[str, Any]]:
+    """Put every question's best passages in order, if that pays; and how it came about."""
+    refine, every = job.spec.golden.refine, items_of(job, kept)
+    ordering = Ordering(job, turn.models.chat(job.refiner), turn.folder.path / REFINED, turn.watch.check)
+    turn.tracker.begin("refine", f"refine: {job.refiner}")
+    turn.budget.begin_stage(f"refine {job.refiner}")
+    told: dict[str, Any] = {}
+    method = refine.method
+    if method == AUTO:
+        foreseen = ordering.foreseen(every, refine.settings(method), job.search.book)
+        method = foreseen.recommended
+        told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.ways.to_dicts()}
+    told["method"] = method
+    states = None
+    if method != NONE:
         settings = refine.settings(method)
         states = ordering.all(
             every, settings, lambda done: turn.tracker.within(done, len(every), "questions")
         )
-        turn.tracker.end()
         told |= {
-            "method": method,
             "settings": settings.as_json(),
             "turns": sum(each.turns for each in states),
             "skipped": sum(each.skips for each in states),
@@ -113,50 +124,29 @@ class _Build:
                 for items, each in zip(every, states, strict=True)
             },
         }
-        return replace(made, orders=order_rows(every, states), refined=told)
+    turn.tracker.end()
+    return None if states is None else order_rows(every, states), told
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the stages made."""
-
-    pool: Pool
-    acts: pl.DataFrame  # every act of judging
-    graded: pl.DataFrame  # a grade per question and passage
-    rewrites: Mapping[str, str]  # what was searched for each question
-    orders: pl.DataFrame | None = None
-    refined: Mapping[str, Any] | None = None
-
-
-def golden_batch(job: GoldenJob, made: Made) -> Batch:
+def _batch(
+    job: GoldenJob, notes: str, made: Mapping[str, Any], frames: Mapping[str, pl.DataFrame | None]
+) -> Batch:
     """The finished golden set under the id of its first version."""
-    golden, held, pool = job.spec.golden, job.held.golden_sets, made.pool
-    judges = (*golden.judge.models, *(each.judge or each.golden_set_id for each in held))
+    judge, held = job.spec.golden.judge, job.held.golden_sets
+    judges = (*judge.models, *(each.judge or each.golden_set_id for each in held))
     record = GoldenSet(
         golden_set_id=job.golden_set_id,
         collection_id=job.collection_id,
         name=job.spec.name,
         judge=", ".join(dict.fromkeys(judges)),
-        notes=f"Pool of {pool.rows.height:,} passages for {len(job.questions):,} questions.",
+        notes=notes,
         parents=tuple(each.golden_set_id for each in held),
         manifest={
             **job.manifest(),
-            "policy": golden.judge.policy if len(golden.judge.models) > 1 else "one judge",
-            "label_mix": label_mix(made.graded),
-            "judged": made.acts.height,
-            "ungraded": made.acts["grade"].null_count(),
-            "usd_judged": None if made.acts["usd"].null_count() else made.acts["usd"].sum(),
-            "copies": pool.rows.height - pool.distinct.height,
-            "textless": pool.textless,
-            "rewrites": {
-                query: text for query, text in made.rewrites.items() if text != job.questions[query]
-            },
-            **({} if made.refined is None else {"refined": dict(made.refined)}),
+            "policy": judge.policy if len(judge.models) > 1 else "one judge",
+            **made,
         },
     )
-    kept = job.held.frames.get("gradings")
-    before = made.acts.clear() if kept is None else kept.lazy().collect().drop("golden_set_id")
-    frames = {"judgements": made.graded, "gradings": pl.concat([before, made.acts]), "orders": made.orders}
     own = pl.lit(job.golden_set_id).alias("golden_set_id")
     rows = {
         table: frame(table, some.with_columns(own).to_dict())
@@ -169,12 +159,3 @@ def golden_batch(job: GoldenJob, made: Made) -> Batch:
 def _finite(told: dict[str, Any]) -> dict[str, Any]:
     """What JSON can say: null for what is not known."""
     return {key: None if isinstance(value, float) and isnan(value) else value for key, value in told.items()}
-
-
-def _billed(job: GoldenJob) -> list[tuple[str, str]]:
-    """Item and unit of everything that is paid for."""
-    pairs = billed(replace(job.search, stacks=[each.stack for each in job.searched])) if job.searched else []
-    for name in job.models:
-        chat = make_chat(name, models=job.spec.models, ready=False)
-        pairs += [] if chat.local else [(each.item, each.unit) for each in chat.expected(1, 1)]
-    return list(dict.fromkeys(pairs))

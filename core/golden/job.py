@@ -1,14 +1,12 @@
 """What building a golden set is asked to do, read and checked: nothing has run and nothing has been spent.
 
-Candidates (S2, S3): rankings of several sources, fused by reciprocal rank into one pool per question.
-
-Ties are broken by the best dense rank, then the best sparse rank, then the passage's id.
+Candidates (S2, S3) are rankings of several sources, fused by reciprocal rank into one pool per question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -28,15 +26,14 @@ from core.pipeline.sweep.read import read_job as read_sweep
 from core.pipeline.sweep.sources import Shelf, on_shelf
 from core.prices import PriceBook
 from core.providers.calls import Keys
-from core.providers.chat import chat_config
-from core.records import Batch, JsonMap, Stack, short_hash
-from core.tables import schema
+from core.providers.chat import Chat, chat_config, make_chat
+from core.records import Batch, Stack, short_hash
+from core.tables import TABLES, schema
 
 CONSTANT = 60  # Damps the first ranks (Cormack, Clarke and Büttcher, SIGIR 2009; CLQ §3.4)
 Kind = Literal["dense", "sparse", "hybrid"]
 _PAIR = ("query_id", "passage_id")
 POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
-"""Columns of a pool: rank from 1 within the question, sum of reciprocal ranks, how many sources had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,11 @@ class Ranked:
 
 
 def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
-    """Fuse rankings."""
+    """Fuse rankings; ties are broken by the best dense, then sparse rank, then the passage's id.
+
+    Returns:
+        `POOL`: rank from 1 within the question, sum of reciprocal ranks, how many sources had it.
+    """
     parts = [
         source.rows.select(*_PAIR, pl.col("rank").cast(pl.Int64), kind=pl.lit(source.kind), source=pl.lit(at))
         for at, source in enumerate(sources)
@@ -108,21 +109,14 @@ class GoldenShelf(Shelf, Protocol):
         """The acts of judging behind a golden set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """A source whose index is searched."""
-
-    stack: Stack  # what is searched, and how deep
-    kind: Kind  # decides ties
-
-
 @dataclass(frozen=True, kw_only=True)
 class GoldenJob:
     """The building of one golden set."""
 
     spec: GoldenSpec  # What was asked for
-    search: Job  # The evaluation whose stacks fill the pool; its corpus, questions, models, budget and prices
-    searched: tuple[Searched, ...] = ()  # The sources that are searched
+    # The evaluation whose stacks fill the pool (none where no index is searched), with its corpus, questions,
+    # models, budget and prices
+    search: Job
     stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
     # The golden set whose grades are taken, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
@@ -131,6 +125,10 @@ class GoldenJob:
     def collection_id(self) -> str:
         """The collection that is judged."""
         return self.search.collection_id
+
+    def chat(self, name: str) -> Chat:
+        """A model to plan with, which needs no key."""
+        return make_chat(name, models=self.spec.models, ready=False)
 
     @property
     def build_id(self) -> str:
@@ -159,14 +157,9 @@ class GoldenJob:
     @cached_property
     def grades(self) -> pl.DataFrame:
         """query_id, passage_id, grade and judge of the grades that are taken."""
-        rows = self.held.frames.get("judgements")
-        if rows is None:
-            schema = {"query_id": pl.String, "passage_id": pl.String, "grade": pl.Int8, "judge": pl.String}
-            return pl.DataFrame(schema=schema)
-        name = pl.lit(self.held.golden_sets[0].judge or self.held.golden_sets[0].golden_set_id)
-        return rows.lazy().select(
-            "query_id", "passage_id", "grade", judge=pl.coalesce("judge", name)
-        ).collect()  # fmt: skip
+        rows = self.held.frames.get("judgements", pl.DataFrame(schema=TABLES["judgements"])).lazy().collect()
+        name = next((each.judge or each.golden_set_id for each in self.held.golden_sets), None)
+        return rows.select("query_id", "passage_id", "grade", judge=pl.coalesce("judge", pl.lit(name)))
 
     @property
     def refiner(self) -> str:
@@ -193,14 +186,12 @@ class GoldenJob:
             "golden": {"id": self.build_id, "name": self.spec.name, "collection": self.collection_id},
             "spec": self.spec.model_dump(mode="json", exclude_none=True),
             "prompts": {f"{kind}.{language}": prompt_hash(kind, language) for kind in KINDS},
-            "models": {name: dict(self.identity(name)) for name in self.models},
+            "models": {
+                name: dict(model_identity(chat_config(name, self.spec.models))) for name in self.models
+            },
             "hashes": {key: value for key, value in hashes(self.search).items() if key != "golden_set"},
             "seed": self.build_id,
         }
-
-    def identity(self, model: str) -> JsonMap:
-        """What of a chat model decides what it answers."""
-        return model_identity(chat_config(model, self.spec.models))
 
 
 def read_job(
@@ -220,7 +211,10 @@ def read_job(
         SpecError: With everything that cannot work.
         InputError: If something it names cannot be read.
     """
-    asked = list(_judges(spec, keys))
+    golden = spec.golden
+    named = [("golden.judge.models", name) for name in golden.judge.models]
+    named += [("golden.refine.model", golden.refine.model)] if golden.refine.model else []
+    asked = list(chat_problems(named, spec.models, keys))
     try:
         search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run, judged=False)
     except SpecError as error:
@@ -235,29 +229,23 @@ def read_job(
         )
     job = GoldenJob(
         spec=spec,
-        search=search,
-        searched=tuple(_searched(spec)),
+        search=replace(search, stacks=_searched(spec)),
         stored=tuple(_stored(spec, search, shelf)),
         held=_held(spec, search, shelf),
     )
-    return job, [*asked, *(each for each in problems if spec.golden.pool), *_unknown(job)]
+    unknown = [
+        Problem("golden.pool", f"{each.label} ranks none of the questions.", "", Severity.WARNING)
+        for each in job.stored
+        if each.rows.is_empty()
+    ]
+    return job, [*asked, *(each for each in problems if spec.golden.pool), *unknown]
 
 
-def _judges(spec: GoldenSpec, keys: Keys | None) -> Iterator[Problem]:
-    """What stands against the models that judge."""
-    golden = spec.golden
-    named = [("golden.judge.models", name) for name in golden.judge.models]
-    named += [("golden.refine.model", golden.refine.model)] if golden.refine.model else []
-    yield from chat_problems(named, spec.models, keys)
-
-
-def _searched(spec: GoldenSpec) -> Iterator[Searched]:
+def _searched(spec: GoldenSpec) -> list[Stack]:
+    """One stack per index of the pool, in its order; the same twice where it is named twice."""
     sweep = spec.sweep()
-    legs = (each for each in spec.golden.pool if each.stack is not None)
-    for point, leg in zip(sweep.stack, legs, strict=False):
-        if leg.stack is not None:
-            (stack,) = expand(sweep.model_copy(update={"stack": (point,)}))
-            yield Searched(stack, stack.spec["mode"])
+    legs = sum(each.stack is not None for each in spec.golden.pool)
+    return [expand(sweep.model_copy(update={"stack": (point,)}))[0] for point in sweep.stack[:legs]]
 
 
 def _stored(spec: GoldenSpec, search: Job, shelf: GoldenShelf | None) -> Iterator[Ranked]:
@@ -292,10 +280,3 @@ def _shelf(shelf: _S | None, what: str) -> _S:
     if shelf is None:
         raise InputError(f"No store was named where {what!r} could be.", where="golden")
     return shelf
-
-
-def _unknown(job: GoldenJob) -> Iterator[Problem]:
-    """What is told beside a plan: sources without a ranking of any of these questions."""
-    for each in job.stored:
-        if each.rows.is_empty():
-            yield Problem("golden.pool", f"{each.label} ranks none of the questions.", "", Severity.WARNING)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from core.golden.job import GoldenJob, Pool, Ranked
 from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
-from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.plan import plan as plan_search
 from core.pipeline.sweep.pools import Pools
 from core.pipeline.sweep.problems import Problem
-from core.providers.chat import Chat, chat_config, make_chat
+from core.providers.chat import chat_config
 from core.providers.tokens import counter
 
 SAMPLE = 2_000  # Of more texts so many are counted, evenly spread, and the sum is scaled
@@ -55,10 +54,10 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
     texts = missing(job, pool) if pool is not None else _typical(job)
     if not judges:
         texts = texts.clear()
-    search = plan_search(_searching(job)) if job.searched else None
+    search = plan_search(job.search) if job.search.stacks else None
     asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
     asked += _refining(job, pool, texts) if job.refiner else ()
-    chats = {name: _chat(job, name) for name in job.models}
+    chats = {name: job.chat(name) for name in job.models}
     seconds = sum(asked_seconds(line, chats[line.model]) for line in asked)
     return GoldenPlan(
         name=job.spec.name,
@@ -77,28 +76,21 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
 def candidates(job: GoldenJob) -> Pool | None:
     """The pool of a build, where finding it out costs nothing; else None."""
     found: list[Ranked] = []
-    if job.searched:
-        names = identities(_searching(job))
-        pools = Pools(
-            job.search.corpora, job.search.queries["text"].to_list(), Known(job.search.models), names.chunking
-        )
-        for each in job.searched:
-            spec, depth = each.stack.spec, int(each.stack.spec["candidates"])
-            hits = pools.hits(spec, depth)
+    search = job.search
+    if search.stacks:
+        texts = search.queries["text"].to_list()
+        pools = Pools(search.corpora, texts, Known(search.models), identities(search).chunking)
+        for stack in search.stacks:
+            hits = pools.hits(stack.spec, int(stack.spec["candidates"]))
             if hits is None:
                 return None
-            found.append(ranked_by(each.stack.label, job, each.kind, hits, depth))
+            found.append(ranked_by(job, stack, hits))
     return pool_of(job, found)
-
-
-def _searching(job: GoldenJob) -> Job:
-    """The evaluation with the stacks that are searched, and no other."""
-    return replace(job.search, stacks=[each.stack for each in job.searched])
 
 
 def _typical(job: GoldenJob) -> pl.DataFrame:
     """Texts of about as many and as long passages as there will be, where the pool is not known."""
-    deep = [int(each.stack.spec["candidates"]) for each in job.searched]
+    deep = [int(stack.spec["candidates"]) for stack in job.search.stacks]
     deep += [source.depth for source in job.spec.golden.pool if source.runs]
     most = job.texts.height
     each = min(most, round(sum(deep) * (DISTINCT if len(deep) > 1 else 1.0)))
@@ -108,13 +100,9 @@ def _typical(job: GoldenJob) -> pl.DataFrame:
     return asked.join(some, how="cross").select("query_id", "passage_id", "text")
 
 
-def _chat(job: GoldenJob, name: str) -> Chat:
-    return make_chat(name, models=job.spec.models, ready=False)
-
-
 def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> Iterator[Line]:
     """Tokens of grading every text once."""
-    chat = _chat(job, name)
+    chat = job.chat(name)
     if chat.local or texts.is_empty():
         return
     language = job.spec.golden.language
@@ -123,14 +111,15 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     tasks = (grading(job.questions[query], text, language) for query, text in rows)
     asked = sum(task.tokens(chat) for task in tasks) * texts.height / some.height
     said = texts.height * chat.count_tokens(f'{{"{GRADE}": 3}}')
-    exact = known and some.height == texts.height and counter(_config(job, name)).exact
+    counts = counter(chat_config(name, job.spec.models).tokenizer)
+    exact = known and some.height == texts.height and counts.exact
     of, used, notes = (JUDGE, name, texts.height), chat.expected(asked, said), () if exact else (_USABLE,)
     yield from priced_lines(of, used, job.search.book, exact=exact, notes=notes)
 
 
 def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterator[Line]:
     """Tokens of ordering: passages of the pool's usual length, as many turns as refining usually takes."""
-    chat, refine = _chat(job, job.refiner), job.spec.golden.refine
+    chat, refine = job.chat(job.refiner), job.spec.golden.refine
     if chat.local:
         return
     rows = pool.distinct if pool is not None else texts
@@ -147,7 +136,3 @@ def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterato
     used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
     of = (REFINE, job.refiner, turns)
     yield from priced_lines(of, used, job.search.book, exact=False, notes=[_USABLE])
-
-
-def _config(job: GoldenJob, name: str) -> str | None:
-    return chat_config(name, job.spec.models).tokenizer

@@ -1,7 +1,5 @@
 """The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.golden.ordering`.
 
-What a judge model is asked, and how its answers are read: a grade (S4), or an order of passages (S6).
-
 Texts of a corpus are untrusted. They stand between marks that they cannot foresee; an answer that is not the
 bare form asked for, or that repeats a mark, is refused and asked for again.
 """
@@ -29,6 +27,7 @@ from core.pipeline.ranking.hits import Hits
 from core.providers.chat import Chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
 from core.providers.chat.reading import Reading, object_schema, only, whole_number
+from core.records import Stack
 from core.stats.judges import combined
 from core.tables import TABLES
 
@@ -84,16 +83,16 @@ _PAIR = ("query_id", "passage_id")
 ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "golden_set_id"}
 
 
-def ranked_by(label: str, job: GoldenJob, kind: Any, hits: Sequence[Hits], depth: int) -> Ranked:  # noqa: ANN401
+def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
     """Hits of every question as a source."""
-    ids = job.search.corpora[None].passage_ids
+    ids, depth = job.search.corpora[None].passage_ids, int(stack.spec["candidates"])
     parts = [
         pl.DataFrame({"passage_id": ids.gather(found.passages[:depth])}).select(
             query_id=pl.lit(query), passage_id="passage_id", rank=pl.int_range(1, pl.len() + 1)
         )
         for query, found in zip(job.search.queries["query_id"], hits, strict=True)
     ]
-    return Ranked(label, kind, pl.concat(parts))
+    return Ranked(stack.label, stack.spec["mode"], pl.concat(parts))
 
 
 def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
@@ -110,8 +109,7 @@ class Search:
 
     def __init__(self, job: GoldenJob, builder: Builder, turn: Turn) -> None:
         self._job, self._builder, self._turn = job, builder, turn
-        self._graph = graph([each.stack for each in job.searched], identities(job.search))
-        self._asker = Asker(self._graph, builder, turn.models, job.search.corpora)
+        self._graph = graph(job.search.stacks, identities(job.search))
         self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
 
     def __len__(self) -> int:
@@ -119,37 +117,33 @@ class Search:
 
     def run(self) -> list[Ranked]:
         """Build what is searched, and search it."""
-        tracker, watch = self._turn.tracker, self._turn.watch
+        search, turn = self._job.search, self._turn
         measurer = Measurer(
-            self._job.search.queries["text"].to_list(),
-            self._job.search.protocol,
-            self._asker,
+            search.queries["text"].to_list(),
+            search.protocol,
+            Asker(self._graph, self._builder, turn.models, search.corpora),
             kept=None,
-            tracker=tracker,
-            check=watch.check,
-            stage=self._turn.budget.begin_stage,
+            tracker=turn.tracker,
+            check=turn.watch.check,
+            stage=turn.budget.begin_stage,
             pause=lambda: None,
         )
+
+        def within(done: int, whole: int, unit: str) -> None:
+            turn.watch.check()
+            turn.tracker.within(done, whole, unit)
+
         for step in self._graph.builds:
-            watch.check()
-            tracker.begin("build", f"build: {words(step)}")
-            self._builder.build(step, self._within)
-            tracker.end()
-        queries = self._job.search.queries["query_id"]
+            turn.watch.check()
+            turn.tracker.begin("build", f"build: {words(step)}")
+            self._builder.build(step, within)
+            turn.tracker.end()
+        found = measurer.results.values
         for step in self._graph.steps:
             measurer.answer(step)
             if step.kind == "rewrite":
-                self.rewrites = dict(zip(queries, measurer.results.values[step], strict=True))
-        return [
-            ranked_by(
-                each.stack.label, self._job, each.kind, measurer.results.values[route.pool], route.depth
-            )
-            for each, route in zip(self._job.searched, self._graph.routes, strict=True)
-        ]
-
-    def _within(self, done: int, whole: int, unit: str) -> None:
-        self._turn.watch.check()
-        self._turn.tracker.within(done, whole, unit)
+                self.rewrites = dict(zip(search.queries["query_id"], found[step], strict=True))
+        return [ranked_by(self._job, route.stack, found[route.pool]) for route in self._graph.routes]
 
 
 class Judging:

@@ -17,6 +17,7 @@ from core.pipeline.evaluate.steps import NONE, Identities
 from core.pipeline.query.entities import names_hash
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
 from core.providers.base import Amount
+from core.providers.chat import make_chat
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import embedder_config
 from core.providers.rerank import make_reranker, reranker_config
@@ -78,6 +79,9 @@ def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tu
     if key == "reranker":
         reranker = make_reranker(name, models=models, ready=False)
         used = () if reranker.local else reranker.expected(1, [1])
+    elif key == "chat":
+        chat = make_chat(name, models=models, ready=False)
+        used = () if chat.local else chat.expected(1, 1)
     else:
         rewrite = make_rewrite(name, models=models, ready=False)
         used = () if rewrite.local else rewrite.expected("?")
