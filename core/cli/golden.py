@@ -155,7 +155,7 @@ def proposed(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say which unjudged passages to judge next: those whose grades could change the choice."""
-    from core.golden.judging.book import Book  # noqa: PLC0415
+    from core.golden.book import Book  # noqa: PLC0415
     from core.views.golden.judging import book_path, propose  # noqa: PLC0415
     from core.views.golden.value import next_words, what_next  # noqa: PLC0415
 
@@ -234,12 +234,13 @@ def simulated(
         method=method.value, confirmations=confirmations, stable=stable, sure=sure, turns=limit
     )
     world = World(noise=noise, items=items)
-    found = simulate(settings, world, runs=runs, seed=SEED if seed is None else seed)
+    seed = SEED if seed is None else seed
+    found = simulate(settings, world, runs=runs, seed=seed)
     if found.stable < 1:
         complain(f"{1 - found.stable:.0%} of the queries had not come to rest after {limit} turns.")
     asked = {"method": method.value, "noise": noise, "items": items, "confirmations": confirmations,
              "stable_turns": stable, "turn_limit": limit}  # fmt: skip
-    emit(pl.DataFrame([{**asked, **asdict(found)}]), form)
+    emit(pl.DataFrame([{**asked, **asdict(found), "runs": runs, "seed": seed}]), form)
 
 
 app = typer.Typer(

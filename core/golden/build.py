@@ -24,7 +24,6 @@ from core.records import Batch, GoldenSet
 from core.tables import frame
 
 BUILD = Launcher("golden", ("golden", "build", "--yes"), ("golden", "resume"), GoldenSpec)
-REFINED = "refined"
 Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
 
@@ -98,22 +97,19 @@ def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
 def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """Put every question's best passages in order, if that pays; and how it came about."""
     refine, every = job.spec.golden.refine, items_of(job, kept)
-    ordering = Ordering(job, turn.models.chat(job.refiner), turn.folder.path / REFINED, turn.watch.check)
+    ordering = Ordering(job, turn)
     turn.tracker.begin("refine", f"refine: {job.refiner}")
     turn.budget.begin_stage(f"refine {job.refiner}")
     told: dict[str, Any] = {}
     method = refine.method
     if method == AUTO:
-        foreseen = ordering.foreseen(every, refine.settings(method), job.search.book)
+        foreseen = ordering.foreseen(every, refine.settings(method))
         method = foreseen.recommended
         told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.ways.to_dicts()}
-    told["method"] = method
-    states = None
+    told["method"], orders = method, None
     if method != NONE:
         settings = refine.settings(method)
-        states = ordering.all(
-            every, settings, lambda done: turn.tracker.within(done, len(every), "questions")
-        )
+        states = ordering.all(every, settings)
         told |= {
             "settings": settings.as_json(),
             "turns": sum(each.turns for each in states),
@@ -124,8 +120,9 @@ def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFra
                 for items, each in zip(every, states, strict=True)
             },
         }
+        orders = order_rows(every, states)
     turn.tracker.end()
-    return None if states is None else order_rows(every, states), told
+    return orders, told
 
 
 def _batch(

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.golden.judging.book import Book
+from core.golden.book import Book
 from core.store import Store
 from core.views.golden.judging import book_path
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from core.golden.judging.book import FILE, Book
+from core.golden.book import FILE, Book
 from core.store import Store
 from tests.e2e.watch import Visit
 from tests.server import Server

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.golden.judging.book import Book
+from core.golden.book import Book
 from core.store import Store
 from core.views.golden import judging
 from tests.pages.conftest import OpenPage

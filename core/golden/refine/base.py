@@ -97,8 +97,7 @@ class Point(NamedTuple):
     settled: float  # How far it is: pairs locked ("locks"), or the probability that `sure` is about ("map")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What is known of one item."""
 
     item: int  # Position in what was given

@@ -73,8 +73,6 @@ class Simulated:
     turns: float  # Batches judged
     contradictions: float  # Pairs judged against a path of locks
     stable: float  # Share of the queries that came to rest before the limit of turns; 0..1
-    runs: int  # Queries simulated
-    seed: int  # Of all that is random
 
 
 def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: int = SEED) -> Simulated:
@@ -90,8 +88,8 @@ def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: i
     rows = np.array([tau, grades, tau - grades])
     means = rows.mean(axis=1)
     low, high = (np.where(np.isnan(end), means, end) for end in bootstrap_means(rows, seed=seed))
-    figures = np.stack([means, low, high], axis=1).ravel().tolist()
-    return Simulated(*figures, *values[:, 2:].mean(axis=0).tolist(), runs, seed)
+    figures = [*np.stack([means, low, high], axis=1).ravel(), *values[:, 2:].mean(axis=0)]
+    return Simulated(*map(float, figures))
 
 
 def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tuple[float, ...]:
@@ -246,14 +244,14 @@ def predict(
     """
     world, known = world_of(grades, noise.sigma), not np.isnan(noise.high)
     rows: list[dict[str, Any]] = []
-    worth = []
+    worth: list[dict[str, Any]] = []
     for method in METHODS:
         chosen = replace(settings, method=method)
         usual = simulate(chosen, world, runs=runs)
         worst = (
             simulate(chosen, replace(world, noise=noise.high * world.spread), runs=runs) if known else None
         )
-        row = {
+        row: dict[str, Any] = {
             "method": method, "tau": usual.tau, "low": usual.low, "high": usual.high,
             "worst": None if worst is None else worst.tau, "grades": usual.grades, "turns": usual.turns,
             "usd": None if usd is None else usd * usual.turns * len(grades),

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.build import BUILD, REFINED
+from core.golden.build import BUILD
 from core.golden.job import GoldenJob, Pool
 from core.golden.ordering import refinements
 from core.golden.plan import GoldenPlan, candidates, plan
@@ -88,7 +88,7 @@ def _refined(view: View, kind: work.Kind) -> None:
         with st.expander("Whether it pays to put the best in order"):
             st.caption(plain(form.pays(ways)))
             show.table(ways, "ways", _WAYS)
-    folders = (one.folder.path / REFINED for one in here if one.folder is not None)
+    folders = (one.folder.path for one in here if one.folder is not None)
     states = next((found for folder in folders if (found := refinements(folder))), {})
     if not states:
         return

@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InputError
-from core.golden.judging.book import Mode, Queue
-from core.golden.judging.sampling import SAMPLINGS, Sampling
+from core.golden.book import Mode, Queue
+from core.golden.by_hand import SAMPLINGS, Sampling
 from core.ui import door, show
 from core.ui.pick import still_offered
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one

@@ -11,9 +11,8 @@ from typing import Any
 import streamlit as st
 
 from core.errors import ClqError
-from core.golden.judging.book import Book, Item, Queue
-from core.golden.judging.landing import CORRECTNESS, RUBRIC, set_of
-from core.golden.judging.sampling import OF_FIVE
+from core.golden.book import Book, Item, Queue
+from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached

@@ -208,13 +208,17 @@ def write_merged(store: Store, golden_set_ids: Sequence[str], policy: Policy, in
         UnknownNameError: If a golden set or the policy does not exist.
     """
     snapshot = store.read()
-    batch = merge(judged(snapshot, golden_set_ids), policy, into, snapshot.revision)
+    merged = merge(judged(snapshot, golden_set_ids), policy, into, snapshot.revision)
+    return write_new(store, "merge judgements", merged)
+
+
+def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
+    """Write a golden set of a name that no other has, in one transaction."""
     (golden,) = batch.golden_sets
-    if golden.golden_set_id in set(snapshot.golden_sets(parts=True)["golden_set_id"]):
-        raise InputError(
-            f"There is a golden set {golden.golden_set_id!r} already.", do="Give the merged one another name."
-        )
-    with store.write("merge judgements", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
+    name = golden.golden_set_id
+    if name in set(store.read().golden_sets(parts=True)["golden_set_id"]):
+        raise InputError(f"There is a golden set {name!r} already.", do="Give the new one another name.")
+    with store.write(action, f"{name}: {golden.notes}"[:500]) as writer:
         writer.add(batch)
     return golden
 

@@ -12,10 +12,15 @@ import polars as pl
 
 from core.answers import KEY
 from core.errors import InputError
-from core.golden.judging.book import FILE, Book, Item, Mode, Queue
-from core.golden.judging.landing import (
+from core.golden.book import FILE, PAIR, Book, Item, Mode, Queue
+from core.golden.by_hand import (
     BY_PEOPLE,
+    OF_FIVE,
     SCORER,
+    Sampling,
+    arranged,
+    draw,
+    fives,
     keys,
     landed,
     named,
@@ -24,16 +29,15 @@ from core.golden.judging.landing import (
     set_of,
     settled,
 )
-from core.golden.judging.sampling import OF_FIVE, Sampling, arranged, draw, fives, queue_of
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
-from core.views.golden.soundness import disagreements
+from core.views.golden.judges import write_new
+from core.views.golden.soundness import disagreements, others_of
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
-_PAIR = ["query_id", "passage_id"]
 Opinion = tuple[str, int, str]  # What one judge said of a passage: golden set, grade, note
 NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
 EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
@@ -73,22 +77,21 @@ def book_path(store: Store) -> Path:
 def pool(snapshot: Snapshot, scope: Scope, base: str | None, k: int) -> pl.DataFrame:
     """All that may be drawn: what a golden set judges and what the stacks show in their Top-K."""
     judged = pl.DataFrame(schema=TABLES["judgements"]) if base is None else snapshot.judgements(base)
-    known = snapshot.golden_sets(scope.collection_id)["golden_set_id"]
-    others = [snapshot.judgements(name) for name in known if name != base]
-    apart = disagreements(judged, pl.concat([judged.clear(), *others])).select(_PAIR).unique()
+    others = others_of(snapshot, scope.collection_id, base, judged)
+    apart = disagreements(judged, others).select(PAIR).unique()
     rows = (
         _shown(snapshot, scope, k)
-        .join(judged.select(*_PAIR, "grade"), on=_PAIR, how="full", coalesce=True)
-        .join(apart.with_columns(disputed=pl.lit(value=True)), on=_PAIR, how="left")
+        .join(judged.select(*PAIR, "grade"), on=PAIR, how="full", coalesce=True)
+        .join(apart.with_columns(disputed=pl.lit(value=True)), on=PAIR, how="left")
         .with_columns(pl.col("stacks").fill_null(0), pl.col("disputed").fill_null(value=False))
     )
     texts = snapshot.passages(scope.collection_id, rows["passage_id"].unique().to_list())
     questions = snapshot.queries(scope.collection_id).filter(pl.col("text") != "")
-    rows = rows.join(texts.filter(pl.col("text") != "").select("passage_id"), on="passage_id", how="semi")
-    rows = rows.join(questions.select("query_id"), on="query_id", how="semi")
+    rows = rows.join(texts.filter(pl.col("text") != ""), on="passage_id", how="semi")
+    rows = rows.join(questions, on="query_id", how="semi")
     if rows.is_empty():
         raise InputError(NO_TEXTS, do=_BRING_TEXTS)
-    return rows.sort(_PAIR)
+    return rows.sort(PAIR)
 
 
 def _shown(snapshot: Snapshot, scope: Scope, k: int) -> pl.DataFrame:
@@ -96,7 +99,7 @@ def _shown(snapshot: Snapshot, scope: Scope, k: int) -> pl.DataFrame:
     ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     own = [run for run, of in snapshot.searched(ranked).items() if of == scope.collection_id]
     rows = snapshot.rankings(own, stage="final") if own else pl.DataFrame(schema=TABLES["rankings"])
-    return rows.filter(pl.col("rank") <= k).group_by(_PAIR).agg(stacks=pl.col("run_id").n_unique())
+    return rows.filter(pl.col("rank") <= k).group_by(PAIR).agg(stacks=pl.col("run_id").n_unique())
 
 
 def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
@@ -124,14 +127,10 @@ def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) 
     wanted = keys(items)
     answers = snapshot.answers(_there(snapshot, collection_id, wanted)).select(*KEY, "text")
     texts = wanted.join(answers, on=KEY, how="left", nulls_equal=True, maintain_order="left")["text"]
+    shown = [GONE if text is None else text or EMPTY for text in texts]
     return [
-        Card(
-            questions.get(each.query_id, ""),
-            "",
-            GONE if text is None else text or EMPTY,
-            right.get(each.query_id, ()),
-        )
-        for each, text in zip(items, texts, strict=True)
+        Card(questions.get(each.query_id, ""), "", text, right.get(each.query_id, ()))
+        for each, text in zip(items, shown, strict=True)
     ]
 
 
@@ -144,8 +143,8 @@ def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opi
     """What two judges said of the passages to be settled, by query and passage."""
     said: dict[tuple[str, str], list[Opinion]] = {}
     for name in (queue.base, queue.other):
-        notes = snapshot.gradings(name).drop_nulls("note").group_by(_PAIR).agg(pl.col("note").last())
-        rows = snapshot.judgements(name).join(notes, on=_PAIR, how="left").select(*_PAIR, "grade", "note")
+        notes = snapshot.gradings(name).drop_nulls("note").group_by(PAIR).agg(pl.col("note").last())
+        rows = snapshot.judgements(name).join(notes, on=PAIR, how="left").select(*PAIR, "grade", "note")
         for query, passage, grade, note in rows.iter_rows():
             said.setdefault((query, passage), []).append((name, grade, note or ""))
     return said
@@ -173,15 +172,16 @@ def begin(
     judge = _named(book, snapshot, scope.collection_id, judge)
     seed = token_hex(4)
     rows = pool(snapshot, scope, base, k)
-    if mode == "order":
-        said = rows.filter(pl.col("grade").is_not_null())
-        pairs = fives(_to_order(snapshot, base, said), n, seed)
+    if mode == "order":  # what was refined, where a golden set was; else what is judged
+        said = rows.drop_nulls("grade")
+        refined = pl.DataFrame() if base is None else snapshot.orders(base)
+        pairs = fives(said if refined.is_empty() else said.join(refined, on=PAIR, how="semi"), n, seed)
     else:
-        known = book.said(scope.collection_id, judge).select(_PAIR)
-        fresh = rows.join(known, on=_PAIR, how="anti")
+        known = book.said(scope.collection_id, judge).select(PAIR)
+        fresh = rows.join(known, on=PAIR, how="anti")
         if worth is not None:
-            order = worth.select(*_PAIR, value=-pl.int_range(pl.len()))
-            fresh = fresh.join(order, on=_PAIR)
+            order = worth.select(*PAIR, value=-pl.int_range(pl.len()))
+            fresh = fresh.join(order, on=PAIR)
         if fresh.is_empty():
             raise InputError(f"{judge} has judged all of it.", do="Choose another golden set to draw from.")
         pairs = draw(fresh, sampling, n, seed)
@@ -205,12 +205,12 @@ def begin_answers(
         raise InputError(f"There are imported or computed scores of {judge!r}.", do="Take another name.")
     questions = snapshot.queries(collection_id).filter(pl.col("text") != "")
     rows = named(snapshot.answers(runs).filter(pl.col("text").is_not_null()))
-    rows = rows.join(questions, on="query_id", how="semi").join(named(own), on=_PAIR, how="anti")
-    rows = rows.join(book.said(collection_id, judge, "answers"), on=_PAIR, how="anti")
+    rows = rows.join(questions, on="query_id", how="semi").join(named(own), on=PAIR, how="anti")
+    rows = rows.join(book.said(collection_id, judge, "answers"), on=PAIR, how="anti")
     if rows.is_empty():
         raise InputError("No answer with its text and question is left to grade.", do="Choose other runs.")
     seed = token_hex(4)
-    pairs = draw(rows.select(*_PAIR, grade=pl.lit(None, pl.Int8)), "at random", n, seed)
+    pairs = draw(rows.select(*PAIR, grade=pl.lit(None, pl.Int8)), "at random", n, seed)
     return _start(book, collection_id, judge, pairs, mode="answers", sampling="at random", seed=seed)
 
 
@@ -228,7 +228,8 @@ def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, j
 
 def propose(book: Book, collection_id: str, rows: pl.DataFrame, base: str = "") -> Queue:
     """Write down a queue that nobody has taken yet, of passages (query_id, passage_id) that others chose."""
-    return _start(book, collection_id, "", queue_of(rows), base=base, sampling="by value")
+    pairs = list(rows.select(PAIR).unique(maintain_order=True).iter_rows())
+    return _start(book, collection_id, "", pairs, base=base, sampling="by value")
 
 
 def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:
@@ -242,12 +243,6 @@ def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:
     if held.judge != judge:
         raise InputError(f"{held.judge} has taken this queue.", do="Start one of your own.")
     return held
-
-
-def _to_order(snapshot: Snapshot, base: str | None, judged: pl.DataFrame) -> pl.DataFrame:
-    """What can be put in order: what was refined, where a golden set was; else what is judged."""
-    refined = pl.DataFrame(schema=TABLES["orders"]) if base is None else snapshot.orders(base)
-    return judged if refined.is_empty() else judged.join(refined, on=_PAIR, how="semi")
 
 
 def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]], **about: str) -> Queue:
@@ -292,28 +287,18 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
         InputError: If there is nothing to write, or the name is another golden set's.
     """
     snapshot = store.read()
-    known = snapshot.golden_sets()
     if queue.mode == "settle":
         first, second = (snapshot.judgements(name) for name in (queue.base, queue.other))
-        batch = settled(queue, book.items(queue.queue_id), first, second, into)
-        (golden,) = batch.golden_sets
-        if golden.golden_set_id in set(snapshot.golden_sets(parts=True)["golden_set_id"]):
-            raise InputError(
-                f"There is a golden set {golden.golden_set_id!r} already.", do="Choose another name."
-            )
-    else:
-        name = set_of(queue.collection_id, queue.judge)
-        refuse_taken(known, name, queue.judge)
-        there = name in set(known["golden_set_id"])
-        before, acts = (
-            (snapshot.judgements(name), snapshot.gradings(name))
-            if there
-            else (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
-        )
-        batch = landed(book, queue, before, acts)
-        (golden,) = batch.golden_sets
-    with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
-        writer.add(batch, replacing=[golden.golden_set_id])
+        return write_new(store, "judge", settled(queue, book.items(queue.queue_id), first, second, into))
+    known, name = snapshot.golden_sets(), set_of(queue.collection_id, queue.judge)
+    refuse_taken(known, name, queue.judge)
+    before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
+    if name in set(known["golden_set_id"]):
+        before, acts = snapshot.judgements(name), snapshot.gradings(name)
+    batch = landed(book, queue, before, acts)
+    (golden,) = batch.golden_sets
+    with store.write("judge", f"{name}: {golden.notes}"[:500]) as writer:
+        writer.add(batch, replacing=[name])
     return golden
 
 

@@ -85,40 +85,31 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
     if scope.golden_set_id is None:
         return None
     part = part or next(iter(parts(snapshot, scope)), None)
-    if part is not None and part.name == SPANS:
-        return _of_spans(snapshot, part.golden_set_id)
+    nothing = pl.DataFrame(schema=TABLES["judgements"])
+    if part is not None and part.name == SPANS:  # no passages, and so no copies among them
+        spans, passages = snapshot.spans(part.golden_set_id), pl.DataFrame(schema=TABLES["passages"])
+        return _judged("span", spans, passages, nothing, nothing)
     golden, collection = scope.golden_set_id, scope.collection_id
     if part is not None:
         golden, collection = part.golden_set_id, part.collection_id
     judgements = snapshot.judgements(golden)
     if judgements.is_empty():
         return None
-    known = snapshot.golden_sets(parts=True).filter(collection_id=collection)
-    others = [snapshot.judgements(name) for name in known["golden_set_id"] if name != golden]
-    queries = soundness.per_query(judgements)
-    copies = soundness.duplicates(snapshot.passages(collection))
+    others = soundness.others_of(snapshot, collection, golden, judgements)
+    return _judged("judged passage", judgements, snapshot.passages(collection), judgements, others)
+
+
+def _judged(
+    unit: str, graded: pl.DataFrame, passages: pl.DataFrame, judgements: pl.DataFrame, others: pl.DataFrame
+) -> Judged:
+    queries, copies = soundness.per_query(graded), soundness.duplicates(passages)
     return Judged(
-        unit="judged passage",
+        unit=unit,
         queries=queries,
         mix=soundness.summary(queries),
         copies=copies,
         apart=soundness.graded_apart(copies, judgements),
-        disagreements=soundness.disagreements(judgements, pl.concat([judgements.clear(), *others])),
-    )
-
-
-def _of_spans(snapshot: Snapshot, golden_set_id: str) -> Judged:
-    """The spans of a golden set: no passages, and so no copies among them."""
-    queries = soundness.per_query(snapshot.spans(golden_set_id))
-    copies = soundness.duplicates(pl.DataFrame(schema=TABLES["passages"]))
-    nothing = pl.DataFrame(schema=TABLES["judgements"])
-    return Judged(
-        unit="span",
-        queries=queries,
-        mix=soundness.summary(queries),
-        copies=copies,
-        apart=soundness.graded_apart(copies, nothing),
-        disagreements=soundness.disagreements(nothing, nothing),
+        disagreements=soundness.disagreements(judgements, others),
     )
 
 

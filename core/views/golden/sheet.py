@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 import xlsxwriter
 
-from core.golden.judging.book import Item, Queue
-from core.golden.judging.landing import RUBRIC
+from core.golden.book import Item, Queue
+from core.golden.by_hand import RUBRIC
 from core.importers.formats.judging_sheet import COLUMNS, SHEET
 from core.views.golden.judging import Card
 from core.views.text import upright

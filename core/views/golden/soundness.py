@@ -5,19 +5,19 @@ Passages that a person put in order, against the order that a golden set has the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from core.golden.judging.book import Item, Queue
-from core.golden.judging.sampling import OF_FIVE
+from core.golden.book import PAIR, Item, Queue
+from core.golden.by_hand import OF_FIVE
 from core.metrics import Measure
 from core.stats.correlation import order_agreement
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
-from core.tables import TABLES
+from core.tables import schema
 from core.views import text
 from core.views.workspace.scores import Evidence, at_cutoff, mean
 
@@ -25,7 +25,6 @@ GRADES = (5, 4, 3, 2, 1)
 GOOD = "4+5"  # The row of `summary` for all that is good
 MAX_RUNS = 200
 """Runs that are compared at most; every further one makes the judgements of the others less unique."""
-_PAIR = ("query_id", "passage_id")
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
@@ -91,15 +90,24 @@ def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame
 def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     """Pairs that another golden set of the collection grades differently."""
     return (
-        judgements.select(*_PAIR, "grade")
+        judgements.select(*PAIR, "grade")
         .join(
-            others.select(*_PAIR, pl.col("golden_set_id").alias("other_set"), other_grade=pl.col("grade")),
-            on=_PAIR,
+            others.select(*PAIR, pl.col("golden_set_id").alias("other_set"), other_grade=pl.col("grade")),
+            on=PAIR,
         )
         .with_columns((pl.col("grade") - pl.col("other_grade")).abs().alias("by"))
         .filter(pl.col("by") > 0)
-        .sort("by", "other_set", *_PAIR, descending=[True, False, False, False])
+        .sort("by", "other_set", *PAIR, descending=[True, False, False, False])
     )
+
+
+def others_of(
+    snapshot: Snapshot, collection_id: str, golden_set_id: str | None, judgements: pl.DataFrame
+) -> pl.DataFrame:
+    """The judgements that other golden sets of a collection have, with the columns of this one's."""
+    known = snapshot.golden_sets(collection_id, parts=True)["golden_set_id"]
+    others = [snapshot.judgements(name) for name in known if name != golden_set_id]
+    return pl.concat([judgements.clear(), *others])
 
 
 def leave_one_out(
@@ -118,20 +126,15 @@ def leave_one_out(
     np.subtract.at(counts, (run, query, unique["grade"].to_numpy() - 1), 1)
     shown = (unique["rank"] <= grades.shape[2]).fill_null(False).to_numpy()
     grades[run[shown], query[shown], unique["rank"].to_numpy()[shown].astype(np.int64) - 1] = 0
-    without = mean(found.rescored(measure, grades, counts))[0]
-    score = mean(at_cutoff(found, measure))[0]
-    return (
-        pl.DataFrame(
-            {
-                "run_id": found.run_ids,
-                "unique": np.bincount(run, minlength=len(found.run_ids)),
-                "score": score,
-                "without": without,
-            }
-        )
-        .with_columns(pl.col("score", "without").fill_nan(None))
-        .with_columns((pl.col("score") - pl.col("without")).alias("bias"))
-        .sort("bias", "run_id", descending=[True, False], nulls_last=True)
+    made = {
+        "run_id": found.run_ids,
+        "unique": np.bincount(run, minlength=len(found.run_ids)),
+        "score": mean(at_cutoff(found, measure))[0],
+        "without": mean(found.rescored(measure, grades, counts))[0],
+    }
+    rows = pl.DataFrame(made).with_columns(pl.col("score", "without").fill_nan(None))
+    return rows.with_columns(bias=pl.col("score") - pl.col("without")).sort(
+        "bias", "run_id", descending=[True, False], nulls_last=True
     )
 
 
@@ -139,22 +142,19 @@ def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame, systems: pl.DataFr
     """run_id, query_id, passage_id, grade and final rank (or null) of what its system alone brings."""
     alone = (
         rankings.join(systems, on="run_id")
-        .group_by(_PAIR)
+        .group_by(PAIR)
         .agg(pl.col("system").n_unique().alias("systems"), pl.col("system").first())
         .filter(pl.col("systems") == 1)
-        .join(judgements.select(*_PAIR, "grade"), on=_PAIR)
+        .join(judgements.select(*PAIR, "grade"), on=PAIR)
         .join(systems, on="system")
     )
-    final = rankings.filter(pl.col("stage") == "final").select("run_id", *_PAIR, "rank")
-    return alone.join(final, on=["run_id", *_PAIR], how="left")
+    final = rankings.filter(pl.col("stage") == "final").select("run_id", *PAIR, "rank")
+    return alone.join(final, on=["run_id", *PAIR], how="left")
 
 
 def _places(names: pl.Series, known: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     places = {name: place for place, name in enumerate(known)}
     return np.array([places[name] for name in names], dtype=np.int64)
-
-
-_COUPLE = ["query_id", "passage_id"]
 
 
 @dataclass(frozen=True)
@@ -170,39 +170,36 @@ class Compared:
 
 def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared:
     """Compare the batches of a queue with the refined order of its golden set, else with its grades."""
-    orders = snapshot.orders(queue.base) if queue.base else pl.DataFrame(schema=TABLES["orders"])
+    orders = snapshot.orders(queue.base) if queue.base else pl.DataFrame()
     if orders.is_empty():
         against = f"the grades of {queue.base}"
-        known = snapshot.judgements(queue.base).select(*_COUPLE, merit="grade")
+        known = snapshot.judgements(queue.base).select(*PAIR, merit="grade")
     else:
         against = f"the refined order of {queue.base}"
-        known = orders.select(*_COUPLE, merit=-pl.col("rank"))
-    merits = {(query, passage): float(merit) for query, passage, merit in known.iter_rows()}
-    rows = []
-    for begin in range(0, len(items), OF_FIVE):
-        five = items[begin : begin + OF_FIVE]
-        if any(each.at is None or each.position is None for each in five):
-            continue
-        ours = np.array([-(each.position or 0) for each in five], dtype=np.float64)
-        theirs = np.array([merits.get((each.query_id, each.passage_id), np.nan) for each in five])
-        best_first = sorted(five, key=lambda each: each.position or 0)
-        rows.append(
-            (five[0].query_id, [each.passage_id for each in best_first], order_agreement(ours, theirs))
-        )
-    schema: Mapping[str, pl.DataType] = {
-        "query_id": pl.String(),
-        "passages": pl.List(pl.String()),
-        "tau": pl.Float64(),
-    }
-    made = pl.DataFrame(rows, schema=dict(schema), orient="row").with_columns(pl.col("tau").fill_nan(None))
+        known = orders.select(*PAIR, merit=-pl.col("rank"))
+    told = [
+        (place // OF_FIVE, each.query_id, each.passage_id, each.position if each.at else None)
+        for place, each in enumerate(items)
+    ]
+    cards = pl.DataFrame(told, schema=schema("batch:int64 query_id passage_id position:int64"), orient="row")
+    whole = cards.drop_nulls("position").filter(pl.len().over("batch") == OF_FIVE)
+    batches = (
+        whole.join(known, on=PAIR, how="left")
+        .sort("batch", "position")
+        .group_by("batch", maintain_order=True)
+        .agg(pl.col("query_id").first(), passages="passage_id", merits=pl.col("merit").cast(pl.Float64))
+    )
+    best_first = -np.arange(float(OF_FIVE))
+    taus = [order_agreement(best_first, np.array(each, dtype=float)) for each in batches["merits"].to_list()]
+    rows = batches.select("query_id", "passages", tau=pl.Series(taus, dtype=pl.Float64).fill_nan(None))
     of_query = (
-        made.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())["tau"]
+        rows.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())["tau"]
     )
     if of_query.is_empty():
-        return Compared(made, against, None, None, None)
+        return Compared(rows, against, None, None, None)
     (low,), (high,) = bootstrap_means(of_query.to_numpy())
     ends = (None, None) if np.isnan(low) else (float(low), float(high))
-    return Compared(made, against, float(of_query.to_numpy().mean()), *ends)
+    return Compared(rows, against, float(of_query.to_numpy().mean()), *ends)
 
 
 def sentence(found: Compared) -> str:

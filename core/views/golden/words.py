@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from core.golden.judging.book import Mode, Queue
-from core.golden.judging.landing import CORRECTNESS, RUBRIC, SCALE, SCORER
+from core.golden.book import Mode, Queue
+from core.golden.by_hand import CORRECTNESS, RUBRIC, SCALE, SCORER
 from core.records import GoldenSet
 from core.stats.judges import Agreement
 from core.views import text

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import xlsxwriter
 
-from core.golden.judging.book import Item, Queue
+from core.golden.book import Item, Queue
 from core.importers import Limits
 from core.importers.formats.judging_sheet import COLUMNS, SHEET
 from core.importers.read.source import opened

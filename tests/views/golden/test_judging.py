@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.golden.judging.book import Book, Item, Queue
+from core.golden.book import Book, Item, Queue
 from core.records import Batch
 from core.store import Store
 from core.tables import frame

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import StoreError, UnknownNameError
-from core.golden.judging.book import IDLE_S, Book, Queue
+from core.golden.book import IDLE_S, Book, Queue
 
 PAIRS = [(f"q{place // 3}", f"p{place}") for place in range(6)]
 

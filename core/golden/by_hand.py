@@ -1,22 +1,25 @@
-"""From a book of judgements to golden sets: one per judge and collection, and one of two judges settled.
+"""Judging by hand: what a person is given, in which order, and what comes of it.
 
-Answers of readers that a person grades: what names one in a queue, and the scores that come of them.
+Passages are drawn by a seed, blind to what is known of them. From a book of judgements come golden sets, one
+per judge and collection and one of two judges settled, and scores of readers' answers that a person graded.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from core.answers import KEY
 from core.errors import InputError
-from core.golden.judging.book import Book, Item, Queue
+from core.golden.book import PAIR, Book, Item, Queue
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet, JsonMap
-from core.tables import frame
+from core.tables import frame, schema
 
 BY_PEOPLE = "judging"  # What the manifest of a golden set says was used to make it
 RUBRIC = {
@@ -27,8 +30,77 @@ RUBRIC = {
     1: "not relevant",
 }
 """What each grade means (CLQ paper, §3.4)."""
-_PAIR = ["query_id", "passage_id"]
+_DONE = schema("query_id passage_id grade:int8 at seconds:float note")
 _SPELLED: JsonMap = {str(grade): meaning for grade, meaning in RUBRIC.items()}
+
+
+Sampling = Literal["at random", "stratified", "holes of stacks", "by value"]
+SAMPLINGS: Mapping[Sampling, str] = {
+    "at random": "every judged passage has the same chance: fair for agreement",
+    "stratified": "as many of every grade, hole and disagreement: rare grades are seen too",
+    "holes of stacks": "unjudged passages of the stacks' Top-K, those of most stacks first",
+    "by value": "passages whose grade could change the choice, the likeliest first",
+}
+OF_FIVE = 5  # Passages that are put in order at once
+
+
+def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tuple[str, str]]:
+    """Draw passages and put them in the order to judge them: query by query, both shuffled.
+
+    Args:
+        pool: query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed
+            (whether golden sets grade it differently); by value: value (the higher the sooner).
+
+    Raises:
+        InputError: If there is nothing to draw from.
+    """
+    pool = pool.sort(PAIR).with_columns(chance=pl.Series(_chances(seed, pool.height)))
+    if sampling == "at random":
+        drawn = pool.filter(pl.col("grade").is_not_null() | pl.col("grade").is_null().all()).sort("chance")
+    elif sampling == "stratified":
+        stratum = pl.when("disputed").then(6).otherwise(pl.col("grade").fill_null(0))
+        turn = pl.col("chance").rank("ordinal").over(stratum)
+        drawn = pool.sort(turn, "chance")
+    elif sampling == "holes of stacks":
+        drawn = pool.filter(pl.col("grade").is_null()).sort("stacks", "chance", descending=[True, False])
+    else:
+        drawn = pool.sort("value", "chance", descending=[True, False])
+    if drawn.is_empty():
+        raise InputError(
+            "There is nothing to draw from.", do="Choose another golden set or another sampling."
+        )
+    return arranged(drawn.head(n), seed)
+
+
+def arranged(rows: pl.DataFrame, seed: str) -> list[tuple[str, str]]:
+    """Query by query, so that a question is read once; queries and the passages of each are shuffled."""
+    rows = rows.select(PAIR).sort(PAIR)
+    of_query = pl.col("chance").min().over("query_id")
+    shuffled = rows.with_columns(chance=pl.Series(_chances(f"{seed} order", rows.height)))
+    return list(shuffled.sort(of_query, "query_id", "chance").select(PAIR).iter_rows())
+
+
+def fives(pool: pl.DataFrame, batches: int, seed: str) -> list[tuple[str, str]]:
+    """Draw batches of five passages of one query, each query as often as the others.
+
+    Args:
+        pool: query_id, passage_id.
+
+    Raises:
+        InputError: If no query has five passages.
+    """
+    pool = pool.select(PAIR).unique().sort(PAIR)
+    pool = pool.with_columns(chance=pl.Series(_chances(seed, pool.height)))
+    batch = (pl.col("chance").rank("ordinal").over("query_id") - 1) // OF_FIVE
+    whole = pool.with_columns(batch=batch).filter(pl.len().over("query_id", "batch") == OF_FIVE)
+    if whole.is_empty():
+        raise InputError("No query has five passages to put in order.", do="Choose another golden set.")
+    first = pl.col("chance").min().over("query_id", "batch")
+    return list(whole.sort("batch", first, "chance").head(batches * OF_FIVE).select(PAIR).iter_rows())
+
+
+def _chances(seed: str, n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.random.default_rng(list(seed.encode())).random(n)
 
 
 def set_of(collection_id: str, judge: str) -> str:
@@ -68,35 +140,33 @@ def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFram
         raise InputError("Nothing is graded yet.", do="Grade a passage first.")
     name = set_of(queue.collection_id, queue.judge)
     fresh = said.with_columns(golden_set_id=pl.lit(name), raw="grade", judge=pl.lit(queue.judge))
-    queues = [each for each in book.queues(queue.collection_id) if each.judge == queue.judge]
-    used = [each for each in queues if each.queue_id in set(said["queue_id"])]
+    counts = said.group_by("grade").len().sort("grade", descending=True).rows()
+    counted = ", ".join(f"{n} of grade {grade}" for grade, n in counts)
     golden = GoldenSet(
         golden_set_id=name,
         collection_id=queue.collection_id,
         name=name,
         judge=queue.judge,
-        notes=f"Judged by hand, blind to stacks, ranks and other grades: {_counted(said)}.",
+        notes=f"Judged by hand, blind to stacks, ranks and other grades: {counted}.",
         manifest={
             "made_by": BY_PEOPLE,
             "rubric": _SPELLED,
             "queues": [
                 {"queue": each.queue_id, "base": each.base, "sampling": each.sampling, "seed": each.seed}
-                for each in used
+                for each in book.queues(queue.collection_id)
+                if each.judge == queue.judge and each.queue_id in set(said["queue_id"])
             ],
         },
     )
-    kept = before.join(said, on=_PAIR, how="anti")
-    acts = gradings.join(said, on=_PAIR, how="anti")
-    made = {
-        "judgements": pl.concat([kept, frame("judgements", fresh.to_dict())]),
-        "gradings": pl.concat([acts, frame("gradings", fresh.drop("queue_id", "raw").to_dict())]),
+    kept = {"judgements": before, "gradings": gradings}
+    new = {"judgements": fresh, "gradings": fresh.drop("queue_id", "raw")}
+    frames = {
+        table: pl.concat([rows.join(said, on=PAIR, how="anti"), frame(table, new[table].to_dict())]).sort(
+            PAIR
+        )
+        for table, rows in kept.items()
     }
-    return Batch(golden_sets=(golden,), frames={table: rows.sort(_PAIR) for table, rows in made.items()})
-
-
-def _counted(said: pl.DataFrame) -> str:
-    times = Counter(said["grade"].to_list())
-    return ", ".join(f"{times[grade]} of grade {grade}" for grade in range(5, 0, -1) if times[grade])
+    return Batch(golden_sets=(golden,), frames=frames)
 
 
 def settled(
@@ -117,45 +187,35 @@ def settled(
     """
     if not into.strip():
         raise InputError("The new golden set needs a name.", do="Give it one.")
-    name = slug(into.strip())
-    final = {(each.query_id, each.passage_id): each.grade for each in items if each.grade is not None}
-    both = first.join(second, on=_PAIR, how="full", coalesce=True, suffix="_2")
+    name, own = slug(into.strip()), pl.lit(queue.judge)
+    final = pl.DataFrame([asdict(each) for each in items if each.grade is not None], schema=_DONE)
+    both = first.join(second, on=PAIR, how="full", coalesce=True, suffix="_2")
     agreed = both.filter(pl.col("grade").eq(pl.col("grade_2")).fill_null(value=True))
     whose = (
         pl.when(pl.col("grade_2").is_null()).then(pl.lit(queue.base))
         .when(pl.col("grade").is_null()).then(pl.lit(queue.other))
         .otherwise(pl.lit(f"{queue.base}, {queue.other}"))
     )  # fmt: skip
-    rows = agreed.select(*_PAIR, grade=pl.coalesce("grade", "grade_2"), judge=whose)
-    by_hand = pl.DataFrame(
-        [(*pair, grade, queue.judge) for pair, grade in final.items()], schema=rows.schema, orient="row"
-    )
-    made = pl.concat([rows, by_hand]).with_columns(golden_set_id=pl.lit(name), raw="grade").sort(_PAIR)
-    acts = pl.DataFrame(
-        [
-            (name, each.query_id, each.passage_id, queue.judge, each.grade, each.at, each.seconds, each.note)
-            for each in items
-            if each.grade is not None
-        ],
-        schema=["golden_set_id", *_PAIR, "judge", "grade", "at", "seconds", "note"],
-        orient="row",
-    )
-    left = both.height - agreed.height - len(final)
+    rows = agreed.select(*PAIR, grade=pl.coalesce("grade", "grade_2"), judge=whose)
+    graded = pl.concat([rows, final.select(*PAIR, "grade", judge=own)]).with_columns(raw="grade").sort(PAIR)
+    left = both.height - agreed.height - final.height
     golden = GoldenSet(
         golden_set_id=name,
         collection_id=queue.collection_id,
         name=into.strip(),
         judge=f"{queue.base}, {queue.other}; settled by {queue.judge}",
-        notes=f"{agreed.height} passages as {queue.base} and {queue.other} grade them, {len(final)} on which "
-        f"they disagree settled by {queue.judge}, {left} not settled and left out.",
+        notes=f"{agreed.height} passages as {queue.base} and {queue.other} grade them, {final.height} on "
+        f"which they disagree settled by {queue.judge}, {left} not settled and left out.",
         parents=(queue.base, queue.other),
         manifest={"made_by": "settling", "queue": queue.queue_id, "rubric": _SPELLED, "left_out": left},
     )
+    made = {"judgements": graded, "gradings": final.with_columns(judge=own)}
     frames = {
-        "judgements": frame("judgements", made.to_dict()),
-        "gradings": frame("gradings", acts.to_dict()),
+        table: frame(table, rows.with_columns(golden_set_id=pl.lit(name)).to_dict())
+        for table, rows in made.items()
+        if rows.height
     }
-    return Batch(golden_sets=(golden,), frames={table: rows for table, rows in frames.items() if rows.height})
+    return Batch(golden_sets=(golden,), frames=frames)
 
 
 SCORER, SCALE = "correctness", "1-5"

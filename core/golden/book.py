@@ -20,8 +20,10 @@ import polars as pl
 from core.errors import StoreError, UnknownNameError
 from core.files import database, transaction
 from core.records import now
+from core.tables import schema
 
 FILE = "judging.sqlite"
+PAIR = ("query_id", "passage_id")  # What a card is
 IDLE_S = 300.0  # Seconds on one card from which on nobody was judging: they are not counted
 Mode = Literal["grade", "order", "settle", "answers"]
 """What is done with the cards: grade each, put five in order, settle what two judges disagree on, or grade
@@ -41,7 +43,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS strokes (stroke INTEGER PRIMARY KEY AUTOINCREMENT, queue_id TEXT NOT NULL, "
     "place INTEGER NOT NULL, act TEXT NOT NULL, said TEXT NOT NULL, seconds REAL, at TEXT NOT NULL)",
 )
-_ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at, stroke"
+_ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,6 @@ class Item:
     note: str = ""  # What the judge wrote; "" for nothing
     seconds: float | None = None  # Spent on it; None where nobody was judging, or it is not judged
     at: str | None = None  # When it was done, ISO with zone; None = not yet
-    stroke: int | None = None  # The keystroke that did it
 
     @property
     def skipped(self) -> bool:
@@ -160,7 +161,7 @@ class Book:
     def arrange(self, queue_id: str, places: Sequence[int]) -> None:
         """Keep the order that passages have so far; they are not done by it."""
         with self._open() as db, transaction(db):
-            self._stroke(db, queue_id, places[0], "move", " ".join(map(str, places)))
+            self._stroke(db, (queue_id, places[0], "move", " ".join(map(str, places))))
             db.executemany(
                 "UPDATE items SET position = ? WHERE queue_id = ? AND place = ? AND at IS NULL",
                 [(rank, queue_id, place) for rank, place in enumerate(places, 1)],
@@ -171,7 +172,7 @@ class Book:
         with self._open() as db, transaction(db):
             asked = "UPDATE items SET note = ?1 WHERE queue_id = ?2 AND place = ?3 AND note <> ?1"
             if db.execute(asked, (text, queue_id, place)).rowcount:
-                self._stroke(db, queue_id, place, "note", text)
+                self._stroke(db, (queue_id, place, "note", text))
 
     def undo(self, queue_id: str) -> bool:
         """Take back what was done last; its card comes again. False where nothing was done."""
@@ -181,7 +182,7 @@ class Book:
             stroke, place = db.execute(asked, (queue_id, queue_id)).fetchone()
             if stroke is None:
                 return False
-            self._stroke(db, queue_id, place, "undo", f"stroke {stroke}")
+            self._stroke(db, (queue_id, place, "undo", f"stroke {stroke}"))
             db.execute(
                 "UPDATE items SET grade = NULL, seconds = NULL, at = NULL, stroke = NULL WHERE queue_id = ? "
                 "AND stroke = ?",
@@ -192,7 +193,7 @@ class Book:
     def offer_skipped(self, queue_id: str) -> None:
         """Offer again what was passed over."""
         with self._open() as db, transaction(db):
-            self._stroke(db, queue_id, -1, "offer", "skipped")
+            self._stroke(db, (queue_id, -1, "offer", "skipped"))
             db.execute(
                 "UPDATE items SET at = NULL, stroke = NULL WHERE queue_id = ? AND at IS NOT NULL AND grade "
                 "IS NULL AND position IS NULL",
@@ -205,19 +206,17 @@ class Book:
         Returns:
             query_id, passage_id, grade, note, seconds, at, queue_id.
         """
-        columns = {"query_id": pl.String, "passage_id": pl.String, "grade": pl.Int8, "note": pl.String,
-                   "seconds": pl.Float64, "at": pl.String, "queue_id": pl.String}  # fmt: skip
+        columns = schema("query_id passage_id grade:int8 note seconds:float at queue_id")
         asked = (
-            "SELECT query_id, passage_id, grade, note, seconds, at, queue_id FROM items JOIN queues USING "
-            "(queue_id) WHERE collection_id = ? AND judge = ? AND mode = ? AND grade IS NOT NULL "
-            "ORDER BY stroke"
+            f"SELECT {', '.join(columns)} FROM items JOIN queues USING (queue_id) "  # noqa: S608 - own names
+            "WHERE collection_id = ? AND judge = ? AND mode = ? AND grade IS NOT NULL ORDER BY stroke"
         )
         rows = []
         if self.path.exists():
             with self._open() as db:
                 rows = db.execute(asked, (collection_id, judge, mode)).fetchall()
         found = pl.DataFrame(rows, schema=columns, orient="row")
-        return found.unique(["query_id", "passage_id"], keep="last").sort("query_id", "passage_id")
+        return found.unique(PAIR, keep="last").sort(PAIR)
 
     def strokes(self, queue_id: str) -> list[tuple[int, str, str]]:
         """Every keystroke of a queue in order: place, act, what was said."""
@@ -234,7 +233,7 @@ class Book:
             if db.execute(asked, (queue_id, *said)).fetchone()[0] != len(said):
                 return False
             words = " ".join(map(str, said))
-            stroke = self._stroke(db, queue_id, next(iter(said)), act, words, spent=seconds)
+            stroke = self._stroke(db, (queue_id, next(iter(said)), act, words), seconds)
             for place, (column, value) in said.items():
                 db.execute(
                     f"UPDATE items SET {column} = ?, seconds = ?, at = ?, stroke = ? WHERE queue_id = ? AND "  # noqa: S608
@@ -244,18 +243,12 @@ class Book:
         return True
 
     def _stroke(
-        self,
-        db: sqlite3.Connection,
-        queue_id: str,
-        place: int,
-        act: str,
-        said: str,
-        *,
-        spent: float | None = None,
+        self, db: sqlite3.Connection, row: tuple[str, int, str, str], spent: float | None = None
     ) -> int:
-        row = (queue_id, place, act, said, spent, now().isoformat())
+        """Write down a keystroke: queue, place, act, what was said."""
         made = db.execute(
-            "INSERT INTO strokes (queue_id, place, act, said, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO strokes (queue_id, place, act, said, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
+            (*row, spent, now().isoformat()),
         )
         return int(made.lastrowid or 0)
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.golden.judging.sampling import arranged, draw, fives, queue_of
+from core.golden.by_hand import arranged, draw, fives
 
 
 def pool(*rows: tuple[str, str, int | None, int, bool]) -> pl.DataFrame:
@@ -64,11 +64,6 @@ def test_a_question_is_read_once_and_order_tells_nothing():
     )
     of_first = [name[0] for query, name in arranged(rows, "s") if query == queries[0]]
     assert of_first not in (sorted(of_first), sorted(of_first, reverse=True))
-
-
-def test_a_list_of_others_becomes_a_queue():
-    rows = pl.DataFrame({"query_id": ["b", "a", "b"], "passage_id": ["x", "x", "x"], "value": [3, 2, 1]})
-    assert queue_of(rows) == [("b", "x"), ("a", "x")]
 
 
 def test_fives_are_of_one_query_each():

@@ -1,1 +1,0 @@
-"""Judging by people: queues of passages, every keystroke kept at once, and what comes of them."""
