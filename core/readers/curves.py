@@ -10,16 +10,17 @@ Dollars per correct answer, by how many passages are sent (metrics.md §11).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from dataclasses import astuple
+from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.errors import InputError
-from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth, depth_of
+from core.readers.depth import DELTA, EPSILON, PLATEAU, depth_of
 from core.stats.intervals import bootstrap_means
+from core.tables import schema
 
 CURVE = ("run_id", "reader", "prompt", "temperature")  # What one curve is of
 POINT = (*CURVE, "mode", "k")  # What one point of a curve is of
@@ -27,30 +28,17 @@ POINT = (*CURVE, "mode", "k")  # What one point of a curve is of
 _BASE = "closed_book"
 
 
-class Curve(NamedTuple):
-    """Whose curve it is."""
-
-    run_id: str
-    reader: str | None
-    prompt: str | None
-    temperature: float | None
-
-
-def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> pl.DataFrame:
+def by_query(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
     """Average the passes and judges of each answer; a mean without its answers stays where there are none.
 
     Args:
         scores: Rows of "answer_scores".
-        scorer: Whose scores are taken.
-        judge: Whose judgement is taken; None = the mean of all judges.
 
     Returns:
         The columns of a point, query_id, value (points), n (how many scores), low and high; where query_id is
         null, the value is a mean over n queries.
     """
     rows = scores.filter(pl.col("scorer") == scorer).with_columns(pl.col("mode").fill_null(TOP_K))
-    if judge is not None:
-        rows = rows.filter(pl.col("judge") == judge)
     scaled = rows.with_columns(value=100 * share()).filter(pl.col("value").is_not_null())
     single = pl.col("query_id").is_not_null()
     answers = (
@@ -74,21 +62,18 @@ def by_query(scores: pl.DataFrame, scorer: str, *, judge: str | None = None) -> 
     return pl.concat([answers, means], how="diagonal").sort(*POINT, "query_id")
 
 
-def points(
-    scores: pl.DataFrame, scorer: str, *, judge: str | None = None, only: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def points(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the score at every k of every curve, with its 95 % interval over queries.
 
     Args:
         scores: Rows of "answer_scores", of any runs.
-        judge: Whose judgement is taken; None = the mean of all judges.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
 
     Returns:
         run_id, reader, prompt, temperature, mode, k, value, low, high (points 0..100), n (scores), queries. A
         mean that came without its answers has the interval and the number of queries that it came with.
     """
-    rows = by_query(scores, scorer, judge=judge)
+    rows = by_query(scores, scorer)
     if only is not None:
         rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
     return _means(rows)
@@ -96,11 +81,6 @@ def points(
 
 def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
-
-    Args:
-        scores: Rows of "answer_scores", of any runs.
-        scorer: Whose scores are taken, the mean of all judges.
-        only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
 
     Returns:
         As `points`, the values being differences in points; a difference of two means has no interval.
@@ -138,60 +118,52 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
     answers = rows.filter(single)
     if answers.is_empty():
         return table
-    low, high = _intervals(table, answers)
-    return table.with_columns(
-        pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
-        pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),
-    )
-
-
-def _intervals(table: pl.DataFrame, answers: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bootstrap all points with the same resamples of the queries."""
+    # All points have the same resamples of the queries.
     queries = answers["query_id"].unique().sort()
     row = table.select(*POINT).with_row_index("row")
     cell = answers.join(row, on=POINT, nulls_equal=True)
     values = np.full((table.height, len(queries)), np.nan)
     column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
     values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
-    return bootstrap_means(values)
+    low, high = bootstrap_means(values)
+    return table.with_columns(
+        pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
+        pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),
+    )
+
+
+FIGURES = schema(
+    "k_star:int32 best:float rss:float rss_reason rsc:float rsc_before_stop:float k_last:int32 "
+    "k_last_before_stop:int32 start_k:int32 shape wanted"
+)
+"""What `depths` reads off a curve: the fields of `Depth`, wanted as text."""
 
 
 def depths(
-    curve_points: pl.DataFrame,
-    *,
-    mode: str = TOP_K,
-    delta: int = DELTA,
-    epsilon: float = EPSILON,
-    plateau: float = PLATEAU,
-) -> dict[Curve, Depth]:
-    """Read every curve of one mode.
+    curve_points: pl.DataFrame, *, delta: int = DELTA, epsilon: float = EPSILON, plateau: float = PLATEAU
+) -> pl.DataFrame:
+    """Read every curve.
 
     Args:
         curve_points: As from `points`; the closed book is its row of mode "none".
         delta: As of `core.readers.depth.depth_of`, like what follows.
 
     Returns:
-        The figures of each curve that has a score at some k ≥ 1.
+        A row per curve that has a score at some k ≥ 1: `CURVE`, closed_book (null = unknown) and `FIGURES`.
     """
-    book = {
-        Curve(*row[: len(CURVE)]): row[-1]
-        for row in curve_points.filter(pl.col("mode") == CLOSED_BOOK, pl.col("k") == 0)
-        .select(*CURVE, "value")
-        .rows()
-    }
-    read = {}
-    curves = curve_points.filter(pl.col("mode") == mode, pl.col("k") > 0).sort("k")
-    for key, rows in curves.group_by(*CURVE, maintain_order=True):
-        curve = Curve(*key)
-        read[curve] = depth_of(
-            rows["k"].to_list(),
-            rows["value"].to_list(),
-            closed_book=book.get(curve),
-            delta=delta,
-            epsilon=epsilon,
-            plateau=plateau,
-        )
-    return dict(sorted(read.items(), key=str))
+    book = curve_points.filter(pl.col("mode") == CLOSED_BOOK, pl.col("k") == 0)
+    top = curve_points.filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
+    top = top.join(book.select(*CURVE, closed_book="value"), on=CURVE, how="left", nulls_equal=True)
+    rows = []
+    for key, part in top.sort(*CURVE, "k").group_by(*CURVE, maintain_order=True):
+        depth = depth_of(
+            part["k"].to_list(), part["value"].to_list(), closed_book=part["closed_book"][0],
+            delta=delta, epsilon=epsilon, plateau=plateau,
+        )  # fmt: skip
+        *figures, wanted = astuple(depth)
+        rows.append((*key, part["closed_book"][0], *figures, ", ".join(map(str, wanted)) or None))
+    kinds = {name: curve_points.schema[name] for name in CURVE}
+    return pl.DataFrame(rows, schema={**kinds, "closed_book": pl.Float64, **FIGURES}, orient="row")
 
 
 def slices(
@@ -243,7 +215,6 @@ def correct(scores: pl.DataFrame, scorer: str, threshold: float) -> pl.DataFrame
 
     Args:
         scores: Rows of "answer_scores".
-        scorer: Whose scores are taken, the mean of all judges.
         threshold: A share of the scale, in (0, 1].
 
     Returns:
@@ -282,15 +253,3 @@ def per_correct(shares: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
     return priced.with_columns(
         pl.when(pl.col(by) > 0).then(pl.col("usd") / pl.col(by)).alias(name) for name, by in divided.items()
     )
-
-
-def cheapest_k(rows: pl.DataFrame) -> int | None:
-    """Return the k of one curve where a correct answer costs least, the smallest on ties; None if unknown."""
-    known = rows.filter(pl.col("usd_per_correct").is_not_null()).sort("usd_per_correct", "k")
-    return int(known["k"][0]) if known.height else None
-
-
-def k_for(rows: pl.DataFrame, target: float, column: str = "value") -> int | None:
-    """Return the smallest k of one curve whose value reaches the target; None where none does."""
-    met = rows.filter(pl.col(column) >= target - 1e-9)["k"].min()
-    return met if isinstance(met, int) else None

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.readers.curves import cheapest_k, correct, k_for, per_correct
+from core.readers.curves import correct, per_correct
 from tests.readers.test_curves import single, table
 
 SCORES = table(
@@ -50,11 +50,3 @@ def test_dollars_per_correct_answer():
     assert found.filter(k=5)["usd_low"][0] == pytest.approx(0.003 / found.filter(k=5)["high"][0])
     strict = per_correct(correct(SCORES, "f1", 1.0), COSTS).sort("k")
     assert strict["usd_per_correct"].to_list() == pytest.approx([None, 0.008, 0.012, None])
-    assert cheapest_k(strict) == 1
-    assert cheapest_k(found) == 0  # ties: the fewest passages
-    assert cheapest_k(found.clear()) is None
-
-
-@pytest.mark.parametrize(("target", "k"), [(0.2, 0), (0.5, 1), (0.75, 5), (0.76, None)])
-def test_the_k_for_a_target(target, k):
-    assert k_for(correct(SCORES, "f1", 0.5), target) == k

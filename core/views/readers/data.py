@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from core.answers import TOP_K
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points, slices
-from core.readers.depth import DELTA, EPSILON, PLATEAU, Depth
+from core.readers.depth import DELTA, EPSILON, PLATEAU
 from core.store import Snapshot
 from core.views.curves.cuts import tokens_sent
 from core.views.readers.words import EVERY, SENT, WITH, WITHOUT
@@ -62,21 +63,14 @@ def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
 def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     """Average what the answers of every point took."""
     readers = answers["reader"].drop_nulls().unique().to_list()
-    each = {
-        (name, unit): book.find(name, unit) for name in readers for unit in ("input_tokens", "output_tokens")
-    }
-    bill = [
-        pl.col(unit)
-        * pl.col("reader").replace_strict(
-            {name: price.each for (name, of), price in each.items() if price and of == unit},
-            default=None,
-            return_dtype=pl.Float64,
-        )
-        for unit in ("input_tokens", "output_tokens")
-    ]
+    usd = pl.lit(0.0)
+    for unit in ("input_tokens", "output_tokens"):
+        prices = {name: price.each for name in readers if (price := book.find(name, unit))}
+        each = pl.col("reader").replace_strict(prices, default=None, return_dtype=pl.Float64)
+        usd = usd + pl.col(unit) * each
     whole = {
         "tokens": pl.col("input_tokens").cast(pl.Float64),
-        "usd_per_1k": 1000 * pl.coalesce("usd", bill[0] + bill[1]),
+        "usd_per_1k": 1000 * pl.coalesce("usd", usd),
     }
     known = [
         pl.when(value.is_not_null().all()).then(value.mean()).alias(name) for name, value in whole.items()
@@ -94,13 +88,7 @@ def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
         usd_per_1k, counted.
     """
     keys: dict[str, Any] = {"on": POINT, "how": "left", "nulls_equal": True, "maintain_order": "left"}
-    paired = gains(found.scores, scorer).select(
-        *POINT,
-        *(
-            pl.col(old).alias(new)
-            for old, new in (("value", "gain"), ("low", "gain_low"), ("high", "gain_high"))
-        ),
-    )
+    paired = gains(found.scores, scorer).select(*POINT, gain="value", gain_low="low", gain_high="high")
     rows = points(found.scores, scorer).join(paired, **keys).join(found.spent, **keys)
     measured = pl.when(pl.col("tokens").is_not_null()).then(pl.lit(MEASURED)).alias("counted")
     named = found.runs.select("run_id", "name")
@@ -132,14 +120,12 @@ def with_sent(table: pl.DataFrame, snapshot: Snapshot, found: Answered, book: Pr
     deepest = int(missing["k"].max() or 1)  # type: ignore[arg-type]
     sent = tokens_sent(snapshot, runs, None, book, depth=deepest)
     weights = sent.select("name", "k", pl.col("tokens").alias("estimate"), pl.col("counted").alias("by"))
-    taken = table.join(weights, on=["name", "k"], how="left", maintain_order="left").with_columns(
-        pl.when(top).then(pl.col("estimate")).otherwise(pl.col("tokens")).alias("tokens"),
-        pl.when(top & pl.col("estimate").is_not_null())
-        .then(pl.col("by"))
-        .otherwise(pl.col("counted"))
-        .alias("counted"),
-    )
-    return taken.drop("estimate", "by")
+    told = table.join(weights, on=["name", "k"], how="left", maintain_order="left")
+    estimated = top & pl.col("estimate").is_not_null()
+    return told.with_columns(
+        tokens=pl.when(estimated).then("estimate").otherwise("tokens"),
+        counted=pl.when(estimated).then("by").otherwise("counted"),
+    ).drop("estimate", "by")
 
 
 def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
@@ -149,41 +135,20 @@ def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         table: Of `curve_table`.
 
     Returns:
-        A row per curve, the best first: CURVE, name, label, the fields of `Depth`, closed_book, low, high, n,
-        gain, gain_low, gain_high at k*, and send (the smallest k within epsilon of the best).
+        A row per curve, the best first: what `depths` returns, name, label, and at k* low, high, n, queries,
+        gain, gain_low, gain_high, truncated and answers; send is the smallest k within epsilon of the best.
     """
-    rows = []
-    for curve, depth in depths(table, **rules._asdict()).items():
-        key = zip(CURVE, curve, strict=True)
-        own = table.filter(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in key))
-        rows.append(_read(own, depth, rules))
-    if not rows:
+    found = depths(table, **rules._asdict())
+    if found.is_empty():
         return pl.DataFrame()
-    types = {name: table.schema.get(name, _TYPES.get(name)) for name in rows[0]}
-    kinds = {name: kind for name, kind in types.items() if kind}
-    made = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
-    return made.sort("best", descending=True, maintain_order=True)
-
-
-_TYPES = {"rss": pl.Float64(), "closed_book": pl.Float64()} | dict.fromkeys(
-    ("rss_reason", "wanted", "shape"), pl.String()
-)
-"""Of figures that no curve of a table may have."""
-
-
-def _read(own: pl.DataFrame, depth: Depth, rules: Rules) -> dict[str, Any]:
-    top = own.filter(pl.col("mode") == "top_k", pl.col("k") > 0).sort("k")
-    at = top.row(by_predicate=pl.col("k") == depth.k_star, named=True)
-    book = own.filter(pl.col("mode") == "none", pl.col("k") == 0)["value"]
-    enough = top.filter(pl.col("value") > depth.best - rules.epsilon)["k"]
+    top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
     figures = ("low", "high", "n", "queries", "gain", "gain_low", "gain_high", "truncated", "answers")
-    return {
-        **{name: at[name] for name in (*CURVE, "name", "label", *figures)},
-        **{name: value for name, value in asdict(depth).items() if name != "wanted"},
-        "wanted": ", ".join(map(str, depth.wanted)) or None,
-        "closed_book": book[0] if len(book) else None,
-        "send": min(enough),
-    }
+    at = top.select(*CURVE, "name", "label", *figures, k_star="k")
+    made = found.join(at, on=[*CURVE, "k_star"], nulls_equal=True, maintain_order="left")
+    near = top.join(found.select(*CURVE, "best"), on=CURVE, nulls_equal=True)
+    near = near.filter(pl.col("value") > pl.col("best") - rules.epsilon).group_by(CURVE).agg(send=pl.min("k"))
+    made = made.join(near, on=CURVE, nulls_equal=True, maintain_order="left")
+    return made.sort("best", descending=True, maintain_order=True)
 
 
 def slice_table(

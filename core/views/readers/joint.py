@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
 from core.prices import PriceBook
-from core.readers.curves import cheapest_k, k_for, per_correct
+from core.readers.curves import per_correct
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.readers.charts import by_passages
@@ -106,18 +107,13 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
     """
     if table.is_empty():
         return table
-    rows = []
-    for _, part in table.group_by("run_id", maintain_order=True):
-        known = part.rename({"usd_per_1k_correct": "usd_per_correct"})
-        k = cheapest_k(known)
-        kept = (
-            part.filter(pl.col("k") == k) if k is not None else part.sort("correct", descending=True).head(1)
-        )
-        met = None if target is None else k_for(part, target, "score")
-        rows.append(kept.with_columns(pl.lit(met, pl.Int32).alias("k_target")))
-    made = pl.concat(rows)
-    order = ("usd_per_1k_correct", "correct", "name")
-    return made.sort(order, descending=[False, True, False], nulls_last=True)
+    share = pl.when(pl.col("usd_per_1k_correct").is_null()).then(-pl.col("correct"))
+    best = table.sort("usd_per_1k_correct", share, "k", nulls_last=True).unique("run_id", maintain_order=True)
+    reached = table.filter(pl.col("score") >= (np.inf if target is None else target - 1e-9))
+    met = reached.group_by("run_id").agg(k_target=pl.min("k"))
+    return best.join(met, on="run_id", how="left").sort(
+        "usd_per_1k_correct", "correct", "name", descending=[False, True, False], nulls_last=True
+    )
 
 
 def answer(rows: pl.DataFrame, least: float) -> str:

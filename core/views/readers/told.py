@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import polars as pl
 
 from core.answers import CLOSED_BOOK, TOP_K
@@ -13,7 +11,6 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
-from core.tables import schema
 from core.views.readers.data import Answered, Need, answered, curve_table, slice_table
 from core.views.readers.words import WITH, WITHOUT
 from core.views.workspace.scope import Scope
@@ -66,25 +63,17 @@ def told(
 
 _GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
 _PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
-_FIGURES = schema("k_star:int32 best:float rss:float rss_reason rsc:float rsc_before_stop:float shape wanted")
+_FIGURES = ("k_star", "best", "rss", "rss_reason", "rsc", "rsc_before_stop", "shape", "wanted")
 
 
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
     """Add the figures of its curve to every point of it, and to its closed book."""
-    figures = [
-        {
-            **asdict(depth),
-            **curve._asdict(),
-            "mode": mode,
-            "wanted": ", ".join(map(str, depth.wanted)) or None,
-        }
-        for curve, depth in depths(curve_points).items()
-        for mode in (TOP_K, CLOSED_BOOK)
-    ]
+    modes = pl.DataFrame({"mode": [TOP_K, CLOSED_BOOK]})
+    figures = (
+        depths(curve_points).select(*CURVE, *_FIGURES, rsc_reading=pl.lit(READING)).join(modes, how="cross")
+    )
     on = [*CURVE, "mode"]
-    schema = {name: curve_points.schema[name] for name in on} | _FIGURES
-    table = pl.DataFrame(figures, schema=schema).with_columns(pl.lit(READING).alias("rsc_reading"))
-    return curve_points.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return curve_points.join(figures, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _sliced(snapshot: Snapshot, scope: Scope, found: Answered, scorer: str, need: Need) -> pl.DataFrame:

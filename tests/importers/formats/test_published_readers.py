@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.importers.formats.published.readers import GENERATORS, published_readers
-from core.readers.curves import Curve, depths, gains, points
+from core.readers.curves import depths, gains, points
 from core.records import Origin
 from core.store import Store
 
@@ -49,9 +49,9 @@ def test_raggeds_readers_from_the_stored_scores(tmp_path, curve, figures):
     with store.write("published", "as the demo loads it") as writer:
         writer.add(BATCH)
     stored = store.read().answer_scores([run.run_id for run in BATCH.runs])
-    depth = depths(points(stored, "exact_match"))[Curve(f"ragged-{curve[0]}", curve[1], "short", 0.0)]
-    rss = None if depth.rss is None else round(depth.rss, 4)
-    assert (depth.k_star, rss, round(depth.rsc, 2), depth.shape) == figures
+    rows = depths(points(stored, "exact_match")).filter(run_id=f"ragged-{curve[0]}", reader=curve[1])
+    told = rows.select("k_star", pl.col("rss").round(4), pl.col("rsc").round(2), "shape")
+    assert told.row(0) == pytest.approx(figures)
 
 
 def test_the_closed_book_of_a_slice_is_that_of_its_k():
