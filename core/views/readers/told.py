@@ -73,7 +73,8 @@ def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
         depths(curve_points).select(*CURVE, *_FIGURES, rsc_reading=pl.lit(READING)).join(modes, how="cross")
     )
     on = [*CURVE, "mode"]
-    return curve_points.join(figures, on=on, how="left", nulls_equal=True, maintain_order="left")
+    both = figures.join(modes, how="cross")
+    return curve_points.join(both, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _sliced(snapshot: Snapshot, scope: Scope, found: Answered, scorer: str, need: Need) -> pl.DataFrame:
