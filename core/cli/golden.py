@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
-from core.cli.runs.paid import Work, add_commands
+from core.cli.runs.paid import Planned, add_commands
 from core.errors import InputError
 from core.golden.refine.base import RefineSettings
 from core.importers.read.text import shown
@@ -25,9 +25,7 @@ from core.written import escaped, toml
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob
     from core.golden.plan import GoldenPlan
-    from core.pipeline.evaluate.launch import Launcher
     from core.pipeline.evaluate.turn import Result, Site
-    from core.pipeline.sweep import Problem
 
 
 _JUDGE = "gpt-4o-mini"
@@ -90,54 +88,42 @@ def new_spec(
 _SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
 
 
-def _launcher() -> Launcher:
-    from core.golden.build import BUILD  # noqa: PLC0415
-
-    return BUILD
-
-
-def _plan(job: GoldenJob, problems: Sequence[Problem]) -> GoldenPlan:
+def _work() -> Planned[GoldenJob, GoldenPlan]:
+    from core.golden.build import BUILD, run_job  # noqa: PLC0415
     from core.golden.plan import candidates, plan  # noqa: PLC0415
 
-    return plan(job, candidates(job), problems=problems)
+    def carry_out(context: Context, job: GoldenJob, site: Site) -> Result:
+        def sink(batch: Batch) -> None:
+            with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
+                writer.add(batch)
+
+        return run_job(job, sink=sink, land=partial(form.land, context.store()), site=site)
+
+    def landed(context: Context, _: GoldenJob, outcome: Result, form: Format) -> None:
+        rows = context.store().read().golden_sets().filter(golden_set_id=outcome.landed)
+        emit(rows.select(_SHOWN), form)
+
+    return Planned(
+        noun="build",
+        kept="what was judged is kept, and golden resume goes on",
+        launcher=BUILD,
+        read=lambda at, spec, to_run: form.read(at.store().read(), spec, at.books(), to_run=to_run),
+        carry_out=carry_out,
+        landed=landed,
+        ended=form.ended,
+        plan=lambda job, problems: plan(job, candidates(job), problems=problems),
+        size_of=form.size_of,
+        table=form.table,
+        empty="No golden set was built here.",
+    )
 
 
-def _carry_out(context: Context, job: GoldenJob, site: Site) -> Result:
-    from core.golden.build import run_job  # noqa: PLC0415
-
-    store = context.store()
-
-    def sink(batch: Batch) -> None:
-        with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
-            writer.add(batch)
-
-    return run_job(job, sink=sink, land=lambda batch: form.land(store, batch), site=site)
-
-
-def _landed(context: Context, _: GoldenJob, outcome: Result) -> pl.DataFrame:
-    return context.store().read().golden_sets().filter(golden_set_id=outcome.landed).select(_SHOWN)
-
-
-WORK = Work(
-    noun="build",
-    kept="what was judged is kept, and golden resume goes on",
-    helps={
-        "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
-        "build": "Build the golden set of a specification, or what is left of it; nothing is judged or paid "
-        "twice.",
-        "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
-        "status": "List the builds that were begun, newest first.",
-    },
-    empty="No golden set was built here.",
-    launcher=_launcher,
-    read=form.read,
-    plan=_plan,
-    carry_out=_carry_out,
-    landed=_landed,
-    words=form,
-)
-
-
+_HELPS = {
+    "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
+    "build": "Build the golden set of a specification, or what is left; nothing is judged or paid twice.",
+    "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
+    "status": "List the builds that were begun, newest first.",
+}
 _LINE = 600
 
 
@@ -250,6 +236,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("new")(new_spec)
-add_commands(app, WORK)
+add_commands(app, _HELPS, _work)
 app.command("simulate")(simulated)
 app.command("next")(proposed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -19,7 +19,7 @@ from core.cli.context import (
     emit,
     golden_set_of,
 )
-from core.cli.runs.paid import Work, add_commands
+from core.cli.runs.paid import Planned, add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers import landing
@@ -28,9 +28,7 @@ from core.views.readers.words import NO_SCORES
 from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
-    from core.pipeline.evaluate.launch import Launcher
-    from core.pipeline.evaluate.turn import Result, Site
-    from core.pipeline.sweep import Problem
+    from core.pipeline.evaluate.turn import Result
     from core.readers.job import ReaderJob
     from core.readers.plan import ReaderPlan
 
@@ -126,49 +124,35 @@ def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | Non
         return None
 
 
-def _launcher() -> Launcher:
-    from core.readers.run import READING  # noqa: PLC0415
-
-    return READING
-
-
-def _plan(job: ReaderJob, problems: Sequence[Problem]) -> ReaderPlan:
+def _work() -> Planned[ReaderJob, ReaderPlan]:
     from core.readers.plan import plan  # noqa: PLC0415
+    from core.readers.run import READING, run_job  # noqa: PLC0415
 
-    return plan(job, problems=problems)
+    def landed(context: Context, job: ReaderJob, _: Result, form: Format) -> None:
+        runs = [each.run_id for each in job.material.replays]
+        emit(landing.answered(context.store().read().answers(runs)), form)
 
-
-def _carry_out(context: Context, job: ReaderJob, site: Site) -> Result:
-    from core.readers.run import run_job  # noqa: PLC0415
-
-    store = context.store()
-    return run_job(job, land=lambda batch: landing.land(store, batch), site=site)
-
-
-def _landed(context: Context, job: ReaderJob, _: Result) -> pl.DataFrame:
-    return landing.answered(context.store().read().answers([each.run_id for each in job.material.replays]))
-
-
-WORK = Work(
-    noun="reader job",
-    kept="what was answered is kept, and readers resume goes on",
-    helps={
-        "plan": "Print how many answers there will be, with calls, tokens, dollars and time; nothing is "
-        "spent.",
-        "run": "Have the readers of a specification answer, or what is left of it; nothing is paid twice.",
-        "resume": "Go on where readers stopped; the budget counts what was spent before.",
-        "status": "List the reader jobs that were begun, newest first.",
-    },
-    empty="No reader was asked here.",
-    launcher=_launcher,
-    read=landing.read,
-    plan=_plan,
-    carry_out=_carry_out,
-    landed=_landed,
-    words=landing,
-)
+    return Planned(
+        noun="reader job",
+        kept="what was answered is kept, and readers resume goes on",
+        launcher=READING,
+        read=lambda at, spec, to_run: landing.read(at.store().read(), spec, at.books(), to_run=to_run),
+        carry_out=lambda at, job, site: run_job(job, land=partial(landing.land, at.store()), site=site),
+        landed=landed,
+        ended=landing.ended,
+        plan=lambda job, problems: plan(job, problems=problems),
+        size_of=landing.size_of,
+        table=landing.table,
+        empty="No reader was asked here.",
+    )
 
 
+_HELPS = {
+    "plan": "Print how many answers there will be, with calls, tokens, dollars and time; nothing is spent.",
+    "run": "Have the readers of a specification answer, or what is left of it; nothing is paid twice.",
+    "resume": "Go on where readers stopped; the budget counts what was spent before.",
+    "status": "List the reader jobs that were begun, newest first.",
+}
 app = typer.Typer(
     help="Readers: what the passages are worth to the answer. `readers --run R` scores them by k, "
     "`readers run SPEC` has models answer from the final rankings of stored runs.",
@@ -176,4 +160,4 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.callback(invoke_without_command=True)(scores)
-add_commands(app, WORK)
+add_commands(app, _HELPS, _work)

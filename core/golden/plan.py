@@ -36,8 +36,8 @@ class GoldenPlan(Bill):
     questions: int  # How many are asked
     pool: int  # Passages in the pools; copies of a text count each
     to_judge: int  # Texts that every judge grades
-    known: bool  # Whether the pools were computed; else their size is an estimate
-    taken: int  # Grades that are taken from another golden set
+    pools_known: bool  # Whether the pools were computed; else their size is an estimate
+    grades_taken: int  # Grades that are taken from another golden set
     seconds: float  # How long the calls take, as far as is known
 
 
@@ -64,8 +64,8 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
         questions=len(job.questions),
         pool=pool.rows.height if pool is not None else texts.height,
         to_judge=texts.height,
-        known=pool is not None,
-        taken=job.grades.height,
+        pools_known=pool is not None,
+        grades_taken=job.grades.height,
         lines=(*(search.lines if search else ()), *asked),
         limit=job.search.budget_usd,
         seconds=seconds + (search.resources.total_s if search else 0.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from core.cli.diagnose import names, noise
+from core.cli.runs.paid import add_resume
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -15,7 +16,7 @@ def main() -> None:
 
 
 app.command("names")(names.run)
-app.command("resume")(names.resume)
+add_resume(app, "resume", names.RESUME, names.load_work)
 app.command("questions")(names.in_questions)
 app.command("noise")(noise.noise)
 app.command("robust")(noise.robust)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -18,7 +18,7 @@ from core.cli.context import Context, Format, FormatOption, YesOption, complain,
 from core.cli.deciding import quality_of, workspace
 from core.cli.diagnose.noise import CollectionOption, GoldenOption, MeasureOption
 from core.cli.runs.evaluating import CODES, agreed, work_of
-from core.cli.runs.paid import carried_out
+from core.cli.runs.paid import Work, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import Batch, JsonMap
@@ -28,7 +28,7 @@ from core.views.run.paid import line_rows
 if TYPE_CHECKING:
     from core.diagnostics.names.asked import Question
     from core.diagnostics.names.job import NamesJob, NamesPlan
-    from core.diagnostics.names.spec import NamesSpec
+    from core.pipeline.evaluate.turn import Result, Site
 
 
 def run(
@@ -56,60 +56,38 @@ def run(
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.diagnostics.names.job import plan, read_job  # noqa: PLC0415
+    from core.diagnostics.names.job import plan  # noqa: PLC0415
     from core.diagnostics.names.spec import NamesSpec  # noqa: PLC0415
     from core.pipeline.sweep.load import load_as  # noqa: PLC0415
 
     context: Context = ctx.obj
     if spec is None:
-        asked = _asked(
-            NamesSpec,
-            embedder,
-            dim,
-            language,
-            entities,
-            collection=collection,
-            runs=runs,
-            queries=queries,
-            seed=seed,
-        )
+        unknown = [name for name in language or () if name not in ("en", "fr")]
+        if unknown:
+            found = f"There are no phrases in {unknown[0]!r}."
+            raise InputError(found, where="--language", do="Name en or fr.")
+        if entities is not None and collection is not None:
+            raise InputError("Names come from one place.", do="Give one of --entities and --collection.")
+        own = {} if entities is None else {"entities": str(entities.absolute())}
+        told = {"collection": collection, "runs": runs, "queries": queries, "seed": seed, **own}
+        embedders = [{"name": name, "dim": dim or []} for name in embedder or ["wordllama"]]
+        asked = NamesSpec.model_validate({"embedder": embedders, "language": language or ["en"], **told})
     elif embedder or dim or language or entities or collection:
         raise InputError("A specification says that already.", where="--spec", do="Give one or the other.")
     else:
         asked = load_as(NamesSpec, spec)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
-    job = read_job(asked, context.books(), context.store().read().passages)
-    foreseen = plan(job) if dry_run or not yes else None
-    if dry_run and foreseen is not None:
-        show_plan(foreseen, form)
+    work = load_work()
+    job, _ = work.read(context, asked, not dry_run)
+    if dry_run:
+        show_plan(plan(job), form)
         return
-    if foreseen is not None and not agreed(foreseen.usd, yes=yes):
+    if not yes and not agreed(plan(job).usd, yes=yes):
         raise typer.Exit(1)
-    _execute(context, job, form)
+    execute(work, context, job, form)
 
 
 run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{CODES}"
-
-
-def _asked(
-    kind: type[NamesSpec],
-    embedder: list[str] | None,
-    dim: list[int] | None,
-    language: list[str] | None,
-    entities: Path | None,
-    **more: Any,  # noqa: ANN401 - passed on
-) -> NamesSpec:
-    unknown = [name for name in language or () if name not in ("en", "fr")]
-    if unknown:
-        raise InputError(f"There are no phrases in {unknown[0]!r}.", where="--language", do="Name en or fr.")
-    told: dict[str, Any] = {
-        "embedder": [{"name": name, "dim": dim or []} for name in embedder or ["wordllama"]],
-        "language": language or ["en"],
-        **more,
-    }
-    if entities is not None and more.get("collection") is not None:
-        raise InputError("Names come from one place.", do="Give one of --entities and --collection.")
-    return kind.model_validate(told | ({"entities": str(entities.absolute())} if entities else {}))
 
 
 def show_plan(made: NamesPlan, form: Format) -> None:
@@ -130,52 +108,44 @@ def show_plan(made: NamesPlan, form: Format) -> None:
     complain(plan_words(made))
 
 
-def resume(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name or id; Diagnostics lists them.", show_default=False)],
-    *,
-    budget: Annotated[float | None, typer.Option(min=0, help="The most dollars in all.")] = None,
-    form: FormatOption = Format.TABLE,
-) -> None:
-    """Go on with a diagnosis of names where it stopped; nothing is paid twice."""
-    from core.diagnostics.names.job import DIAGNOSES, read_job  # noqa: PLC0415
-    from core.diagnostics.names.spec import NamesSpec  # noqa: PLC0415
-    from core.pipeline.evaluate import folder  # noqa: PLC0415
-    from core.pipeline.sweep.load import load_as  # noqa: PLC0415
-
-    context: Context = ctx.obj
-    begun = folder.find(DIAGNOSES.work_of(context.store().path), name, "diagnosis")
-    asked = load_as(NamesSpec, begun.spec)
-    asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
-    _execute(context, read_job(asked, context.books(), context.store().read().passages), form)
+RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
 
 
-resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{CODES}"
-
-
-def _execute(context: Context, job: NamesJob, form: Format) -> None:
-    """Diagnose into the store, and print the averages."""
-    from core.diagnostics.names.job import DIAGNOSES, run_job  # noqa: PLC0415
+def load_work() -> Work[NamesJob]:
+    """Load the engines of a diagnosis of names."""
+    from core.diagnostics.names.job import DIAGNOSES, read_job, run_job  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
 
-    store = context.store()
     made: list[Batch] = []
 
-    def land(batch: Batch) -> None:
-        landing.land(store, batch)
-        made.append(batch)
+    def carry_out(context: Context, job: NamesJob, site: Site) -> Result:
+        def land(batch: Batch) -> None:
+            landing.land(context.store(), batch)
+            made.append(batch)
 
-    kept = "what was embedded is kept, and the same command goes on"
-    work = DIAGNOSES.work_of(store.path)
-    carried_out(context, work, kept, lambda site: run_job(job, land=land, site=site))
-    told = as_json(made[0].frames["diagnostics"].lazy().collect())
-    if form is Format.JSON:
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
-        return
-    for each in told["checks"]:
-        state = {True: "passed", False: "FAILED", None: "not applicable"}[each["passed"]]
-        complain(f"check {each['name']} of {each['embedder']} {each['dim']} d, {each['language']}: {state}")
-    emit(pl.DataFrame(told["summary"], infer_schema_length=None), form)
+        return run_job(job, land=land, site=site)
+
+    def landed(_: Context, __: NamesJob, ___: Result, form: Format) -> None:
+        told = as_json(made[0].frames["diagnostics"].lazy().collect())
+        if form is Format.JSON:
+            typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+            return
+        for each in told["checks"]:
+            who = f"{each['embedder']} {each['dim']} d, {each['language']}"
+            state = {True: "passed", False: "FAILED", None: "not applicable"}[each["passed"]]
+            complain(
+                f"check {each['name']} of {each['embedder']} {each['dim']} d, {each['language']}: {state}"
+            )
+        emit(pl.DataFrame(told["summary"], infer_schema_length=None), form)
+
+    return Work(
+        noun="diagnosis",
+        kept="what was embedded is kept, and the same command goes on",
+        launcher=DIAGNOSES,
+        read=lambda at, spec, _: (read_job(spec, at.books(), at.store().read().passages), []),
+        carry_out=carry_out,
+        landed=landed,
+    )
 
 
 def in_questions(

@@ -168,7 +168,7 @@ def _near(
         return result
 
     kept = "what was embedded is kept, and the same command goes on"
-    carried_out(context, context.store().path.absolute().parent / "vectors", kept, do)
+    carried_out(context, "vectors", kept, do)
     return pl.concat([made[0], published().filter(language=made[0]["language"][0])], how="diagonal")
 
 

@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.views.run.paid import bill, closing, fact, listed, now, press
+from core.views.run.paid import closing, fact, listed, now, press
 from core.views.run.shelf import StoreShelf
 from core.views.text import count
 from core.written import toml
@@ -57,8 +57,8 @@ def headline(known: Sequence[Status]) -> str:
 
 def size_of(made: GoldenPlan) -> str:
     """What will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
-    about = "" if made.known else "≈ "
-    taken = f", {made.taken:,} grades taken over" if made.taken else ""
+    about = "" if made.pools_known else "≈ "
+    taken = f", {made.grades_taken:,} grades taken over" if made.grades_taken else ""
     passages = f"{about}{made.pool:,} passages in the pools"
     judged = f"{about}{count(made.to_judge, 'text')} to judge{taken}"
     return f"{count(made.questions, 'question')}, {passages}, {judged}"
@@ -68,20 +68,6 @@ def button(made: GoldenPlan) -> str:
     """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
     act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
     return press(act, made, made.seconds)
-
-
-def as_json(made: GoldenPlan) -> dict[str, Any]:
-    """Everything about a plan."""
-    return {
-        "name": made.name,
-        "questions": made.questions,
-        "pool": made.pool,
-        "to_judge": made.to_judge,
-        "pools_known": made.known,
-        "grades_taken": made.taken,
-        **bill(made),
-        "seconds": made.seconds,
-    }
 
 
 def ended(status: Status) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from core.answers import KEY
 from core.errors import InputError, UnknownNameError
 from core.records import Batch
 from core.store import Snapshot, Store
-from core.views.run.paid import bill, closing, fact, listed, now, press
+from core.views.run.paid import closing, fact, listed, now, press
 from core.views.text import count
 from core.views.workspace.scope import audits, resolve_runs
 
@@ -236,20 +236,6 @@ def size_of(made: ReaderPlan) -> str:
     runs, questions = count(made.runs, "run"), count(made.questions, "question")
     held = f"; {made.held:,} of them are in the store" if made.held else ""
     return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}{held}"
-
-
-def as_json(made: ReaderPlan) -> dict[str, Any]:
-    """Everything about a plan."""
-    return {
-        "name": made.name,
-        "runs": made.runs,
-        "questions": made.questions,
-        "answers": made.answers,
-        "held": made.held,
-        "asked": made.asked,
-        **bill(made),
-        "seconds": made.seconds,
-    }
 
 
 def ended(status: Status) -> str:

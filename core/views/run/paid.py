@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.readers.plan import ReaderPlan
 
 RUNNING = "running"
+_OF_BILLS = ("lines", "limit", "problems")
 _RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
 _LINES = schema("stage model calls:int64 unit amount:float counted usd:float unknown")
 
@@ -73,6 +75,12 @@ def bill(plan: Bill) -> dict[str, Any]:
             {"severity": str(problem.severity), "message": str(problem)} for problem in plan.problems
         ],
     }
+
+
+def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
+    """Everything about a plan."""
+    own = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in _OF_BILLS}
+    return own | bill(plan)
 
 
 def resumable(status: Status) -> bool:
