@@ -133,9 +133,7 @@ def load_work() -> Work[NamesJob]:
         for each in told["checks"]:
             who = f"{each['embedder']} {each['dim']} d, {each['language']}"
             state = {True: "passed", False: "FAILED", None: "not applicable"}[each["passed"]]
-            complain(
-                f"check {each['name']} of {each['embedder']} {each['dim']} d, {each['language']}: {state}"
-            )
+            complain(f"check {each['name']} of {who}: {state}")
         emit(pl.DataFrame(told["summary"], infer_schema_length=None), form)
 
     return Work(

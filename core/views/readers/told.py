@@ -69,12 +69,11 @@ _FIGURES = ("k_star", "best", "rss", "rss_reason", "rsc", "rsc_before_stop", "sh
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
     """Add the figures of its curve to every point of it, and to its closed book."""
     modes = pl.DataFrame({"mode": [TOP_K, CLOSED_BOOK]})
-    figures = (
-        depths(curve_points).select(*CURVE, *_FIGURES, rsc_reading=pl.lit(READING)).join(modes, how="cross")
-    )
+    figures = depths(curve_points).select(*CURVE, *_FIGURES, rsc_reading=pl.lit(READING))
     on = [*CURVE, "mode"]
-    both = figures.join(modes, how="cross")
-    return curve_points.join(both, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return curve_points.join(
+        figures.join(modes, how="cross"), on=on, how="left", nulls_equal=True, maintain_order="left"
+    )
 
 
 def _sliced(snapshot: Snapshot, scope: Scope, found: Answered, scorer: str, need: Need) -> pl.DataFrame:
