@@ -22,6 +22,7 @@ from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import broken, near_rows, promising_rows, way_in
 from core.views.decision.parallel import parallel
 from core.views.text import count, plain, score, shorten, signed
+from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import jitter_words
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
@@ -75,7 +76,7 @@ def firm(view: View, row: Mapping[str, Any]) -> None:
             st.markdown(plain(view.decision.note))
         for note in filter(None, (row["latency_note"], row["cost_note"])):
             st.caption(plain(note))
-        st.caption(plain(cache.timed_on(view)))
+        st.caption(plain(environment(view.table)))
         st.page_link(PAGES["confidence"].file, label="Would it hold?", icon=PAGES["confidence"].icon)
 
 

@@ -16,10 +16,11 @@ from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
 from core.views.confidence.noise import noisy_rows, redecided
-from core.views.decision import overview
 from core.views.decision import words as decide
-from core.views.decision.facts import Asked, record, status_rows
+from core.views.decision.facts import Asked, record, soundness, status_rows
 from core.views.decision.verdict import Verdict, verdict
+from core.views.headroom import limiting
+from core.views.workspace.comparable import environment
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 
@@ -95,8 +96,8 @@ def judge_noise(case: Case, found: Verdict) -> dict[str, object] | None:
 
 def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> dict[str, object]:
     """The decision with everything around it."""
-    chosen, runner_up = overview.chosen_rows(found.table, found.decision)
-    asked = case.asked
+    asked, rows = case.asked, (found.decision.chosen, found.decision.runner_up)
+    chosen, runner_up = (None if row is None else found.table.row(row, named=True) for row in rows)
     said = decide.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
     return {
         "format": FORMAT,
@@ -110,14 +111,14 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
         **decision_data(case, found),
         "definition": definition(asked.quality),
         "remarks": list(case.remarks),
-        "limiting": None if chosen is None else overview.limiting(chosen, asked.quality),
+        "limiting": None if chosen is None else limiting(chosen, asked.quality),
         "soundness": []
         if chosen is None
         else [
             {"good": each.good, "finding": each.sentence}
-            for each in overview.soundness(chosen, runner_up, asked.quality)
+            for each in soundness(chosen, runner_up, asked.quality)
         ],
-        "environment": overview.environment(case.snapshot, case.scope),
+        "environment": environment(found.table),
         "workspace": workspace(case.snapshot, case.scope),
         "stack": None if chosen is None else _stack(chosen),
         "runs": _runs(case.snapshot, case.scope),

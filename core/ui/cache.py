@@ -21,7 +21,6 @@ from core.store import Snapshot, Store
 from core.ui.view import View
 from core.views.cost.stack import recorded
 from core.views.decision.near import own_scope
-from core.views.decision.overview import environment
 from core.views.queries.page import query_table
 from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
@@ -139,9 +138,3 @@ def bill(view: View, run_id: str) -> pl.DataFrame:
 def reranker_only(view: View) -> str:
     """Why published stacks had better be compared by their reranker's latency; see `near.own_scope`."""
     return own_scope(view.snapshot, view.table, view.latency)
-
-
-@cached(entries=64)
-def timed_on(view: View) -> str:
-    """Where the latencies of a workspace were measured."""
-    return environment(view.snapshot, view.scope)

@@ -1,4 +1,7 @@
-"""Headroom: is retrieval or ordering the limit? Actual, ordering and retrieval headroom of every stack."""
+"""Headroom: whether retrieval or ordering is the limit (CLQ paper §5.1, §6).
+
+A quality of 1 is the actual one + ordering headroom + retrieval headroom, for every stack.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from core.decide.headroom import LEVERS, MARGIN, Reading
 from core.views import text, theme
 from core.views.workspace.scope import Quality
 
@@ -22,11 +24,21 @@ HOW = (
     "pool). PROC is the best order of the pool; %PROC = mean actual / mean PROC, over the same n queries."
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
-_ANSWERS: Mapping[Reading, str] = {
-    "improve retrieval": "Retrieval is the limit of {}: its pool lacks more than its order loses.",
-    "improve ordering": "Ordering is the limit of {}: its order loses more than its pool lacks.",
-    "balanced": "Retrieval and ordering limit {} about equally.",
+RETRIEVAL, ORDERING, BALANCED = "improve retrieval", "improve ordering", "balanced"
+_ANSWERS = {
+    RETRIEVAL: "Retrieval is the limit of {}: its pool lacks more than its order loses.",
+    ORDERING: "Ordering is the limit of {}: its order loses more than its pool lacks.",
+    BALANCED: "Retrieval and ordering limit {} about equally.",
 }
+LEVERS = {
+    RETRIEVAL: "fuse dense with BM25 candidates; where there is a dense index, tune it for recall (efSearch, "
+    "or exact search); rewrite or denoise the queries; deepen the candidate pool",
+    ORDERING: "use a stronger reranker; drop near-duplicates before reranking; shorten chunks; clean the "
+    "metadata sent with each chunk",
+    BALANCED: "widen the pool and strengthen the reranker together",
+}
+"""What the paper suggests to try (§6)."""
+MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 
 
 def no_ceiling(quality: Quality) -> tuple[str, str]:
@@ -54,8 +66,22 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
 
 def levers(row: Mapping[str, Any]) -> str:
     """What the paper suggests to try."""
-    reading: Reading = row["reading"]
-    return f"The CLQ paper (§6) suggests: {'; '.join(LEVERS[reading])}."
+    return f"The CLQ paper (§6) suggests: {LEVERS[row['reading']]}."
+
+
+def limiting(row: Mapping[str, Any], quality: Quality) -> str:
+    """What limits a stack and what to try, or why that is not known; takes a row of the stack table."""
+    if row["quality"] is None or row["proc"] is None:
+        return f"Not known: no ceiling (PROC) for {quality.name} on record."
+    proc = max(row["quality"], row["proc"])
+    found = pl.select(split(pl.lit(row["quality"]), pl.lit(proc))).row(0, named=True)
+    first = {RETRIEVAL: "The pool limits first", ORDERING: "The order within the pool limits first"}
+    share = text.percent(row["quality"] / proc if proc else None)
+    return (
+        f"{first.get(found['reading'], 'Both limit about equally')}: {found['retrieval']:.3f} is lost in "
+        f"retrieval and {found['ordering']:.3f} in ordering. To try: {LEVERS[found['reading']]}. Pool "
+        f"convention: {row['pool'] or NO_POOL}; %PROC {share}."
+    )
 
 
 def caveats(row: Mapping[str, Any], *, mixed: bool) -> dict[str, str]:
@@ -135,19 +161,24 @@ def _known(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(known: pl.DataFrame) -> pl.DataFrame:
-    actual, proc = pl.col("quality"), pl.col("proc")
+    parts = split(pl.col("quality"), pl.col("proc"))
+    best = known.with_columns(parts).sort("quality", "name", descending=[True, False])
+    names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n")
+    return best.select("name", "pool", "^quality(_low|_high|_basis)?$", *names)
+
+
+def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:
+    """What a quality lacks to 1: ordering, retrieval, and the reading, which says where to begin."""
     ordering = (proc - actual).clip(lower_bound=0)
     retrieval = 1 - pl.max_horizontal(actual, proc)
     reading = (
         pl.when((ordering - retrieval).abs() < MARGIN)
-        .then(pl.lit("balanced"))
+        .then(pl.lit(BALANCED))
         .when(retrieval > ordering)
-        .then(pl.lit("improve retrieval"))
-        .otherwise(pl.lit("improve ordering"))
+        .then(pl.lit(RETRIEVAL))
+        .otherwise(pl.lit(ORDERING))
     )
-    split = {"ordering": ordering, "retrieval": retrieval, "reading": reading}
-    best = known.with_columns(**split).sort("quality", "name", descending=[True, False])
-    return best.select("name", "pool", "^quality(_low|_high|_basis)?$", *split, "proc", "pct_proc", "n")
+    return [ordering.alias("ordering"), retrieval.alias("retrieval"), reading.alias("reading")]
 
 
 def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figure:

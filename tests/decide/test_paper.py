@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.decide.headroom import split
 from core.prices import load_books
 from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k
+from core.views.headroom import limiting
+from core.views.workspace.scope import Quality
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()
@@ -33,4 +34,5 @@ def test_generator_input_cost_table(book, generator, row):
 
 @pytest.mark.parametrize("row", CASES["pct_proc"]["rows"], ids=lambda row: f"{row['measure']}@{row['k']}")
 def test_percentage_of_the_ceiling(row):
-    assert split(row["actual"], row["proc"]).pct_proc == pytest.approx(row["percent"], abs=0.05)
+    stack = {"quality": row["actual"], "proc": row["proc"], "pool": None}
+    assert f"{row['percent']:.1f} %" in limiting(stack, Quality(row["measure"], row["k"]))

@@ -47,6 +47,7 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "correct": (pl.Float64(), None),
     "pool": (pl.String(), None),
     "spec": (pl.String(), "{}"),
+    "environment": (pl.String(), "{}"),
     **{name: (dtype, None) for name, dtype in AXES.items()},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,8 @@ from core.views.workspace.stacks import cap_words, harm_measure
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
+PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
+MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "averages only"
@@ -69,79 +72,103 @@ def stack_row(row: dict[str, object]) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One statement about the numbers of the chosen stack."""
+
+    good: bool  # whether it speaks for trusting them
+    sentence: str  # what was found, with its number
+
+
+def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality) -> list[Finding]:
+    """How far the numbers of the chosen stack can be trusted: n, interval, latency, holes, unjudged queries.
+
+    Args:
+        row: The chosen row of the stack table.
+        runner_up: The runner-up's row, if there is one.
+    """
+    n, low, high = row["n"], row["quality_low"], row["quality_high"]
+    many = n is not None and n >= PROTOCOL_QUERIES
+    carried = "" if n is None else f"{text.count(n, 'query carries', 'queries carry')} the mean"
+    said = f"{carried}{'' if many else f'; the paper used {PROTOCOL_QUERIES}'}."
+    found = [Finding(many, said if carried else "The number of queries is unknown.")]
+    if low is None or high is None:
+        found.append(Finding(False, "No interval: these figures came without per-query data."))
+    else:
+        words = f"95 % interval of {quality.name}:{text.interval(low, high)}"
+        other = runner_up["quality"] if runner_up else None
+        inside = other is not None and low <= other <= high
+        rival = f"; the runner-up's {text.score(other)} lies inside it" if inside else ""
+        found.append(Finding(not inside, f"{words}{rival}."))
+    if row["latency_ms"] is None:
+        found.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
+    else:
+        timed = f", n = {row['latency_n']}" if row["latency_n"] is not None else ""
+        note = f" ({row['latency_note']})" if row["latency_note"] else ""
+        words = f"Latency is {row['latency_basis']}{timed}{note}."
+        found.append(Finding(row["latency_basis"] == "measured", words))
+    if row["hole"] is not None:
+        words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
+        bound = "(holes count as 0, so the score is a lower bound)"
+        found.append(Finding(row["hole"] <= MANY_HOLES, f"{words} {bound}."))
+    if row["unjudged_queries"]:
+        left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
+        found.append(Finding(False, f"{left_out} without judgements left out."))
+    return found
+
+
 def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances.
 
     Returns:
         A sentence by what it is about, in two or three words.
     """
-    told = {"judging more could overturn it": overturned(table, decision, asked.quality)}
+    told: dict[str, str | None] = {
+        "judging more could overturn it": overturned(table, decision, asked.quality)
+    }
     if decision.chosen is not None:
-        row = table.row(decision.chosen, named=True)
-        n, timed = row["n"], row["latency_n"]
-        told |= {
-            AVERAGES: _averages(row),
-            "n unknown" if n is None else f"{n} queries": _few(n),
-            "latency near the SLA": _loose(row, asked),
-            f"{timed} queries timed": _unlike(row),
-            "may break the limits": _unsure(row),
-        }
-    told |= {"harm cap": cap_words(table, asked.constraints), **_left_out(decision)}
+        told |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
+    unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
+    told |= {
+        "harm cap": cap_words(table, asked.constraints),
+        f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
+        if unscored
+        else None,
+        **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
+    }
     return {label: words for label, words in told.items() if words}
+
+
+def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
+    n, timed, high, share = row["n"], row["latency_n"], row["latency_high"], row.get("p_feasible")
+    told = {}
+    if row["quality_low"] is None and row["quality"] is not None:
+        told[AVERAGES] = (
+            "These figures came without results per query, so how far chance moves them is not known."
+        )
+    if n is None:
+        told["n unknown"] = "How many queries the chosen stack was scored on is not known."
+    elif n < FEW_QUERIES:
+        told[f"{n} queries"] = f"Few queries: the chosen stack was scored on {n}."
+    if sla is not None and high is not None and high > sla:
+        told["latency near the SLA"] = (
+            f"The SLA of {text.ms(sla)} lies within the interval of its latency (up to {text.ms(high)})."
+        )
+    if n is not None and timed is not None and timed < min(n, P95_MIN_QUERIES):
+        told[f"{timed} queries timed"] = f"Its latency rests on {timed} queries only, its quality on {n}."
+    if share is not None and share < SURE:
+        told["may break the limits"] = (
+            f"In {text.percent(share)} of the resamples of the queries only does it meet the limits."
+        )
+    return told
 
 
 def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
     """The sentences of `caveats`, and of what is promising."""
     promising = promising_words(promising_rows(table, decision), decision)
     told = caveats(table, decision, asked)
-    return [
-        *(words for label, words in told.items() if label != AVERAGES),
-        *([promising] if promising else []),
-    ]
-
-
-def _averages(row: dict[str, object]) -> str:
-    if row["quality_low"] is not None or row["quality"] is None:
-        return ""
-    return "These figures came without results per query, so how far chance moves them is not known."
-
-
-def _left_out(decision: Decision) -> dict[str, str]:
-    """What an unknown value keeps from being shipped, and what nobody has."""
-    unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
-    words = f"{text.count(unscored, 'stack')} left out: unknown quality." if unscored else ""
-    unasked = {f"no {axis.word} known": words for axis, words in unasked_words(decision).items()}
-    return {f"{unscored} not scored": words, **unasked}
-
-
-def _few(n: int | None) -> str:
-    if n is None:
-        return "How many queries the chosen stack was scored on is not known."
-    return f"Few queries: the chosen stack was scored on {n}." if n < FEW_QUERIES else ""
-
-
-def _loose(row: dict[str, object], asked: Asked) -> str:
-    """Says when the SLA lies within the interval of the latency that is to meet it."""
-    high, sla = row["latency_high"], asked.constraints.sla_ms
-    if sla is None or not isinstance(high, float) or high <= sla:
-        return ""
-    return f"The SLA of {text.ms(sla)} lies within the interval of its latency (up to {text.ms(high)})."
-
-
-def _unlike(row: dict[str, object]) -> str:
-    """Says when quality and latency rest on very different numbers of queries."""
-    n, timed = row["n"], row["latency_n"]
-    if isinstance(n, int) and isinstance(timed, int) and timed < min(n, P95_MIN_QUERIES):
-        return f"Its latency rests on {timed} queries only, its quality on {n}."
-    return ""
-
-
-def _unsure(row: dict[str, object]) -> str:
-    """Says when the chosen stack often breaks a limit as the queries vary."""
-    share = row.get("p_feasible")
-    if not isinstance(share, float) or share >= SURE:
-        return ""
-    return f"In {text.percent(share)} of the resamples of the queries only does it meet the limits."
+    sentences = [words for label, words in told.items() if label != AVERAGES]
+    return [*sentences, promising] if promising else sentences
 
 
 def record(

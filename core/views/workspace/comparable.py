@@ -67,13 +67,24 @@ def machine(environment: str, origin: str) -> str:
     parts = [str(found.pop("cpu"))] if found.get("cpu") else []
     if found.get("cores"):
         parts.append(text.count(int(found.pop("cores")), "core"))
-    parts += [_shown(name, value) for name, value in sorted(found.items()) if value not in (None, "", [], {})]
+    parts += [
+        str(value) if name == "reported" else f"{name} {value}"
+        for name, value in sorted(found.items())
+        if value not in (None, "", [], {})
+    ]
     described = text.shorten(", ".join(parts), 120) or "machine not stated"
     return described if origin == Origin.RUN else f"{described} ({_WORDS.get(origin, origin)})"
 
 
-def _shown(name: str, value: object) -> str:
-    return str(value) if name == "reported" else f"{name} {value}"
+@remembered
+def environment(table: pl.DataFrame) -> str:
+    """Where the latencies of a stack table were measured, by the processors on record."""
+    known = {json.loads(environment).get("cpu") for environment in table["environment"].unique()} - {None, ""}
+    if not known:
+        return "The machine that was timed is not on record."
+    if len(known) > 1:
+        return f"Timed on {len(known)} different machines: latencies do not compare."
+    return f"Timed on {known.pop()}."
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:

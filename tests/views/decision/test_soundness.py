@@ -1,13 +1,10 @@
-from pathlib import Path
+import json
 
-import polars as pl
 import pytest
 
-from core.decide.rules import Constraints, decide
-from core.records import Origin
-from core.views.decision import overview
-from core.views.workspace.scope import Scope
-from tests.stores import Lab
+from core.views.decision.facts import soundness
+from core.views.headroom import limiting
+from core.views.workspace.comparable import environment
 from tests.views.made import AT_10, stacks
 
 
@@ -27,7 +24,7 @@ def row(**columns: object) -> dict[str, object]:
     ],
 )
 def test_what_limits_a_stack(quality: float | None, proc: float | None, pool: str | None, words: list[str]):
-    said = overview.limiting(row(quality=quality, proc=proc, pool=pool), AT_10)
+    said = limiting(row(quality=quality, proc=proc, pool=pool), AT_10)
     for word in words:
         assert word in said
 
@@ -39,7 +36,7 @@ def test_what_limits_a_stack(quality: float | None, proc: float | None, pool: st
      (None, False, "The number of queries is unknown.")],
 )  # fmt: skip
 def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
-    finding = overview.soundness(row(n=n), None, AT_10)[0]
+    finding = soundness(row(n=n), None, AT_10)[0]
     assert (finding.good, finding.sentence) == (good, words)
 
 
@@ -59,7 +56,7 @@ def test_an_interval_is_compared_with_the_runner_up(
 ):
     second = None if other is None else row(quality=None if other == "unknown" else other)
     chosen = row(quality=0.5, quality_low=interval[0], quality_high=interval[1])
-    finding = overview.soundness(chosen, second, AT_10)[1]
+    finding = soundness(chosen, second, AT_10)[1]
     assert (finding.good, finding.sentence) == (good, words)
 
 
@@ -74,13 +71,13 @@ def test_an_interval_is_compared_with_the_runner_up(
     ],
 )  # fmt: skip
 def test_a_latency_says_how_it_is_known(columns: dict[str, object], good: bool, words: str):
-    finding = overview.soundness(row(**columns), None, AT_10)[2]
+    finding = soundness(row(**columns), None, AT_10)[2]
     assert (finding.good, finding.sentence) == (good, words)
 
 
 @pytest.mark.parametrize(("hole", "good"), [(0.0, True), (0.1, True), (0.11, False)])
 def test_holes_make_the_score_a_lower_bound(hole: float, good: bool):
-    finding = overview.soundness(row(hole=hole), None, AT_10)[3]
+    finding = soundness(row(hole=hole), None, AT_10)[3]
     assert finding.good is good
     assert "of the Top-10 is unjudged" in finding.sentence
 
@@ -89,38 +86,21 @@ def test_holes_make_the_score_a_lower_bound(hole: float, good: bool):
     ("unjudged", "words"), [(0, None), (None, None), (1, "1 ranked query"), (7, "7 ranked queries")]
 )
 def test_queries_left_out_are_counted(unjudged: int | None, words: str | None):
-    found = [each.sentence for each in overview.soundness(row(unjudged_queries=unjudged), None, AT_10)]
+    found = [each.sentence for each in soundness(row(unjudged_queries=unjudged), None, AT_10)]
     assert [each for each in found if "left out" in each] == (
         [] if words is None else [f"{words} without judgements left out."]
     )
 
 
 @pytest.mark.parametrize(
-    ("cpus", "runs", "words"),
+    ("cpus", "words"),
     [
-        ([None], (), "The machine that was timed is not on record."),
-        (["A"], (), "Timed on A."),
-        (["A", "A", None], (), "Timed on A."),
-        (["A", "B"], (), "Timed on 2 different machines: latencies do not compare."),
-        (["A", "B"], ("r1",), "Timed on B."),
+        ([], "The machine that was timed is not on record."),
+        ([None], "The machine that was timed is not on record."),
+        (["A"], "Timed on A."),
+        (["A", "A", None], "Timed on A."),
+        (["A", "B"], "Timed on 2 different machines: latencies do not compare."),
     ],
 )
-def test_machines_are_those_of_the_chosen_runs(
-    tmp_path: Path, cpus: list[str | None], runs: tuple[str, ...], words: str
-):
-    lab = Lab()
-    for place, cpu in enumerate(cpus):
-        lab.run(f"r{place}", origin=Origin.RUN, environment={"cpu": cpu} if cpu else {})
-    assert overview.environment(lab.write(tmp_path / "s").read(), Scope("lab", None, runs)) == words
-
-
-def test_the_chosen_rows_are_those_of_the_decision():
-    table = stacks(quality=[0.1, 0.9], latency_ms=[1.0, 500.0])
-    chosen, second = overview.chosen_rows(table, decide(table, Constraints()))
-    assert chosen is not None
-    assert second is not None
-    assert (chosen["name"], second["name"]) == ("stack 1", "stack 0")
-    one = stacks(quality=[0.1])
-    assert overview.chosen_rows(one, decide(one, Constraints()))[1] is None
-    none = pl.DataFrame(schema=table.schema)
-    assert overview.chosen_rows(none, decide(none, Constraints())) == (None, None)
+def test_machines_are_those_of_the_stacks(cpus: list[str | None], words: str):
+    assert environment(stacks(environment=[json.dumps({"cpu": cpu} if cpu else {}) for cpu in cpus])) == words
