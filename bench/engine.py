@@ -26,7 +26,7 @@ from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise,
 from core.importers import Options, load
 from core.store import Store
 from core.store.read.graded import forget
-from core.views.scoring.from_files import every_k, evidence_of
+from core.views.scoring_files import every_k, evidence_of
 from core.views.workspace.scores import evidence
 
 RANX = ["ndcg@10", "map", "mrr", "precision@10", "recall@100", "ndcg@100"]

@@ -24,7 +24,7 @@ from bench.cpu import faster
 from bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise
 from core.store import Snapshot, Store
 from core.store.read.graded import forget
-from core.views.scoring.from_files import every_k, in_parts
+from core.views.scoring_files import every_k, in_parts
 from core.views.workspace.scores import evidence
 
 SIZES = (200_000, 2_000_000, 20_000_000)

@@ -1,16 +1,236 @@
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import polars as pl
 import streamlit as st
 
+from core.decide.axes import COST, LATENCY, QUALITY
 from core.stats.significance import TOLERANCE, Method, Setup
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pick import KEPT, carry_over, listed, pick_one, pick_stack
-from core.ui.sections.compare import GO, LETTERS, by_tag, cards, change, flips, pick_pair, sources, statistics
+from core.ui.pick import (
+    KEPT,
+    carry_over,
+    listed,
+    pick_from_chart,
+    pick_one,
+    pick_stack,
+    selected_row,
+    still_offered,
+)
 from core.ui.view import Lacking, View, current_view, end
+from core.views.compare import changes, charts, words
 from core.views.compare import page as compare
-from core.views.compare import words
-from core.views.compare.sides import Closer, look_closer, sides, unpaired, usual
-from core.views.text import plain
+from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired, usual
+from core.views.decision.words import costed
+from core.views.queries.page import bars
+from core.views.text import count, plain, shorten
+
+Row = Mapping[str, Any]
+LETTERS = "ABCDE"
+
+
+GO = "_go_to_query"  # Which query is opened on page Queries, until that is done
+NUMBERS: Mapping[str, Any] = {
+    "difference": show.signed_column("difference", "Mean over the queries that count for both."),
+    "low": show.signed_column("low", "Lower end of the 95 % interval, of this comparison by itself."),
+    "high": show.signed_column("high", "Upper end of the 95 % interval, of this comparison by itself."),
+    "p_holm": show.number_column("p adjusted", 4, "Randomisation test, Holm-adjusted over this table."),
+    "verdict": show.text_column("verdict", "Real where the adjusted p is below 0.05.", 120),
+    "n": show.number_column("n", 0, "Queries that count for both."),
+}
+MORE: Mapping[str, Any] = {
+    "wins": show.number_column("wins", 0),
+    "ties": show.number_column("ties", 0),
+    "losses": show.number_column("losses", 0),
+    "superiority": show.score_column(
+        "P(better)", "Probability of superiority: share of queries won, plus half of those exactly equal."
+    ),
+    "d_z": show.number_column("d_z", 2, "Effect size: mean difference / standard deviation of differences."),
+    "detectable": show.score_column(
+        "detectable", "Smallest true difference that n queries show with 80 % power (normal approximation)."
+    ),
+    "needed": show.number_column("n needed", 0, "Queries that would show the observed difference (80 %)."),
+    "p": show.number_column("p", 4, "Paired randomisation test, not adjusted."),
+}
+STACKS = {"second": "stack", "first": "against", "before": "before", "after": "after"}
+TEXTS = ("axis", "stack", "against", "note", "tag", "measure", "outcome")
+COLUMNS: Mapping[str, Any] = {
+    **{name: show.text_column(name) for name in TEXTS},
+    **{name: show.text_column(label, width="medium") for name, label in STACKS.items()},
+    **NUMBERS,
+    **MORE,
+    "if_judged": show.signed_column(
+        "if judged",
+        "The difference if every unjudged passage in the Top-K of the stack behind alone were of grade 5, "
+        "and of the stack ahead alone of grade 1.",
+    ),
+    "overlap": show.number_column("overlap", 2, "Share of passages that the two Top-K have in common."),
+    "tau": show.number_column("tau-b", 2, "Kendall's tau-b: do both order the shared passages alike?"),
+    "value": show.number_column("stack's", 4),
+    "value_against": show.number_column("against's", 4),
+    "says": show.text_column("what it says", width=290),
+    "value_first": show.score_column("against"),
+    "value_second": show.score_column("stack"),
+    "query_id": show.text_column("query"),
+    "text": show.text_column("question", width="large"),
+    "delta": show.signed_column("difference"),
+    "score": show.score_column("stack"),
+    "other": show.score_column("against"),
+    "tags": st.column_config.ListColumn("tags"),
+}
+
+
+def columns(*names: str) -> Mapping[str, Any]:
+    """Pick columns of a table."""
+    return {name: COLUMNS[name] for name in names}
+
+
+@cached("Comparing query by query…")
+def one_change(view: View) -> pl.DataFrame:
+    """Find the pairs of stacks that differ in one thing."""
+    return changes.changes(view.table.filter("has_rankings"))
+
+
+@cached("Comparing query by query…")
+def effects(view: View, kind: str, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Compare the pairs of a change."""
+    pairs = changes.of_kind(one_change(view), kind)
+    return changes.effects(view.snapshot, view.scope, view.quality, pairs, setup)
+
+
+def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
+    """Draw quality, latency and cost of the stacks side by side, and what lies between A and the others."""
+    cost = f"Cost per 1,000 {costed(view.table)} ($)"
+    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: cost}
+    stacks = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(names)).to_dicts()}
+    for place, (axis, title) in zip(st.columns(3), titles.items(), strict=True):
+        with place.container(border=True, height="stretch"):
+            st.markdown(f"**{plain(title)}**")
+            for column, letter, name in zip(st.columns(len(names)), LETTERS, names, strict=False):
+                number, small = (plain(said) for said in words.shown(axis, stacks[name]))
+                if len(names) == 2:
+                    column.metric(letter, number)
+                else:  # a metric cuts what does not fit
+                    column.markdown(f"{letter}  \n**{number}**")
+                column.caption(small)
+            apart = gaps.filter(axis=axis.key).to_dicts()
+            for letter, row in zip(LETTERS[1:], apart, strict=False):
+                number, small = words.apart(row, axis)
+                st.markdown(f"A − {letter}: **{plain(number)}**")
+                st.caption(plain(small))
+    with st.expander("As a table"):
+        cells = [words.in_units(row) for row in gaps.iter_rows(named=True)]
+        show.table(gaps, "sides", columns(*SIDES), cells=cells)
+
+
+def opens(rows: pl.DataFrame, two: Row, key: str) -> Callable[[], None]:
+    """What a click on a query's mark, or a tick in the table, does: open it on page Queries."""
+    pair = {f"{KEPT}stack": two["second"], f"{KEPT}vs": two["first"]}
+    return sets(key, lambda row: {GO: rows["query_id"][row], **pair})
+
+
+def takes(rows: pl.DataFrame, key: str) -> Callable[[], None]:
+    """What a click on a pair of a change does: compare it."""
+    return sets(key, lambda row: {"stack": rows["after"][row], "vs": rows["before"][row], "also": []})
+
+
+def sets(key: str, values: Callable[[int], dict[str, Any]]) -> Callable[[], None]:
+    """What a selection does: set what belongs to its row."""
+
+    def selected() -> None:
+        row = selected_row(key)
+        if row is not None:
+            st.session_state.update(values(row))
+
+    return selected
+
+
+def by_tag(view: View, closer: Closer, two: Row) -> None:
+    """Draw the comparison on the queries of each tag."""
+    if closer.tags.is_empty():
+        st.caption(words.NO_TAG)
+        return
+    labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
+    looks = charts.looks_of(two["first"], two["second"])
+    title = f"Δ {view.quality.name} (right: {shorten(two['second'], 20)} higher)"
+    show.chart(charts.forest(closer.tags, labels, title, looks=looks, short=True), "tags")
+    with st.expander(f"By tag, as a table (p Holm-adjusted over {count(closer.tags.height, 'tag')})"):
+        show.table(closer.tags, "by_tag", {**columns("tag"), **NUMBERS}, more=MORE)
+
+
+def flips(view: View, closer: Closer, two: Row, setup: Setup) -> None:
+    """Draw wins and losses query by query; each opens its query."""
+    rows, names = closer.queries, (two["first"], two["second"])
+    st.markdown(plain(words.summary(rows, two, setup.tolerance)))
+    left, right = st.columns(2)
+    with left:
+        drawn = charts.scatter(rows, names, view.quality, setup.tolerance)
+        show.chart(drawn, "scatter", on_select=opens(rows, two, "chart_scatter"), selection_mode="points")
+    with right:
+        by_difference = rows.sort("delta", "query_id")
+        if drawn := bars(by_difference, view.quality, names[::-1]):
+            click = opens(drawn.drawn, two, "chart_deltas")
+            show.chart(drawn.figure, "deltas", on_select=click, selection_mode="points")
+    st.caption(plain(words.flips(rows.height, view.quality, two["second"])))
+    show.table(
+        rows, "flips", columns("query_id", "text", "outcome", "delta", "score", "other"),
+        more=columns("overlap", "tau", "tags", "note"),
+        on_select=opens(rows, two, "table_flips"), selection_mode="single-row", height=213,
+    )  # fmt: skip
+
+
+def sources(closer: Closer) -> None:
+    """Draw whether retrieval or ordering makes the difference."""
+    if closer.sources.is_empty():
+        st.caption(words.NO_CEILING)
+        return
+    if warned := words.pools(closer):
+        st.caption(plain(warned))
+    names = ("measure", "says", "value_second", "value_first", "difference", "low", "high", "p", "n")
+    show.table(closer.sources, "sources", columns(*names))
+
+
+def change(view: View, setup: Setup) -> None:
+    """Draw what one change does to every pair of stacks that differ in nothing else."""
+    kinds = changes.kinds(one_change(view))
+    if not kinds:
+        st.caption(words.NO_CHANGE)
+        return
+    still_offered("change", kinds)
+    kind = st.selectbox("Change", kinds, key="change", bind="query-params", help=words.CHANGE)
+    rows, whole = effects(view, kind, setup)
+    st.markdown(plain(words.change(kind, rows, whole, view.quality)))
+    drawn = charts.forest(rows, words.labels(rows, "before", "after"), f"difference in {view.quality.name}")
+    show.chart(drawn, "change", on_select=takes(rows, "chart_change"), selection_mode="points")
+    st.caption("One mark per pair of stacks. Click a mark or tick a row to compare that pair above.")
+    show.table(
+        rows, "change", {**columns("before", "after"), **NUMBERS}, more=MORE,
+        on_select=takes(rows, "table_change"), selection_mode="single-row",
+    )  # fmt: skip
+
+
+def pick_pair(rows: pl.DataFrame) -> Row:
+    """Draw which of the comparisons is looked at closely, where there are several."""
+    labels = words.labels(rows)
+    still_offered("pair", labels)
+    several = len(labels) > 1
+    picked = st.selectbox("Look closer at", labels, key="pair", bind="query-params") if several else labels[0]
+    return rows.row(labels.index(picked), named=True)
+
+
+def statistics(view: View, rows: pl.DataFrame, setup: Setup) -> None:
+    """Draw tests and effect sizes of all comparisons."""
+    st.markdown(plain(words.how(rows, setup)))
+    labels = words.labels(rows)
+    click = pick_from_chart(rows.with_columns(label=labels), "chart_differences", key="pair", column="label")
+    drawn = charts.forest(rows, labels, f"difference in {view.quality.name}")
+    show.chart(drawn, "differences", on_select=click, selection_mode="points")
+    st.caption(words.legend(view.quality))
+    show.table(
+        rows, "differences", {**columns("second", "first"), **NUMBERS},
+        more={**MORE, **columns("if_judged", "overlap", "tau")},
+    )  # fmt: skip
 
 
 @cached("Comparing query by query…")

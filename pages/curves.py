@@ -8,7 +8,7 @@ from core.ui.pick import pick_one, pick_stack, pick_stacks, still_offered
 from core.ui.view import View, current_view
 from core.views import theme
 from core.views.cost.stack import models
-from core.views.curves import cuts, page, words
+from core.views.curves import cuts, page
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.query_sets import among
@@ -73,17 +73,17 @@ def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
 
 def pick_generator(view: View) -> str | None:
     """Draw the choice of the generator that reads what is sent."""
-    offered = [NO_GENERATOR, *models([view.book]).generators]
+    offered = [NO_GENERATOR, *models([view.book])["generator"]]
     still_offered("kgen", offered)
-    picked = st.selectbox("Generator", offered, key="kgen", bind="query-params", help=words.GENERATOR)
+    picked = st.selectbox("Generator", offered, key="kgen", bind="query-params", help=cuts.GENERATOR)
     return None if picked == NO_GENERATOR else picked
 
 
 def pick_axis(generator: str | None) -> str:
-    """Draw the choice of the x axis: one of `words.X_AXES`; dollars need a generator."""
-    axes = {title: name for name, title in words.X_AXES.items() if generator or name != "usd_per_1k"}
+    """Draw the choice of the x axis: one of `page.X_AXES`; dollars need a generator."""
+    axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
     still_offered("kx", list(axes))
-    return axes[pick_one("Against", axes, "kx", usual=words.X_AXES["k"])]
+    return axes[pick_one("Against", axes, "kx", usual=page.X_AXES["k"])]
 
 
 def by_cutoff(view: View) -> None:
@@ -98,17 +98,17 @@ def by_cutoff(view: View) -> None:
     rows = points(view, tuple(names), generator)
     found = page.curves(rows, view.quality, theme.colours_for(names), x)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
-    chips = {"how to read": words.HOW, "several pools": about_pools(ceilings["pool"])}
+    chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["pool"])}
     show.head(found.answer, caveats=chips)
     if found.main.data:
         show.chart(found.main, "curves", alt=found.answer)
     else:
-        st.info(plain(words.nothing(rows, view.quality, x)), icon=":material/info:")
+        st.info(plain(page.nothing(rows, view.quality, x)), icon=":material/info:")
     if found.beside.data:
         st.subheader("Every other measure", anchor=False)
         show.chart(found.beside, "measures", alt="Every other measure of the same stacks")
     else:
-        st.caption(words.NO_OTHERS)
+        st.caption(page.NO_OTHERS)
     own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
     show.table(own_first, "curves", COLUMNS, more=MORE)
 
@@ -117,12 +117,12 @@ def by_candidate_depth(view: View) -> None:
     """What a deeper candidate pool buys and costs."""
     depths = page.depth_table(view.table)
     if depths.is_empty():
-        show.head(words.NO_DEPTHS)
+        show.head(page.NO_DEPTHS)
         return
     names = pick_stacks(view.table, view.decision, "curves")
     families = depths["family"].unique(maintain_order=True).to_list()
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
-    sentence = words.depth_answer(depths, shown[0], view.quality)
+    sentence = page.depth_answer(depths, shown[0], view.quality)
     show.head(sentence)
     show.chart(page.depth_figure(depths, shown, view.quality), "depths", alt=sentence)
     show.table(depths, "depths", DEPTH_COLUMNS)
@@ -139,9 +139,9 @@ def cut_off_methods(view: View) -> None:
         show.head("No stack is chosen.")
         return
     found = cut(view, run_id, cuts.vocabulary(generator, view.book))
-    sentence = words.cut_answer(found, view.quality.k)
+    sentence = cuts.answer(found, view.quality.k)
     left_out = found.left_out if found.rows.height else ""
-    show.head(sentence, caveats={"how to read": words.CUTS, "not all queries": left_out})
+    show.head(sentence, caveats={"how to read": cuts.HOW, "not all queries": left_out})
     if found.rows.height:
         show.chart(cuts.figure(found.rows), "cut_offs", alt=sentence)
         show.table(found.rows, "cut_offs", CUT_COLUMNS)

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -21,7 +21,7 @@ from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import broken, near_rows, promising_rows, way_in
 from core.views.decision.parallel import parallel
-from core.views.text import count, plain, score, shorten, signed
+from core.views.text import count, plain
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import jitter_words
 
@@ -40,11 +40,12 @@ def answer(view: View) -> DeltaGenerator | None:
         return None
     row = view.table.row(view.decision.chosen, named=True)
     with current_frame().numbers:
-        for card in words.cards(row, view.quality, view.latency, cache.bill(view, row["run_id"])):
+        bill = cache.bill(view, row["run_id"])
+        for label, number, note, basis in words.cards(row, view.quality, view.latency, bill):
             with st.container(border=True, gap=None, height="stretch"):
-                st.metric(plain(card.label), plain(card.value))
-                badge = f":gray-badge[{plain(card.basis)}]" if card.basis else ""
-                st.caption(f"{plain(card.note)} {badge}".strip() or "–")
+                st.metric(plain(label), plain(number))
+                badge = f":gray-badge[{plain(basis)}]" if basis else ""
+                st.caption(f"{plain(note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):
             place = st.empty()
             place.metric("How firm", words.firmness(view.table, view.decision))
@@ -88,7 +89,7 @@ def offers(view: View) -> None:
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
         for place, miss in enumerate(misses[:NEAR_SHOWN]):
-            st.markdown(f":orange-badge[just outside] {plain(outside(miss))}", width="content")
+            st.markdown(f":orange-badge[just outside] {plain(words.gaining(miss))}", width="content")
             st.button(
                 plain(f"Set {way_in(miss)}"),
                 key=f"near_{place}",
@@ -106,19 +107,14 @@ def offers(view: View) -> None:
 def other_scope(own: str) -> None:
     """Offer the latency that the source reports."""
     st.markdown(plain(own))
-    st.button("Decide on the reranker", key="near_scope", on_click=take_scope)
-
-
-def outside(miss: Mapping[str, Any]) -> str:
-    """What a near miss would give, in a few words."""
-    gain = "" if miss["gain"] is None else f" ({signed(miss['gain'])})"
-    return f"{shorten(miss['stack'], words.SHORT)}: {score(miss['quality'])}{gain}"
+    decide_on = {"lat": "rerank"}
+    st.button("Decide on the reranker", key="near_scope", on_click=st.session_state.update, args=(decide_on,))
 
 
 def untold(lacking: pl.DataFrame, own: str) -> None:
     """Draw the best stack that lacks a number, and all of them behind a button."""
     best = lacking.row(0, named=True)
-    st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.lacking(best))}", width="content")
+    st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.gaining(best))}", width="content")
     with st.popover("Measure it"):
         for row in lacking.head(LACKING_SHOWN).iter_rows(named=True):
             st.markdown(f"**{plain(row['stack'])}** {plain(words.to_measure(row))}")
@@ -127,11 +123,6 @@ def untold(lacking: pl.DataFrame, own: str) -> None:
         if own:
             other_scope(own)
         st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
-
-
-def take_scope() -> None:
-    """In a callback: decide on the latency of the reranker."""
-    st.session_state["lat"] = "rerank"
 
 
 def options(view: View) -> tuple[str, dict[str, Any]]:
@@ -198,12 +189,7 @@ def table(view: View, drawn: ParetoView) -> None:
     if len(ticked) >= 2 and place.button(
         "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
     ):
-        compare(ticked)
-
-
-def compare(names: Sequence[str]) -> None:
-    """Open page Compare with stacks."""
-    st.switch_page(PAGES["compare"].file, query_params={"cmp": list(names)})
+        st.switch_page(PAGES["compare"].file, query_params={"cmp": ticked})
 
 
 view = current_view()

@@ -11,7 +11,7 @@ from core.ui.pick import pick_one, pick_stacks
 from core.ui.settings import timed_answers
 from core.ui.view import Place, View, current_view, end
 from core.views import theme
-from core.views.latency import charts, indexes, page, words
+from core.views.latency import charts, indexes, page
 from core.views.text import plain
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latencies import modelled_ms
@@ -157,17 +157,17 @@ def where_the_time_goes(view: View, names: list[str]) -> None:
     samples, rows = stages_of(view, tuple(names))
     parts = page.path_stages(rows, view.latency)
     if parts.is_empty():
-        st.caption(words.NO_STAGES)
+        st.caption(page.NO_STAGES)
     else:
-        show.chart(charts.stage_bars(parts, names), "stage_bars", alt=words.MEDIANS)
+        show.chart(charts.stage_bars(parts, names), "stage_bars", alt=page.MEDIANS)
     st.subheader("Query by query", anchor=False)
     if samples.is_empty():
-        st.caption(words.NO_SAMPLES)
+        st.caption(page.NO_SAMPLES)
     else:
-        shape: charts.Shape = pick_one("Drawn as", ["ECDF", "box"], "shape", help=words.SHAPES)
+        shape: charts.Shape = pick_one("Drawn as", ["ECDF", "box"], "shape", help=page.SHAPES)
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         show.chart(drawn, "stages", alt="Latency of every stage of the stacks shown")
-        st.caption(words.REPEATS)
+        st.caption(page.REPEATS)
     columns = {**STACK, "stage": show.text_column("stage"), **PERCENTILES, **SAMPLE}
     show.table(rows, "stages", columns, more={**ENDS, **notes("p95_reason", "p99_reason")})
 
@@ -176,10 +176,10 @@ def reranker_by_k(view: View, _: list[str]) -> None:
     """How the reranker grows with the candidate depth."""
     rows = depths(view, view.decision.jitter_ms)
     if rows.is_empty():
-        st.caption(words.NO_LINES)
+        st.caption(page.NO_LINES)
         return
     show.chart(charts.by_depth(rows), "reranker_by_depth", alt="Reranker latency against K")
-    st.caption(words.LINES)
+    st.caption(page.LINES)
     show.table(charts.depth_lines(rows), "reranker_lines", LINE_COLUMNS)
 
 
@@ -187,15 +187,15 @@ def generator(view: View, names: list[str]) -> None:
     """The generator against its prompt, where it was timed or is modelled."""
     timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
     if timed.is_empty() and model is None:
-        st.caption(words.NO_GENERATOR)
+        st.caption(page.NO_GENERATOR)
         return
     runs = view.table.filter(pl.col("name").is_in(names))
     added = modelled_ms(view.snapshot, runs, model).join(runs.select("run_id", "name"), on="run_id")
     if not timed.is_empty():
-        st.markdown(plain(words.speed(page.fitted(timed))))
+        st.markdown(plain(page.speed(page.fitted(timed))))
     drawn = charts.generator(timed, model, added["prompt"].to_list())
     show.chart(drawn, "generator", alt="Generation time against prompt tokens")
-    st.caption(words.MODELLED)
+    st.caption(page.MODELLED)
     if model is not None:
         first = [model.speed.first_token_ms(prompt) for prompt in added["prompt"]]
         table = added.with_columns(pl.Series("first", first, dtype=pl.Float64), basis=pl.lit("modelled"))
@@ -221,7 +221,7 @@ if section == PAGE.sections[-1]:
     end()
 known = percentiles(view)
 if known["p50"].null_count() == known.height:
-    show.head(*words.unknown(known, view.quality))
+    show.head(*page.unknown(known, view.quality))
     end()
 place = st.container()
 usual = page.usual(known, view.table, view.decision)
@@ -229,8 +229,8 @@ names = pick_stacks(view.table, view.decision, "lats", usual=usual, most=6)
 row, stack = (frame.row(by_predicate=pl.col("name") == names[0], named=True) for frame in (known, view.table))
 parts = page.path_stages(stages_of(view, tuple(names))[1], view.latency)
 jitter = view.decision.jitter_ms
-caveats = words.caveats(known, depths(view, jitter), jitter)
-show.head(words.answer(row, parts, view.quality, stack["quality"]), caveats=caveats)
+caveats = page.caveats(known, depths(view, jitter), jitter)
+show.head(page.answer(row, parts, view.quality, stack["quality"]), caveats=caveats)
 with place:
-    show.cards(*words.cards(row, view.latency))
+    show.cards(*page.cards(row, view.latency))
 SECTIONS[section](view, names)

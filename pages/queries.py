@@ -14,7 +14,6 @@ from core.views.compare.sides import by_tag
 from core.views.queries import one_query as single
 from core.views.queries import page as queries
 from core.views.queries import words
-from core.views.queries.bars import BARS, bars
 from core.views.queries.one_query import ROWS, OneQuery, one_query, shown_text
 from core.views.text import plain
 from core.views.workspace.scope import Quality
@@ -312,12 +311,12 @@ with first:
 with second:
     if second.open:
         sliced(rows, view, against=other is not None)
-if drawn := bars(rows, view.quality, tuple(shown.values()), selected=query_id):
+if drawn := queries.bars(rows, view.quality, tuple(shown.values()), selected=query_id):
     with chart:
         click = pick_from_chart(drawn.drawn, "chart_queries", key="q", column="query_id")
         show.chart(drawn.figure, "queries", on_select=click, selection_mode="points", alt=said.sentence)
         if drawn.drawn.height < rows.height:
-            st.caption(words.bars(BARS))
+            st.caption(words.bars(queries.BARS))
 passages(
     rankings(view, runs, query_id),
     rows.row(by_predicate=pl.col("query_id") == query_id, named=True),

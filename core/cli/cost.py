@@ -127,13 +127,7 @@ def _known(typed: Mapping[str, object], books: Mapping[str, PriceBook]) -> None:
     """Refuse models that no book prices: a typing error would else be an unknown cost."""
     from core.views.cost.stack import NONE, models  # noqa: PLC0415
 
-    known = models(books.values())
-    offered = {
-        "embedder": known.embedders,
-        "reranker": known.rerankers,
-        "generator": known.generators,
-        "index": (*INDEX_KINDS, NO_INDEX),
-    }
+    offered = {**models(books.values()), "index": (*INDEX_KINDS, NO_INDEX)}
     for kind, names in offered.items():
         value = typed[kind]
         if isinstance(value, str) and value not in (*names, NONE):

@@ -27,9 +27,8 @@ from core.stats.significance.bootstrap import RESAMPLES
 from core.written import escaped
 
 if TYPE_CHECKING:
-    from core.report.data import Case
+    from core.report.data import Case, Verdict
     from core.report.gate import Recorded
-    from core.views.decision.verdict import Verdict
 
 
 FAILED = 4  # Exit code of a decision that no longer holds

@@ -29,8 +29,8 @@ from core.importers import Options, load
 from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
 from core.views.measures.words import explained, measure_table
-from core.views.scoring.from_files import in_parts, score_files, write_parquet
-from core.views.scoring.table import Over, score_table
+from core.views.scoring_files import in_parts, score_files, write_parquet
+from core.views.scoring_table import Over, score_table
 from core.views.workspace.choices import as_reported, only_reported, wanted
 from core.views.workspace.scope import resolve_runs
 

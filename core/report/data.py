@@ -9,20 +9,25 @@ from datetime import datetime
 import polars as pl
 
 from core import __version__
+from core.decide.paired import Paired
+from core.decide.rules import Decision, decide
+from core.errors import UnknownNameError
 from core.prices import PRICED_AS, PriceBook
 from core.records import Origin
 from core.report.words import question
 from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
-from core.views.confidence.noise import noisy_rows, redecided
-from core.views.decision import words as decide
+from core.views.confidence.hold import joint_sample, shares
+from core.views.confidence.noise import Noise, noise, noisy_rows, redecided, with_noise
+from core.views.decision import words as decision_words
 from core.views.decision.facts import Asked, record, soundness, status_rows
-from core.views.decision.verdict import Verdict, verdict
 from core.views.headroom import limiting
+from core.views.workspace.choices import choices
 from core.views.workspace.comparable import environment
+from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.stacks import runs_in
+from core.views.workspace.stacks import runs_in, stack_table
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1
@@ -38,6 +43,49 @@ _ABOUT_PRICE = (
     "source",
     "note",
 )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided, and on what."""
+
+    table: pl.DataFrame  # the stack table
+    decision: Decision  # what was selected from it
+    chances: pl.DataFrame  # how sure that is, row by row; see `core.views.confidence.hold.shares`
+    paired: Paired | None = None  # quality per query of the stacks, where it is known
+    noise: Noise | None = None  # the judge noise that is in the chances; None = none is
+
+    @property
+    def sure_table(self) -> pl.DataFrame:
+        """The stack table with the chances beside the numbers."""
+        shares = self.chances.drop("reason")
+        return self.table.join(shares, on="run_id", how="left", maintain_order="left")
+
+
+def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, seed: int = SEED) -> Verdict:
+    """Decide for a workspace.
+
+    Args:
+        seed: Of the resampling behind the chances.
+
+    Returns:
+        The decision, its table and how sure it is.
+
+    Raises:
+        UnknownNameError: If the measure is neither computed nor reported here.
+    """
+    table = stack_table(snapshot, scope, asked.quality, asked.latency, book)
+    if asked.quality.measure is None and table["quality"].is_null().all():
+        raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
+    pairs = paired(snapshot, table, scope, asked.quality, seed=seed)
+    decision = decide(table, asked.constraints, asked.rule, paired=pairs)
+    sample = joint_sample(snapshot, table, scope, quality=asked.quality, latency=asked.latency)
+    drawn = None
+    if asked.noise is not None and sample is not None:
+        drawn = noise(snapshot, table, scope, asked.quality, asked.noise, seed=seed, queries=sample.query_ids)
+    sample = with_noise(table, sample, drawn)
+    chances = shares(table, sample, (asked.constraints, asked.rule), seed=seed)
+    return Verdict(table, decision, chances, pairs, drawn)
 
 
 @dataclass(frozen=True)
@@ -98,7 +146,7 @@ def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> 
     """The decision with everything around it."""
     asked, rows = case.asked, (found.decision.chosen, found.decision.runner_up)
     chosen, runner_up = (None if row is None else found.table.row(row, named=True) for row in rows)
-    said = decide.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
+    said = decision_words.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
     return {
         "format": FORMAT,
         "version": VERSION,

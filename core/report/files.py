@@ -13,14 +13,13 @@ from urllib.parse import urljoin
 import plotly.graph_objects as go
 
 from core.report import render, snapshot
-from core.report.data import Case, record_data
+from core.report.data import Case, Verdict, record_data
 from core.report.render import Chart
 from core.report.tables import Data, finalists
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, text, theme
 from core.views.confidence.noise import OFF, auditors, usual_auditor
 from core.views.decision.chart import pareto
-from core.views.decision.verdict import Verdict
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging

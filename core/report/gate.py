@@ -11,12 +11,11 @@ from pydantic import BaseModel, Field, ValidationError
 from core.decide.pareto import frontier_rows
 from core.errors import InputError
 from core.pipeline.sweep.problems import problems
-from core.report.data import FORMAT, VERSION
+from core.report.data import FORMAT, VERSION, Verdict
 from core.stats.latency import Generation
 from core.views import text
 from core.views.confidence.noise import OFF
 from core.views.decision.facts import Asked
-from core.views.decision.verdict import Verdict
 from core.views.decision.words import numbers
 from core.views.workspace.scope import Answering, Per
 

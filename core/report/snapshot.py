@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.decide.pareto import frontier_rows
-from core.report.data import Case
+from core.report.data import Case, Verdict
 from core.report.render import Chart
 from core.report.tables import (
     EVERY_STACK,
@@ -25,10 +25,9 @@ from core.report.tables import (
 )
 from core.views import headroom as headroom_words
 from core.views import theme
-from core.views.curves import words as curve_words
+from core.views.curves import page as curve_words
 from core.views.curves.page import curve_table, curves
 from core.views.decision.facts import status_rows
-from core.views.decision.verdict import Verdict
 from core.views.golden import page as evidence
 from core.views.golden import words as golden_words
 from core.views.headroom import conventions, headroom

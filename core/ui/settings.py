@@ -18,8 +18,8 @@ from core.ui.pick import pick_one, still_offered
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.page import fitted
+from core.views.latency.page import speed as in_words
 from core.views.latency.page import timed_answers as read_answers
-from core.views.latency.words import speed as in_words
 from core.views.link import parameter_key
 from core.views.text import plain
 from core.views.workspace.answers import as_word

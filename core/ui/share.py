@@ -11,12 +11,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import Rule, decide
-from core.report.data import Case
+from core.report.data import Case, Verdict
 from core.report.files import command, record_file, snapshot_file
 from core.ui.sections.confidence import chances, drawn
 from core.ui.view import View
 from core.views.decision.facts import Asked
-from core.views.decision.verdict import Verdict
 
 _component = st.components.v2.component(
     "clq_share",

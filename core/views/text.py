@@ -34,8 +34,10 @@ __all__ = (
     "score",
     "shorten",
     "signed",
+    "told",
     "usd",
     "weight",
+    "whole",
 )
 
 
@@ -61,6 +63,11 @@ def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
     """`cost` of a row of the stack table; a unit says so where it is one of correct answers."""
     per = f"{per} correct" if per and row.get("cost_per") == "correct answer" else per
     return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
+
+
+def told(what: str, written: str) -> str:
+    """A number as it is written, with what it is where that is not known: ``latency unknown``."""
+    return f"{what} {written}" if written == UNKNOWN else written
 
 
 def percent(value: float | None) -> str:
@@ -122,6 +129,11 @@ def label(text: str) -> str:
     """A name as a widget's label: as it is where Markdown leaves it alone, so that it is read out well."""
     calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
     return text if calm else plain(text)
+
+
+def whole(text: str) -> str:
+    """A text whose names do not break at their hyphens: an invisible joiner stands behind each."""
+    return re.sub(r"(?<=\w)-(?=\w)", f"-{_WORD_JOINER}", text)
 
 
 def shorten(text: str, length: int = 60) -> str:

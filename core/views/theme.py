@@ -1,7 +1,8 @@
 """Colours, shapes and the common look of every chart.
 
-Categories use the Okabe-Ito palette (told apart with all common forms of colour blindness), magnitudes one
-sequential scale, and rerankers a shape besides, so that nothing is told by colour alone.
+Categories use the Okabe-Ito palette (told apart with all common forms of colour blindness) with purple and
+brown for its orange and yellow, which are faint on white; magnitudes one sequential scale, and rerankers a
+shape besides, so that nothing is told by colour alone.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from plotly.subplots import make_subplots
 
 from core.views.text import escape
 
-OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+OKABE_ITO = ("#0072B2", "#963CF0", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#964B2D", "#999999")
 SEQUENTIAL = "Viridis"
 SEQUENTIAL_DARK = [[0, "#7b6fd0"], [0.25, "#4f93c8"], [0.5, "#2db39e"], [0.75, "#7ad151"], [1, "#fde725"]]
 """The same scale on a dark ground: nothing on it is darker than 4.5:1."""
+SEQUENTIAL_LIGHT = [[0, "#440154"], [0.3, "#3b528b"], [0.6, "#21818c"], [0.8, "#3f9350"], [1, "#6f9a1a"]]
+"""And on white: nothing on it is lighter than 3:1."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 ACCENT = "#D55E00"
 FRONTIER = "#0072B2"
@@ -108,16 +111,21 @@ def scatter(name: str, x: object, y: object, *, hover: Sequence[str] = (), **loo
     return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, **said, **look}
 
 
+def quiet(name: str, x: object, y: object, **look: object) -> Spec:
+    """A trace that says nothing when it is pointed at, and stands in no legend."""
+    return {**scatter(name, x, y, showlegend=False, hoverinfo="skip"), **look}
+
+
 def whiskers(low: Numbers, at: Numbers, high: Numbers, **look: object) -> Spec:
     """Error bars from the ends of an interval: numbers or arrays; null = none."""
     return {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, **look}
 
 
-def span(values: Iterable[float], room: float) -> list[float]:
-    """The range of an axis that shows all values, with a share of it as room at both ends."""
+def span(values: Iterable[float], room: float, least: float = 1e-9) -> list[float]:
+    """The range of an axis that shows all values, with a share of it, or `least`, as room at both ends."""
     values = list(values)
     low, high = min(values), max(values)
-    beside = room * (high - low) or max(0.05 * abs(high), 1e-9)
+    beside = max(room * (high - low) or 0.05 * abs(high), least)
     return [low - beside, high + beside]
 
 
@@ -140,6 +148,11 @@ def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
     that a slider move asks of the server.
     """
     return go.Figure(list(traces), layout=style, _validate=False)
+
+
+def steps(colours: Sequence[str]) -> list[tuple[float, str]]:
+    """A colour scale of flat bands of equal width."""
+    return [((place + end) / len(colours), colour) for place, colour in enumerate(colours) for end in (0, 1)]
 
 
 @dataclass(frozen=True)

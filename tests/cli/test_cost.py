@@ -95,7 +95,7 @@ def test_a_bill_that_begins_with_a_run(cli, tmp_path):
     assert lines["rerank"]["basis"] != "modelled"
     deeper = read(cli("--run", "one", "--candidates", "40", "--format", "json", store=tmp_path / "s"))
     assert {line["stage"]: line["basis"] for line in deeper["lines"]}["rerank"] == "modelled"
-    assert "K (there 20" in " ".join(deeper["details"])
+    assert "K candidates (there 20" in " ".join(deeper["details"])
     none = read(cli("--run", "one", "--reranker", "none", "--format", "json", store=tmp_path / "s"))
     assert [line["stage"] for line in none["lines"]] == ["embed"]
 

@@ -11,7 +11,7 @@ from ir_measures import AP, RR, P, nDCG
 
 from core.importers import Import, Limits, Options, load
 from core.metrics import parse_list
-from core.views.scoring.from_files import score_files
+from core.views.scoring_files import score_files
 from tests.cli.test_commands import Cli, cli
 from tests.importers.helpers import rows, up
 

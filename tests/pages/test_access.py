@@ -11,7 +11,7 @@ from core.pipeline.evaluate.launch import Launcher
 from core.store import Store
 from core.ui import cache, door
 from core.ui.add import files, large
-from core.views.access import SETTING
+from core.ui.door import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
 from core.views.library import inventory

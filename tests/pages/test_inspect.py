@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.store import Store
-from core.views.curves.words import X_AXES
+from core.views.curves.page import X_AXES
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage

@@ -10,7 +10,7 @@ from core.store import Snapshot, Store
 from core.views.library.export import batch_of
 from core.views.queries import page as queries
 from core.views.queries.one_query import one_query
-from core.views.scoring.table import score_table
+from core.views.scoring_table import score_table
 from core.views.workspace.choices import workspaces
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence

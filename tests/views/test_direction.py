@@ -16,8 +16,8 @@ from core.views.compare.sides import usual
 from core.views.confidence.hold import front
 from core.views.curves import page as curves
 from core.views.decision.chart import pareto
-from core.views.decision.density import density, grid
 from core.views.decision.facts import frontier_rows, marked, ordered, status_rows
+from core.views.decision.marks import density, grid
 from core.views.golden.page import with_bounds
 from core.views.latency import page as latency
 from core.views.queries import page as queries

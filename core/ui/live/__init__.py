@@ -18,9 +18,8 @@ from core.ui.limits import current
 from core.ui.pick import pick_from_chart
 from core.ui.plotly_js import PATH
 from core.ui.view import View
-from core.views.decision.chart import ParetoView
+from core.views.decision.chart import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
-from core.views.decision.live import drawing, figure_json, points
 from core.views.theme import chart_config
 
 _HERE = Path(__file__).parent

@@ -202,7 +202,7 @@ class Live {
       trace.uid = trace.meta; // Plotly makes a class of it
       if (!this.data.drawing.marks[trace.meta]) continue;
       trace.marker.line = { width: 0.7, color: trace.marker.opacity < 0.5 ? ground : text };
-      if (dark && trace.marker.colorscale === "Viridis") trace.marker.colorscale = this.data.drawing.dark;
+      if (trace.marker.colorscale === "Viridis") trace.marker.colorscale = this.data.drawing[dark ? "dark" : "light"];
     }
     if (this.plot.clientWidth < 560) {
       const keys = traces.some(({ showlegend }) => showlegend !== false);

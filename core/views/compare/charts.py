@@ -62,13 +62,14 @@ def forest(
     for verdict in (WINS, LOSSES, OPEN):
         picked = np.flatnonzero((rows["verdict"] == verdict) & rows["difference"].is_not_null())
         if len(picked):
-            trace = _whiskered(rows[picked], y[picked], picked, [labels[row] for row in picked.tolist()])
-            colour, symbol = looks[verdict]
+            (colour, symbol), part = looks[verdict], rows[picked]
             line = {"width": 2, "color": colour}
-            trace["marker"] = {
-                "color": colour, "symbol": symbol, "line": line, "size": 11 if roomy or short else 8
-            }  # fmt: skip
-            marks.append({**trace, "name": verdict, "error_x": {**trace["error_x"], "color": colour}})
+            x, low, high = (part[name].to_numpy() for name in ("difference", "low", "high"))
+            marker = {"color": colour, "symbol": symbol, "line": line, "size": 11 if roomy or short else 8}
+            bars = theme.whiskers(low, x, high, thickness=1.5, width=4, color=colour)
+            hover = [_told(rows.row(at, named=True), labels[at]) for at in picked.tolist()]
+            look = {"marker": marker, "error_x": bars, "customdata": picked[:, None], **_STILL}
+            marks.append(theme.scatter(verdict, x, y[picked], hover=hover, **look))
     layout["annotations"] = [
         {"x": 0, "xref": "paper", "xanchor": "left", "y": float(place), "yanchor": "bottom", "yshift": 8,
          "showarrow": False, "font": {"size": 12}, "align": "left", "text": label}
@@ -77,7 +78,8 @@ def forest(
     ticks = {"tickvals": y, "ticktext": [text.escape(text.shorten(label, 40)) for label in labels]}
     layout["yaxis"] |= {"range": [-0.6, rows.height - (0.4 if short else 0.2)], "showgrid": False}
     layout["yaxis"] |= ticks if short else {"visible": False}
-    layout["xaxis"]["range"] = _around_zero(rows)
+    ends = rows.select("difference", "low", "high").to_numpy().ravel()
+    layout["xaxis"]["range"] = theme.span([0.0, *ends[~np.isnan(ends)]], 0.08, 0.005)
     return theme.finished([_too_small(rows, y), _zero(y, 0.25 if roomy else 0.5), *marks], layout)
 
 
@@ -87,64 +89,19 @@ def _wrapped(label: str) -> str:
     return "<br>against ".join(text.escape(text.shorten(part, _LINE)) for part in parts)
 
 
-def _around_zero(rows: pl.DataFrame) -> list[float]:
-    """The axis as far as the intervals reach, with 0 on it."""
-    ends = rows.select("difference", "low", "high").to_numpy().ravel()
-    low, high = np.nanmin(ends, initial=0.0), np.nanmax(ends, initial=0.0)
-    room = max(0.005, 0.08 * float(high - low))
-    return [float(low) - room, float(high) + room]
-
-
 def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
     """A light bar over the differences that the queries are too few to show."""
     least = rows["detectable"].fill_null(0.0).to_numpy()
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": 2 * least,
-        "base": -least,
-        "y": y,
-        "width": 0.34,
-        "name": "too small to show",
-        "marker": {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}},
-        "hoverinfo": "skip",
-    }
+    bar = {"type": "bar", "orientation": "h", "x": 2 * least, "base": -least, "y": y, "width": 0.34}
+    marker = {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}}
+    return {**bar, "name": "too small to show", "marker": marker, "hoverinfo": "skip"}
 
 
 def _zero(y: Places, half: float) -> theme.Spec:
     """The line of no difference, row by row: in one piece it would run through the labels."""
     ends = np.column_stack([y - half, y + half, np.full(len(y), np.nan)]).ravel()
-    return {
-        "type": "scatter",
-        "x": np.where(np.isnan(ends), np.nan, 0.0),
-        "y": ends,
-        "mode": "lines",
-        "line": {"color": theme.NEUTRAL, "width": 1},
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
-
-
-def _whiskered(part: pl.DataFrame, y: Places, rows: Places, labels: Sequence[str]) -> theme.Spec:
-    apart = part["difference"]
-    return {
-        "type": "scatter",
-        "x": apart.to_numpy(),
-        "y": y,
-        "mode": "markers",
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": (part["high"] - apart).fill_null(0).to_numpy(),
-            "arrayminus": (apart - part["low"]).fill_null(0).to_numpy(),
-            "thickness": 1.5,
-            "width": 4,
-        },
-        "customdata": rows[:, None],
-        "hovertext": [_told(row, name) for row, name in zip(part.iter_rows(named=True), labels, strict=True)],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        **_STILL,
-    }
+    x = np.where(np.isnan(ends), np.nan, 0.0)
+    return theme.quiet("", x, ends, mode="lines", line={"color": theme.NEUTRAL, "width": 1})
 
 
 def _told(row: dict[str, Any], label: str) -> str:
@@ -176,13 +133,10 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
         layout[axis]["title"] = {
             "text": f"{text.escape(quality.name)} of<br>{text.escape(text.shorten(name, 26))}"
         }
-    ends = known.select("other", "score").to_numpy()
-    low, high = np.min(ends, initial=1.0), np.max(ends, initial=0.0)
-    room = max(0.02, 0.05 * float(high - low))
-    fitted = {"range": [float(low) - room, float(high) + room]}
-    layout["xaxis"] |= {**fitted, "constrain": "domain"}
-    layout["yaxis"] |= {**fitted, "constrain": "domain", "scaleanchor": "x"}
-    layout["shapes"] = _band(tolerance, *fitted["range"])
+    ends = theme.span([*known["other"], *known["score"]] or [0.0, 1.0], 0.05, 0.02)
+    layout["xaxis"] |= {"range": ends, "constrain": "domain"}
+    layout["yaxis"] |= {"range": ends, "constrain": "domain", "scaleanchor": "x"}
+    layout["shapes"] = _band(tolerance, *ends)
     looks = looks_of(*names)
     titles = {WINS: f"{text.shorten(names[1], _NAME)} better", TIES: TIES}
     titles[LOSSES] = f"{text.shorten(names[0], _NAME)} better"
@@ -193,18 +147,11 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
             continue
         colour, symbol = looks[outcome]
         size, line = 9 * np.sqrt(np.minimum(part["queries"].to_numpy(), 9)), {"width": 1, "color": colour}
-        traces.append({
-            "type": "scatter",
-            "x": part["other_at"].to_numpy(),
-            "y": part["score_at"].to_numpy(),
-            "mode": "markers",
-            "name": f"{text.escape(title)} ({part['queries'].sum()})",
-            "marker": {"color": colour, "symbol": symbol, "size": size, "line": line},
-            "customdata": part["row"].to_numpy()[:, None],
-            "hovertext": [_queries(row) for row in part.iter_rows(named=True)],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-            **_STILL,
-        })  # fmt: skip
+        hover = [_queries(row) for row in part.iter_rows(named=True)]
+        look = {"marker": {"color": colour, "symbol": symbol, "size": size, "line": line}, **_STILL}
+        name, rows_of = f"{text.escape(title)} ({part['queries'].sum()})", part["row"].to_numpy()[:, None]
+        x, y = part["other_at"].to_numpy(), part["score_at"].to_numpy()
+        traces.append(theme.scatter(name, x, y, hover=hover, customdata=rows_of, **look))
     return theme.finished(traces, layout)
 
 
@@ -216,10 +163,8 @@ def _band(tolerance: float, low: float, high: float) -> list[theme.Spec]:
     )
     band = {"type": "path", "path": path, "fillcolor": theme.NEUTRAL, "opacity": 0.2, "line": {"width": 0}}
     line = {"type": "line", "x0": low, "y0": low, "x1": high, "y1": high}
-    return [
-        {**band, "layer": "below"},
-        {**line, "line": {"color": theme.NEUTRAL, "width": 1}, "layer": "below"},
-    ]
+    line["line"] = {"color": theme.NEUTRAL, "width": 1}
+    return [{**band, "layer": "below"}, {**line, "layer": "below"}]
 
 
 def _queries(row: dict[str, Any]) -> str:

@@ -31,15 +31,6 @@ _LOCAL = "it ran on the machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
-    """Names that price books have a price for, by what they do; sorted."""
-
-    embedders: tuple[str, ...]
-    rerankers: tuple[str, ...]
-    generators: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Amount:
     """One input with how it is known: measured, imported, modelled, or read from the specification."""
 
@@ -58,8 +49,8 @@ class Start:
     assumed: bool  # whether it has a reranker but no record of what that was sent: K x tokens is then a guess
 
 
-def models(books: Iterable[PriceBook]) -> Models:
-    """Sort what the books price by what it does.
+def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
+    """The items that books price, sorted, by what they do: embedder, reranker or generator.
 
     Price files do not say what a model is for: one that sells output tokens is a generator, one that is
     billed by search or request or is called a reranker is one, the rest that sell input tokens are embedders.
@@ -73,7 +64,8 @@ def models(books: Iterable[PriceBook]) -> Models:
         item for item, unit in sold if unit in ("search_units", "requests") or "rerank" in item.lower()
     }
     embedders = {item for item, unit in sold if unit == "input_tokens"} - generators - rerankers
-    return Models(*(tuple(sorted(names)) for names in (embedders, rerankers - generators, generators)))
+    kinds = {"embedder": embedders, "reranker": rerankers - generators, "generator": generators}
+    return {kind: tuple(sorted(names)) for kind, names in kinds.items()}
 
 
 def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
@@ -141,16 +133,16 @@ def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dic
         By stage the weakest of measured, imported, published and modelled; a stage of which anything was
         typed or changed is modelled. Stages that a stack cannot fill are left out.
     """
-    return {stage: _basis(start, fields, asked) for stage, fields in _STAGE_FIELDS.items()}
-
-
-def _basis(start: Start | None, fields: Iterable[str], asked: Mapping[str, float | str]) -> str:
-    amounts = start.amounts if start else {}
-    taken = [amounts[field] for field in fields if field in amounts and amounts[field].value == asked[field]]
-    known = [each.basis for each in taken if each.basis in _WEAKEST_LAST]
-    if len(taken) < len(tuple(fields)) or not known:
-        return str(Basis.MODELLED)
-    return max(known, key=[str(each) for each in _WEAKEST_LAST].index)
+    amounts, order = start.amounts if start else {}, [str(basis) for basis in _WEAKEST_LAST]
+    bases = {}
+    for stage, fields in _STAGE_FIELDS.items():
+        taken = [
+            amounts[name].basis for name in fields if name in amounts and amounts[name].value == asked[name]
+        ]
+        known = [basis for basis in taken if basis in order]
+        whole = known and len(taken) == len(fields)
+        bases[stage] = max(known, key=order.index) if whole else str(Basis.MODELLED)
+    return bases
 
 
 def recorded(

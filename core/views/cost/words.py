@@ -27,16 +27,12 @@ STAGES: Mapping[str, str] = {
     "index": "the index in memory",
     "storage": "the index on disk",
 }
-FILLED: Mapping[str, str] = {
-    "embedder": "embedder",
-    "query_tokens": "query tokens",
-    "cpu_ms": "local machine ms",
-    "reranker": "reranker",
-    "candidates": "K",
-    "tokens_per_candidate": "tokens per candidate",
-}
-"""The inputs that a stack can fill, by their field of `CostInputs`."""
+FILLED = ("embedder", "query_tokens", "cpu_ms", "reranker", "candidates", "tokens_per_candidate")
+"""The inputs that a stack can fill, as fields of `CostInputs`."""
 INPUTS: Mapping[str, str] = {
+    "embedder": "embedder",
+    "reranker": "reranker",
+    "generator": "generator",
     "queries_per_month": "queries per month",
     "candidates": "K candidates",
     "tokens_per_candidate": "tokens per candidate",
@@ -53,6 +49,7 @@ INPUTS: Mapping[str, str] = {
     "dim": "dimensions",
     "copies": "copies of the index",
 }
+"""What the inputs are called, by their field of `CostInputs`."""
 BUYS: Mapping[str, str] = {
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
@@ -64,6 +61,11 @@ BUYS: Mapping[str, str] = {
 }
 """What a price is for, by its unit."""
 _NAMED = 3
+
+
+def label(field: str) -> str:
+    """The name of an input above its field."""
+    return INPUTS[field][:1].upper() + INPUTS[field][1:]
 
 
 def lead(found: CostBreakdown, start: Start | None = None) -> str:
@@ -172,9 +174,9 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
         return "All amounts are typed."
     amounts = start.amounts
     kept = [field for field in FILLED if field in amounts and amounts[field].value == asked[field]]
-    taken = [f"{FILLED[field]} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
+    taken = [f"{INPUTS[field]} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
     other = [
-        f"{FILLED[field]} (there {_amount(amount.value)}, {amount.basis})"
+        f"{INPUTS[field]} (there {_amount(amount.value)}, {amount.basis})"
         for field, amount in amounts.items()
         if field not in kept
     ]

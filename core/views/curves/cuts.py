@@ -142,6 +142,11 @@ def _running(rows: pl.DataFrame) -> Running:
     return Running(tuple(queries), np.cumsum(lengths, axis=1))
 
 
+HOW = (
+    "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
+    "is kept, not of K slots."
+)
+GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them."
 FIXED = (5, 10, 20, 50)
 REL = int(rel_param().default)
 COLUMNS = {
@@ -276,4 +281,21 @@ def _marks(rows: pl.DataFrame, name: str, mode: str, place: int) -> go.Scatter:
         marker={"size": 11, "color": colour, "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)]},
         customdata=rows["way"].to_list(),
         hovertemplate="%{customdata}<br>%{x:.1f} kept: F1 %{y:.3f}<extra></extra>",
+    )
+
+
+def answer(found: Cuts, fixed: int) -> str:
+    """Which way is best by F1, beside the fixed K."""
+    if found.rows.is_empty():
+        return found.left_out
+    best = found.rows.sort("f1", descending=True).row(0, named=True)
+    usual = found.rows.filter(pl.col("way") == f"K = {fixed}")
+    beside = ""
+    if not usual.is_empty() and best["way"] != f"K = {fixed}":
+        row = usual.row(0, named=True)
+        beside = f"; K = {fixed} has {text.score(row['f1'])} with {row['kept']:.1f}"
+    return (
+        f"{best['way']} gives the best F1: {text.score(best['f1'])}"
+        f"{text.interval(best['f1_low'], best['f1_high'])} with {best['kept']:.1f} passages a query, "
+        f"{text.sample(best['n'])}{beside}."
     )

@@ -16,8 +16,6 @@ from core.stats.intervals import bootstrap_curve
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
-from core.views.curves import words
-from core.views.curves.words import X_AXES
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence
 
@@ -106,6 +104,66 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input / 1k"}
+"""What the curves can be drawn against, by column."""
+HOW = (
+    "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
+    "seed). Dotted: what the best order of the candidate pool would reach (PROC). Dashed line or large dot: "
+    "the cutoff. ↓: lower is better."
+)
+NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
+NO_DEPTHS = "No two stacks here differ only in their candidate depth."
+
+
+def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
+    """Who leads at the cutoff, and what it has at the deepest one."""
+    known = main.filter(pl.col("value").is_not_null())
+    places = dict(zip(names, range(len(names)), strict=True))
+    place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
+    at_k = known.filter(pl.col("k") == quality.k)
+    at_k = at_k.sort(pl.col("value"), place, descending=[quality.higher_is_better, False])
+    if at_k.is_empty():
+        return f"None of the stacks shown has a value for {quality.name}."
+    best = at_k.row(0, named=True)
+    deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
+    deeper = f"; at cutoff {deepest['k']} it has {text.score(deepest['value'])}"
+    return (
+        f"Of the stacks shown, {best['name']} leads with {quality.name} {text.score(best['value'])}"
+        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
+        f"{deeper if deepest['k'] > quality.k else ''}."
+    )
+
+
+def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
+    """Why there is no curve of the measure."""
+    known = table.filter((pl.col("measure") == quality.bare) & pl.col("value").is_not_null())["k"].unique()
+    if len(known) == 1:
+        return f"{quality.bare} is known at cutoff {known[0]} only, which the table has: there is no curve."
+    return f"There is no curve: of the stacks shown, the {X_AXES[x]} is not known."
+
+
+def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
+    """What the deepest candidate pool of a family has beside the shallowest.
+
+    Args:
+        depths: Of `depth_table`.
+    """
+    rows = depths.filter(pl.col("family") == family)
+    first, last = rows.row(0, named=True), rows.row(-1, named=True)
+    span = f"K from {first['candidates']} to {last['candidates']}"
+    about = f"{quality.name} ({text.sample(last['n'])})"
+    quality_of, ms_of, cost_of = (
+        (f"from {start} to {end}", start != end)
+        for start, end in (
+            (write(first[column]), write(last[column]))
+            for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
+        )
+    )
+    if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
+        return f"Deepening {span} leaves {family} as it is: {about} {text.score(last['quality'])}."
+    return f"Deepening {span} takes {family} {quality_of[0]} in {about}, {ms_of[0]}, and {cost_of[0]}."
+
+
 @dataclass(frozen=True)
 class CurvesView:
     """The page's content."""
@@ -136,7 +194,7 @@ def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x:
     known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
     return CurvesView(
-        answer=words.answer(table.filter(own), quality, list(colours)),
+        answer=answer(table.filter(own), quality, list(colours)),
         main=_main(known, quality, colours, x),
         beside=_beside(known.filter(~own), colours, x),
     )
@@ -180,7 +238,8 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
 
 
 def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> go.Scatter:
-    told = rows.select("k", _tokens(rows), "value", "low", "high", "n").iter_rows()
+    tokens = rows.get_column("tokens", default=pl.repeat(None, rows.height, eager=True))
+    told = rows.select("k", tokens.alias("tokens"), "value", "low", "high", "n").iter_rows()
     return go.Scatter(
         x=rows["x"].to_numpy(),
         y=rows["value"].to_numpy(),
@@ -195,10 +254,6 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> go.Sca
         ],
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
     )
-
-
-def _tokens(rows: pl.DataFrame) -> pl.Expr:
-    return pl.col("tokens") if "tokens" in rows.columns else pl.lit(None).alias("tokens")
 
 
 def _at_cutoff(rows: pl.DataFrame, name: str, colour: str) -> go.Scatter:

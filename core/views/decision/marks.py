@@ -1,8 +1,12 @@
-"""The marks of the Pareto chart: one trace per shape, coloured and sized by choice, and their legend."""
+"""The marks of the Pareto chart: one trace per shape, coloured and sized by choice, and their legend.
+
+Thousands of stacks are drawn as density: how many lie where, what the limits allow over what they exclude.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -10,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.decide.axes import QUALITY, Axis
 from core.views import text, theme
 
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
 SIZES = ("same", "candidates", "dim", "cost")
+Floats = npt.NDArray[np.float64]
 PLACED_AXIS, UNKNOWN_AXIS = "x", "x2"
 MARKS = "marks-"
 """How the meta of a trace of marks begins; a browser knows the trace again by it."""
@@ -29,7 +35,9 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
 
     One trace per shape: a shape per mark would be drawn one by one.
     """
-    sizes, symbols, data = _sizes(drawn, size), _symbols(drawn), _data(drawn)
+    symbol_of = _shapes(drawn)
+    symbols = np.array([symbol_of[_kind(name)] for name in drawn["reranker"]], dtype=np.str_)
+    sizes, data = _sizes(drawn, size), _data(drawn)
     shades, scale = _shades(drawn, colour)
     x, y, feasible = drawn["x"].to_numpy(), drawn["quality"].to_numpy(), drawn["feasible"].to_numpy()
     axis = drawn["axis"].to_numpy()
@@ -37,32 +45,25 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     traces: list[theme.Spec] = []
     for meets, on, symbol in kinds:
         picked = np.flatnonzero((feasible == meets) & (axis == on) & (symbols == symbol))
-        traces.append(
-            {
-                "type": "scatter",
-                "meta": f"{MARKS}{'in' if meets else 'out'}-{on}-{symbol}",
-                "x": x[picked],
-                "y": y[picked],
-                "xaxis": on,
-                "mode": "markers",
-                "marker": {
-                    "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
-                    "symbol": symbol,
-                    "color": shades[picked],
-                    "opacity": BRIGHT if meets else theme.DIMMED,
-                    **scale,
-                    "showscale": not traces and scale["showscale"],  # one scale serves all traces
-                },
-                "name": "within the limits" if meets else "excluded",
-                "showlegend": False,
-                # Plotly writes lists of text much faster than arrays of it.
-                **{
-                    name: part.tolist() if part.dtype == object else part
-                    for name, part in ((name, values[picked]) for name, values in data.items())
-                },
-                "hovertemplate": "%{text}<br>%{hovertext}<extra></extra>",
-            }
-        )
+        marker = {
+            "size": sizes[picked] if isinstance(sizes, np.ndarray) else sizes,
+            "symbol": symbol,
+            "color": shades[picked],
+            "opacity": BRIGHT if meets else theme.DIMMED,
+            **scale,
+            "showscale": not traces and scale["showscale"],  # one scale serves all traces
+        }
+        told = {name: values[picked] for name, values in data.items()}
+        # Plotly writes lists of text much faster than arrays of it.
+        told = {name: part.tolist() if part.dtype == object else part for name, part in told.items()}
+        name, meta = "within the limits" if meets else "excluded", f"{'in' if meets else 'out'}-{on}-{symbol}"
+        hover: theme.Spec = {
+            "showlegend": False,
+            "hovertemplate": "%{text}<br>%{hovertext}<extra></extra>",
+            **told,
+        }
+        place = {"meta": f"{MARKS}{meta}", "xaxis": on, "marker": marker}
+        traces.append(theme.scatter(name, x[picked], y[picked], **place, **hover))
     return traces
 
 
@@ -88,14 +89,8 @@ def _name(name: str, alike: int) -> str:
 
 @lru_cache(_REMEMBERED)
 def _numbers(quality: float, n: int | None, latency: float | None, *cost: Any) -> str:  # noqa: ANN401
-    return (
-        f"{text.score(quality)} ({text.sample(n)}) · {_or_unknown('latency', text.ms(latency))} · "
-        f"{_or_unknown('cost', text.cost(*cost))}"
-    )
-
-
-def _or_unknown(what: str, written: str) -> str:
-    return f"{what} unknown" if written == text.UNKNOWN else written
+    head = f"{text.score(quality)} ({text.sample(n)})"
+    return f"{head} · {text.told('latency', text.ms(latency))} · {text.told('cost', text.cost(*cost))}"
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
@@ -106,45 +101,32 @@ def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
     known = values[~np.isnan(values)]
     if not len(known) or known.max() <= 0:
         return few
-    return np.where(
-        np.isnan(values), few, _SMALL + (_LARGE - _SMALL) * np.sqrt(np.nan_to_num(values) / known.max())
-    )
+    grown = _SMALL + (_LARGE - _SMALL) * np.sqrt(np.nan_to_num(values) / known.max())
+    return np.where(np.isnan(values), few, grown)
 
 
-def _kind(name: str | None) -> str:
-    return name or "no reranker"
+def _kind(reranker: str | None) -> str:
+    return "no reranker" if reranker in (None, "none") else reranker
 
 
 def _shapes(drawn: pl.DataFrame) -> dict[str, str]:
     """The shape of each reranker, "no reranker" first."""
-    kinds = sorted(
-        {_kind(name if name != "none" else None) for name in drawn["reranker"].unique()},
-        key=lambda name: (name != _kind(None), name),
-    )
-    return {kind: theme.SYMBOLS[min(place, len(theme.SYMBOLS) - 1)] for place, kind in enumerate(kinds)}
-
-
-def _symbols(drawn: pl.DataFrame) -> npt.NDArray[np.str_]:
-    """The shape of every mark, by reranker."""
-    symbol = _shapes(drawn)
-    return np.array(
-        [symbol[_kind(name if name != "none" else None)] for name in drawn["reranker"]], dtype=np.str_
-    )
+    kinds = sorted(map(_kind, drawn["reranker"].unique()), key=lambda kind: (kind != _kind(None), kind))
+    last = len(theme.SYMBOLS) - 1
+    return {kind: theme.SYMBOLS[min(place, last)] for place, kind in enumerate(dict.fromkeys(kinds))}
 
 
 def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
     """The legend of the shapes, where there are several; traces without a mark."""
     named = _shapes(drawn)
     return [
-        {
-            "type": "scatter",
-            "x": [None],
-            "y": [None],
-            "mode": "markers",
-            "marker": {"symbol": symbol, "color": theme.NEUTRAL, "size": 9},
-            "name": text.escape(text.shorten(kind, 24)),
-            "hoverinfo": "skip",
-        }
+        theme.scatter(
+            text.escape(text.shorten(kind, 24)),
+            [None],
+            [None],
+            hoverinfo="skip",
+            marker={"symbol": symbol, "color": theme.NEUTRAL, "size": 9},
+        )
         for kind, symbol in named.items()
         if len(named) > 1
     ]
@@ -156,39 +138,17 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        bar = {
-            "title": {"text": "$ / 1,000 ", "side": "right"},
-            "orientation": "h",
-            "thickness": 8,
-            "len": 0.26,
-            "x": 1,
-            "xanchor": "right",
-            "y": 1.01,
-            "yanchor": "bottom",
-            "nticks": 4,
-            "exponentformat": "none",
-        }
-        return cost, {
-            "colorscale": theme.SEQUENTIAL,
-            "cmin": low,
-            "cmax": high,
-            "colorbar": bar,
-            "showscale": bool(len(known)),
-        }
+        place = {"len": 0.26, "x": 1, "xanchor": "right", "y": 1.01, "yanchor": "bottom"}
+        title = {"text": "$ / 1,000 ", "side": "right"}
+        bar = {"title": title, "orientation": "h", "thickness": 8, "nticks": 4, "exponentformat": "none"}
+        scale = {"colorscale": theme.SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": {**bar, **place}}
+        return cost, {**scale, "showscale": bool(len(known))}
     values, kinds, others = _kinds(drawn[colour].cast(pl.String).fill_null("–"), colour)
     code = {kind: place for place, kind in enumerate(kinds)}
-    steps = [
-        (edge / len(kinds), theme.OKABE_ITO[place])
-        for place in range(len(kinds))
-        for edge in (place, place + 1)
-    ]
+    steps = theme.steps(theme.OKABE_ITO[: len(kinds)])
     shown = [text.escape(text.shorten(kind or "", 20)) for kind in kinds]
-    bar = {
-        "title": {"text": colour},
-        "thickness": 12,
-        "tickvals": list(range(len(kinds))),
-        "ticktext": [*shown[:-1], f"other ({others})"] if others else shown,
-    }
+    words = [*shown[:-1], f"other ({others})"] if others else shown
+    bar = {"title": {"text": colour}, "thickness": 12, "tickvals": list(range(len(kinds))), "ticktext": words}
     scale = {"colorscale": steps, "cmin": -0.5, "cmax": len(kinds) - 0.5, "colorbar": bar, "showscale": True}
     return values.replace_strict(code, return_dtype=pl.Float64).to_numpy(), scale
 
@@ -205,3 +165,112 @@ def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None],
     if not others:
         return values, kept, 0
     return values.replace_strict(kept, kept, default=None), [*kept, None], others
+
+
+DENSE_FROM = 2000
+"""Stacks beyond which a chart draws density, and marks only for the frontier."""
+_COLUMNS, _ROWS, _STRIP_COLUMNS = 128, 72, 8
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A grid over one x axis."""
+
+    axis: str  # the x axis
+    x: Floats  # edges of the columns, rising
+    y: Floats  # edges of the rows, rising
+    start: int  # number of the first cell; cells count along a row, the lowest row first
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.y) - 1, len(self.x) - 1
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return self.shape[0] * self.shape[1]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where many stacks lie."""
+
+    # The grid of known latencies and that of the strip of unknown ones, as far as there are any
+    panels: tuple[Panel, ...]
+    cell: npt.NDArray[
+        np.int32
+    ]  # cell of every drawn stack [n]; −1 where a logarithmic axis has no place for it
+
+    @property
+    def most(self) -> int:
+        """The most stacks in one cell; 1 where there are none."""
+        return max(1, int(np.bincount(self.cell[self.cell >= 0], minlength=1).max()))
+
+
+def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
+    """Lay grids over the stacks."""
+    x, quality = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
+    cell = np.full(drawn.height, -1, dtype=np.int32)
+    panels: list[Panel] = []
+    for axis, columns, scaled in ((PLACED_AXIS, _COLUMNS, log), (UNKNOWN_AXIS, _STRIP_COLUMNS, False)):
+        there = np.flatnonzero((drawn["axis"] == axis).to_numpy() & ((x > 0) | (not scaled)))
+        if not len(there):
+            continue
+        start = sum(each.cells for each in panels)
+        panel = Panel(axis, _edges(x[there], columns, log=scaled), _edges(quality, _ROWS), start)
+        column = np.searchsorted(panel.x, x[there], side="right").clip(1, panel.shape[1]) - 1
+        row = np.searchsorted(panel.y, quality[there], side="right").clip(1, panel.shape[0]) - 1
+        cell[there] = start + row * panel.shape[1] + column
+        panels.append(panel)
+    return Grid(tuple(panels), cell)
+
+
+def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
+    """Edges of equal width on the axis, around all values."""
+    along = np.log10(values) if log else values
+    room = max(float(np.ptp(along)), 1e-6) / count
+    edges = np.linspace(along.min() - room / 2, along.max() + room / 2, count + 1)
+    return np.asarray(10.0**edges if log else edges, dtype=np.float64)
+
+
+def density(drawn: pl.DataFrame, over: Grid, quality: Axis = QUALITY) -> list[theme.Spec]:
+    """Draw how many stacks each cell holds."""
+    feasible, row = drawn["feasible"].to_numpy(), drawn["row"].to_numpy()
+    cells = sum(panel.cells for panel in over.panels)
+    rising = np.argsort(quality.merit(drawn["quality"].to_numpy()), kind="stable")
+    traces: list[theme.Spec] = []
+    for allowed, title, shade in (
+        (False, "excluded", theme.DENSITY_OUT),
+        (True, "feasible", theme.DENSITY_IN),
+    ):
+        of = rising[((feasible == allowed) & (over.cell >= 0))[rising]]
+        counts = np.bincount(over.cell[of], minlength=cells).astype(np.int32)
+        best = np.full(cells, -1, dtype=np.int32)  # the row of the best stack of every cell
+        best[over.cell[of]] = row[of]
+        for panel in over.panels:
+            within = slice(panel.start, panel.start + panel.cells)
+            held = counts[within].reshape(panel.shape)
+            if held.any():
+                data = np.stack([best[within].reshape(panel.shape), held], axis=-1)
+                look = _look(title, shade, over.most)
+                traces.append({**look, **_cells(panel, data), "name": f"{title} ({held.sum():,})"})
+    return traces
+
+
+def _look(title: str, shade: theme.Shade, most: int) -> theme.Spec:
+    return {
+        "type": "heatmap",
+        "zmin": 0,
+        "zmax": math.sqrt(most),
+        "colorscale": [[0, shade.css(shade.least)], [1, shade.css(shade.most)]],
+        "showscale": False,
+        "showlegend": True,
+        "hoverongaps": False,
+        "hovertemplate": f"%{{customdata[1]}} {title}<br>≈ %{{x:.3g}} · %{{y:.3f}}<extra></extra>",
+    }
+
+
+def _cells(panel: Panel, data: npt.NDArray[np.int32]) -> theme.Spec:
+    z = np.where(data[..., 1] > 0, np.sqrt(data[..., 1]), np.nan).astype(np.float32)
+    return {"x": panel.x, "y": panel.y, "xaxis": panel.axis, "z": z, "customdata": data}

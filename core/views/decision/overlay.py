@@ -1,17 +1,22 @@
-"""What a Pareto chart says besides its marks: axes, frontier, intervals, limits, rings and names."""
+"""What a Pareto chart says besides its marks: axes, frontier, intervals, limits, rings and names.
+
+Labels lie on nothing: neither on marks nor on lines nor on one another.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.decide.axes import LATENCY, Axis
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
-from core.views.decision.labels import Floats, Plot
 from core.views.decision.limits import logarithmic
 from core.views.decision.marks import PLACED_AXIS
 
@@ -26,6 +31,119 @@ _WIDTH, _HEIGHT = 880.0, 300.0
 _WIDEST = 0.5
 """Share of the axis that a jitter band says something on."""
 _TICKS = (1, 2, 3, 5)
+
+
+Floats = NDArray[np.float64]
+_LETTER, _LINE, _ROOM = 6.3, 15.0, 3.0
+"""Width of a letter, height of a line, and room around a label; pixels at 12 pixels a letter."""
+_FARTHEST = 90
+"""How far a label may stand from its mark; pixels."""
+
+
+@dataclass
+class Plot:
+    """The area of a chart, as far as it is known before a browser draws it."""
+
+    x: tuple[float, float]  # its ends along the x axis; logarithms where that is logarithmic
+    y: tuple[float, float]  # its ends along the y axis
+    log: bool  # whether the x axis is logarithmic
+    width: float  # in pixels
+    height: float  # in pixels
+    # What stands there already, a row each [m, 4]: left, top, right and bottom in pixels
+    taken: list[Floats] = field(default_factory=list)
+
+    def across(self, x: Floats) -> Floats:
+        """Pixels from the left."""
+        along = np.log10(x) if self.log else x
+        return (along - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0) * self.width
+
+    def down(self, y: Floats) -> Floats:
+        """Pixels from the top."""
+        return (self.y[1] - y) / ((self.y[1] - self.y[0]) or 1.0) * self.height
+
+    def take(self, x: Floats, y: Floats, size: float) -> None:
+        """Marks of a size stand there."""
+        left, top = self.across(x), self.down(y)
+        self.taken.append(np.column_stack([left - size, top - size, left + size, top + size]))
+
+    def take_steps(self, x: Floats, y: Floats) -> None:
+        """A line runs there, from mark to mark across and then up or down."""
+        left, top = self.across(x), self.down(y)
+        runs = np.column_stack([left[:-1], top[:-1], left[1:], top[:-1]])
+        rises = np.column_stack([left[1:], top[:-1], left[1:], top[1:]])
+        lines = np.concatenate([runs, rises])
+        low, high = np.minimum(lines[:, :2], lines[:, 2:]), np.maximum(lines[:, :2], lines[:, 2:])
+        self.taken.append(np.column_stack([low - 2, high + 2]))
+
+    def take_bars(self, x: Floats, low: Floats, high: Floats) -> None:
+        """Bars stand there, from low to high."""
+        left = self.across(x)
+        self.taken.append(np.column_stack([left - 4, self.down(high), left + 4, self.down(low)]))
+
+    def take_column(self, x: float) -> None:
+        """A line runs there from the bottom to the top."""
+        left = float(self.across(np.array([x]))[0])
+        self.taken.append(np.array([[left - 2, 0.0, left + 2, self.height]]))
+
+    def take_row(self, y: float) -> None:
+        """A line runs there from side to side."""
+        top = float(self.down(np.array([y]))[0])
+        self.taken.append(np.array([[0.0, top - 2, self.width, top + 2]]))
+
+    def place(self, words: str, x: float, y: float) -> tuple[float, float] | None:
+        """Find room for a label beside a mark, and take it.
+
+        Returns:
+            By how many pixels its centre lies right of the mark and above it; None where there is no room.
+        """
+        left, top = float(self.across(np.array([x]))[0]), float(self.down(np.array([y]))[0])
+        half = (len(words) * _LETTER / 2 + _ROOM, _LINE / 2)
+        shifts = _around(*half)
+        at = self.first_free(shifts + np.array([left, top]), half)
+        return None if at is None else (float(shifts[at, 0]), -float(shifts[at, 1]))
+
+    def first_free(self, centres: Floats, half: tuple[float, float]) -> int | None:
+        """Take the first point [n, 2] with nothing around it, half a width and half a height each way.
+
+        Returns:
+            Its position; None where there is no room.
+        """
+        free = np.flatnonzero(self._free(centres, np.array(half)))
+        if not len(free):
+            return None
+        centre = centres[free[0]]
+        self.taken.append(np.concatenate([centre - half, centre + half])[None, :])
+        return int(free[0])
+
+    def _free(self, centres: Floats, half: Floats) -> NDArray[np.bool_]:
+        """Whether nothing lies around each point, half a width and half a height each way."""
+        low, high = centres - half, centres + half
+        inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
+        if len(self.taken) != 1:
+            self.taken = [np.concatenate([np.empty((0, 4)), *self.taken])]
+        there = np.ascontiguousarray(self.taken[0].T)  # a row of each edge: several times as fast
+        near = _over(there, *low.min(axis=0), *high.max(axis=0))
+        edges = np.hsplit(np.hstack([low, high]), 4)
+        return np.asarray(inside & ~_over(there[:, near], *edges).any(axis=1))
+
+
+def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> NDArray[np.bool_]:
+    """Whether what stands there [4, m] lies over boxes, each a number or a column [n, 1]."""
+    return np.asarray((there[2] >= left) & (there[0] <= right) & (there[3] >= top) & (there[1] <= bottom))
+
+
+@lru_cache(256)
+def _around(wide: float, high: float) -> Floats:
+    """Places around a mark [n, 2], the nearest first; y grows downwards."""
+    found: list[tuple[float, float]] = []
+    for off in range(12, _FARTHEST, 8):
+        for up in (-1, 1):
+            rows = high + off
+            found += [(share * (wide + off), up * rows) for share in (-1, 1, 0, -0.5, 0.5)]
+        found += [(-(wide + off), 0.0), (wide + off, 0.0)]
+    return np.array(
+        sorted(found, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))
+    )
 
 
 def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Axis, quality: Axis) -> Plot:
@@ -46,16 +164,9 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
     start = (STRIP_FROM if len(known) else 0.0) if unknown else 1.02
     if unknown:
         layout["xaxis"] |= {"domain": [0, start - 0.02] if start else [0, 1], "visible": start > 0}
-        layout["xaxis2"] = {
-            "domain": [start, 1],
-            "anchor": "y",
-            "range": [0, unknown + 1],
-            "showticklabels": False,
-            "ticks": "",
-            "showgrid": False,
-            "zeroline": False,
-            "title": {"text": across.missing},
-        }
+        bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False}
+        strip = {"domain": [start, 1], "anchor": "y", "range": [0, unknown + 1]}
+        layout["xaxis2"] = {**strip, **bare, "title": {"text": across.missing}}
     better = theme.better(higher=quality.higher_is_better)
     layout["annotations"], layout["shapes"] = [better], []
     plot = Plot(ends, high, log, _WIDTH * max(start - 0.02, 0.01), _HEIGHT)
@@ -97,19 +208,9 @@ def frontier(line: pl.DataFrame) -> list[theme.Spec]:
     """The frontier of what is left, as steps."""
     if line.is_empty():
         return []
-    return [
-        {
-            "type": "scatter",
-            "meta": f"{OVER}frontier",
-            "x": line["x"].to_numpy(),
-            "y": line["quality"].to_numpy(),
-            "mode": "lines",
-            "line": {"shape": "hv", "color": theme.FRONTIER, "width": 2},
-            "name": "frontier",
-            "showlegend": False,
-            "hoverinfo": "skip",
-        }
-    ]
+    look = {"shape": "hv", "color": theme.FRONTIER, "width": 2}
+    x, y = line["x"].to_numpy(), line["quality"].to_numpy()
+    return [theme.quiet("frontier", x, y, mode="lines", meta=f"{OVER}frontier", line=look)]
 
 
 def with_whisker(line: pl.DataFrame) -> pl.DataFrame:
@@ -122,28 +223,10 @@ def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
     """Intervals of stacks."""
     if part.is_empty():
         return []
-    return [
-        {
-            "type": "scatter",
-            "meta": f"{OVER}whiskers",
-            "x": part["x"].to_numpy(),
-            "y": part["quality"].to_numpy(),
-            "mode": "markers",
-            "marker": {"size": 1, "color": theme.FRONTIER},
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": (part["quality_high"] - part["quality"]).to_numpy(),
-                "arrayminus": (part["quality"] - part["quality_low"]).to_numpy(),
-                "thickness": 1,
-                "width": 3,
-                "color": theme.FRONTIER,
-            },
-            "name": "95 % interval",
-            "showlegend": False,
-            "hoverinfo": "skip",
-        }
-    ]
+    x, low, at, high = (part[name].to_numpy() for name in ("x", "quality_low", "quality", "quality_high"))
+    ends = theme.whiskers(low, at, high, thickness=1, width=3, color=theme.FRONTIER)
+    marker = {"size": 1, "color": theme.FRONTIER}
+    return [theme.quiet("95 % interval", x, at, meta=f"{OVER}whiskers", marker=marker, error_y=ends)]
 
 
 def rings(drawn: pl.DataFrame, decision: Decision, selected: int | None) -> list[theme.Spec]:
@@ -152,23 +235,13 @@ def rings(drawn: pl.DataFrame, decision: Decision, selected: int | None) -> list
         (decision.chosen, "chosen", theme.ACCENT, 20),
         (None if selected == decision.chosen else selected, "selected", theme.OKABE_ITO[3], 22),
     )
-    return [
-        {
-            "type": "scatter",
-            "meta": f"{OVER}{title}",
-            "x": [row["x"]],
-            "xaxis": row["axis"],
-            "y": [row["quality"]],
-            "mode": "markers",
-            "marker": {"symbol": "circle-open", "size": size, "line": {"width": 2.5}, "color": colour},
-            "name": title,
-            "showlegend": False,
-            "hoverinfo": "skip",
-        }
-        for place, title, colour, size in looks
-        if place is not None
-        for row in drawn.filter(pl.col("row") == place).iter_rows(named=True)
-    ]
+    traces = []
+    for place, title, colour, size in looks:
+        for row in drawn.filter(pl.col("row") == place).iter_rows(named=True) if place is not None else ():
+            ring = {"symbol": "circle-open", "size": size, "line": {"width": 2.5}, "color": colour}
+            place_of = {"meta": f"{OVER}{title}", "xaxis": row["axis"]}
+            traces.append(theme.quiet(title, [row["x"]], [row["quality"]], marker=ring, **place_of))
+    return traces
 
 
 def lines(
@@ -181,20 +254,19 @@ def lines(
     across: Axis,
 ) -> None:
     """Draw the limits as lines, and the band of latencies that are not told apart; named by `labels`."""
-    line = {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}
+    limit = {"type": "line", "line": {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}}
     most, floor = limits.of(across), limits.floor
     if across == LATENCY and (band := _band(table, decision, plot)):
         layout["shapes"].append(band)
     if most is not None and (most > 0 or not plot.log):
-        layout["shapes"].append(
-            {"type": "line", "line": line, "x0": most, "x1": most, "y0": 0, "y1": 1, "yref": "y domain"}
-        )
+        layout["shapes"].append({**limit, "x0": most, "x1": most, **_UP})
         plot.take_column(most)
     if floor is not None:
-        layout["shapes"].append(
-            {"type": "line", "line": line, "x0": 0, "x1": 1, "y0": floor, "y1": floor, "xref": "x domain"}
-        )
+        layout["shapes"].append({**limit, "x0": 0, "x1": 1, "y0": floor, "y1": floor, "xref": "x domain"})
         plot.take_row(floor)
+
+
+_UP = {"y0": 0, "y1": 1, "yref": "y domain"}
 
 
 def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | None:
@@ -207,19 +279,10 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | N
     low, high = ends.clip(*np.nanquantile(LATENCY.read(table), [0, 1]))
     if np.ptp(plot.across(np.array([low, high]))) > _WIDEST * plot.width:
         return None
-    span = {"x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "y domain"}
-    return {
-        "type": "rect",
-        **span,
-        "fillcolor": theme.SOFT,
-        "line": {"width": 0},
-        "layer": "below",
-        "label": {
-            "text": f"jitter<br>± {text.ms(decision.jitter_ms)}",
-            "textposition": "bottom center",
-            "font": {"size": 11},
-        },
-    }
+    words = f"jitter<br>± {text.ms(decision.jitter_ms)}"
+    label = {"text": words, "textposition": "bottom center", "font": {"size": 11}}
+    band = {"type": "rect", "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below", "label": label}
+    return {**band, "x0": low, "x1": high, **_UP}
 
 
 def labels(
@@ -246,47 +309,31 @@ def labels(
         words = text.shorten(row["name"], 38) + (f" (+{row['alike']} equal)" if row["alike"] else "")
         at = plot.place(words, row["x"], row["quality"])
         if at is not None:
-            said = text.escape(words)
-            bold = row["row"] == decision.chosen
-            layout["annotations"].append(
-                _label(plot, f"<b>{said}</b>" if bold else said, row["x"], row["quality"], at)
-            )
+            said = f"<b>{text.escape(words)}</b>" if row["row"] == decision.chosen else text.escape(words)
+            layout["annotations"].append(_label(plot, said, row["x"], row["quality"], at))
 
 
-def _label(plot: Plot, words: str, x: float, y: float, shift: tuple[float, float]) -> theme.Spec:
+def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -> theme.Spec:
     # A shape takes the value on a logarithmic axis, an annotation its logarithm.
-    return {
-        "x": math.log10(x) if plot.log else x,
-        "y": y,
-        "text": words,
-        "showarrow": False,
-        "xanchor": "center",
-        "yanchor": "middle",
-        "xshift": shift[0],
-        "yshift": shift[1],
-        "font": {"size": 12},
-    }
+    place = {"x": math.log10(x) if plot.log else x, "y": y, "xshift": shift[0], "yshift": shift[1]}
+    centred = {"showarrow": False, "xanchor": "center", "yanchor": "middle", "font": {"size": 12}}
+    return {**place, **centred, "text": words}
 
 
 def _limit_labels(layout: theme.Spec, plot: Plot, across: Axis, quality: Axis) -> None:
     """Name each limit at its line, at the end that is free."""
     for shape in [shape for shape in layout["shapes"] if shape["type"] == "line"]:
         if "yref" in shape:
-            x = shape["x0"]
-            words = f"{across.limit_word} {across.written(x)}"
-            half = len(words) * 3.2 + 4
+            words = f"{across.limit_word} {across.written(shape['x0'])}"
+            half = len(words) * 3.2
             ends = ((plot.y[0], 12.0), (plot.y[1], -12.0))
-            spots = [(x, y, side * half, dy) for y, dy in ends for side in (1, -1)]
+            spots = [(shape["x0"], y, side * (half + 4), dy) for y, dy in ends for side in (1, -1)]
         else:
             words = f"{quality.limit} {shape['y0']:g}"
-            half = len(words) * 3.2 + 4
+            half = len(words) * 3.2
             edge = 10 ** plot.x[1] if plot.log else plot.x[1]
-            spots = [(edge, shape["y0"], -half - 4, dy) for dy in (10.0, -10.0)]
-        layout["annotations"].append(_first_free(plot, words, spots))
-
-
-def _first_free(plot: Plot, words: str, spots: Sequence[tuple[float, float, float, float]]) -> theme.Spec:
-    left, down, right, up = np.array(spots).T
-    centres = np.column_stack([plot.across(left) + right, plot.down(down) - up])
-    x, y, dx, dy = spots[plot.first_free(centres, (len(words) * 3.2, 7.5)) or 0]
-    return _label(plot, words, x, y, (dx, dy))
+            spots = [(edge, shape["y0"], -half - 8, dy) for dy in (10.0, -10.0)]
+        left, down, right, up = np.array(spots).T
+        centres = np.column_stack([plot.across(left) + right, plot.down(down) - up])
+        x, y, *shift = spots[plot.first_free(centres, (half, 7.5)) or 0]
+        layout["annotations"].append(_label(plot, words, x, y, shift))

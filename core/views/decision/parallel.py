@@ -10,15 +10,11 @@ import polars as pl
 
 from core.decide.rules import Decision
 from core.views import text, theme
+from core.views.decision.limits import logarithmic
 from core.views.workspace.scope import Quality
 
-EXCLUDED, WITHIN, FRONTIER, SELECTED, CHOSEN = (
-    "excluded",
-    "within the limits",
-    "frontier",
-    "selected",
-    "chosen",
-)
+EXCLUDED, WITHIN, FRONTIER = "excluded", "within the limits", "frontier"
+SELECTED, CHOSEN = "selected", "chosen"
 _LOOKS = {
     EXCLUDED: theme.NEUTRAL,
     WITHIN: theme.OKABE_ITO[4],
@@ -78,29 +74,20 @@ def parallel(
     if 0 < drawn["feasible"].sum() < drawn.height:
         axes.insert(0, _limits(drawn["feasible"]))
     there = [fate for fate in _LOOKS if fate in drawn["fate"].unique().to_list()]
-    steps = [((place + end) / len(there), _LOOKS[fate]) for place, fate in enumerate(there) for end in (0, 1)]
+    place = drawn["fate"].cast(pl.String).replace_strict(there, range(len(there)), return_dtype=pl.Float64)
+    bar = {"orientation": "h", "thickness": 12, "y": -0.04, "yanchor": "top"}
+    line = {
+        "color": place.to_numpy(),
+        "cmin": -0.5,
+        "cmax": len(there) - 0.5,
+        "colorscale": theme.steps([_LOOKS[fate] for fate in there]),
+        "showscale": True,
+        "colorbar": {**bar, "tickvals": list(range(len(there))), "ticktext": there},
+    }
     trace = {
         "type": "parcoords",
         "dimensions": axes,
-        "line": {
-            "color": drawn["fate"]
-            .cast(pl.String)
-            .replace_strict(there, range(len(there)))
-            .to_numpy()
-            .astype(float),
-            "cmin": -0.5,
-            "cmax": len(there) - 0.5,
-            "colorscale": steps,
-            "showscale": True,
-            "colorbar": {
-                "orientation": "h",
-                "thickness": 12,
-                "y": -0.04,
-                "yanchor": "top",
-                "tickvals": list(range(len(there))),
-                "ticktext": there,
-            },
-        },
+        "line": line,
         "unselected": {"line": {"color": theme.NEUTRAL, "opacity": _FAINT}},
         "labelfont": {"size": 12},
         "tickfont": {"size": 11},
@@ -127,7 +114,7 @@ def _limits(feasible: pl.Series) -> theme.Spec:
 def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
     """One axis; logarithmic over more than a decade, and with a place of its own for what is missing."""
     known = values.drop_nulls().to_numpy()
-    log = bool(known.min() > 0 and known.max() > 10 * known.min())
+    log = logarithmic(known)
     at = np.log10(known) if log else known
     low, high = float(at.min()), float(at.max())
     room = (high - low) or 1.0

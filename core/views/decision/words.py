@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,18 +60,13 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     return words
 
 
-def numbers(row: dict[str, object], quality: Quality) -> str:
+def numbers(row: Mapping[str, Any], quality: Quality) -> str:
     """A stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
-    value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
+    interval = text.interval(row["quality_low"], row["quality_high"])
     return (
-        f"{quality.name} {text.score(value)}{text.interval(low, high)}, {text.sample(row['n'])}; "
-        f"{_or_unknown('latency', text.ms(_float(row['latency_ms'])))}; "
-        f"{_or_unknown('cost', text.cost_of(row))}"
+        f"{quality.name} {text.score(row['quality'])}{interval}, {text.sample(row['n'])}; "
+        f"{text.told('latency', text.ms(row['latency_ms']))}; {text.told('cost', text.cost_of(row))}"
     )
-
-
-def _or_unknown(what: str, written: str) -> str:
-    return f"{what} unknown" if written == text.UNKNOWN else written
 
 
 def answer(
@@ -87,16 +83,10 @@ def answer(
         The sentence to head a page with, and the reasons.
     """
     within = limits(decision.applied(constraints), latency)
-    if decision.chosen is None and table["quality"].is_null().all():
-        notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
-        why = f"It {notes[0]}." if len(notes) else _NO_QUALITY
-        return Answer(f"No stack here has a known {quality.name}.", why)
-    doubts = [
-        overturned(table, decision, quality),
-        cap_words(table, constraints),
-        *unasked_words(decision).values(),
-    ]
-    warning = " ".join(filter(None, doubts))
+    if decision.chosen is None and (unscored := _unscored(table)):
+        return Answer(f"{title(table, decision, quality)}.", unscored)
+    doubts = [overturned(table, decision, quality), cap_words(table, constraints)]
+    warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(decision), warning)
     row = table.row(decision.chosen, named=True)
@@ -111,14 +101,12 @@ def answer(
     return Answer(sentence, reason, warning)
 
 
-@dataclass(frozen=True)
-class Card:
-    """A number of the answer."""
-
-    label: str  # what it is
-    value: str  # the number, with its unit
-    note: str  # what it rests on
-    basis: str  # how it was come by: measured, published, modelled, imported; empty where it is unknown
+def _unscored(table: pl.DataFrame) -> str:
+    """Why no stack has a quality; empty where some have."""
+    if not table["quality"].is_null().all():
+        return ""
+    notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+    return f"It {notes[0]}." if len(notes) else _NO_QUALITY
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
@@ -133,55 +121,47 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """The line below the heading: why that one, or what would help."""
     if decision.chosen is None:
-        if not table["quality"].is_null().all():
-            return _nearest(decision)
-        notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
-        return f"It {notes[0]}." if len(notes) else _NO_QUALITY
-    left = text.count(int(decision.feasible.sum()), "stack")
-    if len(decision.ties) > 1:
-        tied = f"{len(decision.ties):,} tie for the best {quality.name}"
-        return f"Of {left} within the limits {tied}; {_by(decision)}."
-    if int(decision.feasible.sum()) == 1:
-        return "The only stack within the limits."
-    return f"The best {quality.name} of {left} within the limits."
+        return _unscored(table) or _nearest(decision)
+    feasible = int(decision.feasible.sum())
+    left = f"{text.count(feasible, 'stack')} within the limits"
+    if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
+        by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
+        return f"Of {left} {len(decision.ties):,} tie for the best {quality.name}; chosen by {by}."
+    return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
-def _by(decision: Decision) -> str:
-    """What decided between stacks that tie: ``this one has fewer candidates``."""
-    return f"chosen by {decision.note.rpartition('Chosen by ')[2].rstrip('.')}"
-
-
-def cards(row: dict[str, object], quality: Quality, latency: Latency, bill: pl.DataFrame) -> list[Card]:
+def cards(
+    row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame
+) -> list[tuple[str, str, str, str]]:
     """The three numbers of the chosen stack.
 
     Args:
         bill: What its stages cost, as `core.views.cost.stack.recorded`; empty where that is not on record.
+
+    Returns:
+        Of each: label, number with its unit, what it rests on, and how it was come by (measured, published,
+        modelled or imported; empty where that is unknown).
     """
-    value, low, high = (_float(row[name]) for name in ("quality", "quality_low", "quality_high"))
+    low, high = row["latency_low"], row["latency_high"]
+    spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
     timed = "" if row["latency_n"] is None else f"n = {row['latency_n']}"
-    spread = _spread(_float(row["latency_low"]), _float(row["latency_high"]))
-    about = " ".join(part for part in (spread, timed) if part)
-    cost = text.cost_of(row, "")
+    cost, share = text.cost_of(row, ""), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
+    if share is None:
+        dearest = bill.group_by("stage").agg(pl.col("usd_per_1k").sum()).filter(pl.col("usd_per_1k") > 0)
+        parts = dearest.sort("usd_per_1k", descending=True).head(2).iter_rows()
+        paid = " + ".join(f"{stage} {text.usd(usd, '')}" for stage, usd in parts)
+    else:
+        paid = (
+            "" if row["cost"] is None else f"{text.usd(row['cost'] * share)} ÷ {text.percent(share)} correct"
+        )
+    interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row['n'])}".strip()
+    asked = _LATENCIES[latency.scope].format(latency.percentile)
+    costed = f"Cost per 1,000 {COSTED.get(str(row['cost_per']), 'queries')}"
     return [
-        Card(
-            quality.name,
-            text.score(value),
-            f"{text.interval(low, high)} {text.sample(row['n'])}".strip(),
-            str(row["quality_basis"] or ""),
-        ),
-        Card(
-            _LATENCIES[latency.scope].format(latency.percentile),
-            text.ms(_float(row["latency_ms"])),
-            about,
-            str(row["latency_basis"] or ""),
-        ),
-        Card(
-            f"Cost per 1,000 {COSTED.get(str(row['cost_per']), 'queries')}",
-            f"{modelled}{cost}",
-            _parts(bill) if row["correct"] is None else _divided(row),
-            str(row["cost_basis"] or ""),
-        ),
+        (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
+        (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),
+        (costed, f"{modelled}{cost}", paid, row["cost_basis"] or ""),
     ]
 
 
@@ -198,34 +178,16 @@ def costed(table: pl.DataFrame) -> str:
     return COSTED.get(str(per), "queries")
 
 
-def _divided(row: dict[str, object]) -> str:
-    """What a cost per correct answer is made of: ``$1.25 / 1k ÷ 48.2 % correct``."""
-    share, cost = _float(row["correct"]), _float(row["cost"])
-    if share is None or cost is None:
-        return ""
-    return f"{text.usd(cost * share)} ÷ {text.percent(share)} correct"
-
-
-def _parts(bill: pl.DataFrame) -> str:
-    """The two dearest stages: ``rerank $1.25 + embed $0.001``."""
-    if bill.is_empty():
-        return ""
-    stages = bill.group_by("stage").agg(pl.col("usd_per_1k").sum()).filter(pl.col("usd_per_1k") > 0)
-    dearest = stages.sort("usd_per_1k", descending=True).head(2)
-    return " + ".join(f"{stage} {text.usd(cost, '')}" for stage, cost in dearest.iter_rows())
-
-
-def lacking(row: dict[str, object]) -> str:
-    """A stack that lacks a number, with what it would gain; takes a row of `promising_rows`."""
+def gaining(row: Mapping[str, Any]) -> str:
+    """A stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
 
 
-def _gained(row: dict[str, object]) -> str:
-    more = _float(row["gain"])
-    return text.score(_float(row["quality"])) + ("" if more is None else f" ({text.signed(more)})")
+def _gained(row: Mapping[str, Any]) -> str:
+    return text.score(row["quality"]) + ("" if row["gain"] is None else f" ({text.signed(row['gain'])})")
 
 
-def to_measure(row: dict[str, object]) -> str:
+def to_measure(row: Mapping[str, Any]) -> str:
     """What a stack lacks, and what to do; takes a row of `promising_rows`."""
     noted = f" ({row['why']})" if row["why"] else ""
     return f"{_gained(row)}, {row['missing']}: {row['measure']}{noted}."
@@ -244,10 +206,6 @@ def band(jitter: str) -> str:
 def ticking(ticked: int) -> str:
     """What to do with the table."""
     return "Tick two stacks to compare them." if ticked < 2 else f"{ticked} stacks ticked."
-
-
-def _spread(low: float | None, high: float | None) -> str:
-    return f"{text.ms(low)} to {text.ms(high)}" if low is not None and high is not None else ""
 
 
 def firmness(table: pl.DataFrame, decision: Decision) -> str:
@@ -281,7 +239,3 @@ def _nearest(decision: Decision) -> str:
         return "Every stack has an unknown value that the limits need."
     nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
     return f"Nearest misses: {'; '.join(nearest['reason'])}."
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

@@ -16,7 +16,7 @@ from core.prices import PriceBook
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
 from core.tables import TABLES
-from core.views.scoring.table import score_table
+from core.views.scoring_table import score_table
 from core.views.workspace.costs import costs
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Scope

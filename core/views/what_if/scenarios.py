@@ -15,7 +15,7 @@ from core.decide.rules import Constraints, decide
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
-from core.views.scoring.table import figures
+from core.views.scoring_table import figures
 from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope

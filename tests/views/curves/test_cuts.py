@@ -11,8 +11,7 @@ from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
-from core.views.curves.cuts import cuts, figure, tokens_sent, vocabulary
-from core.views.curves.words import cut_answer
+from core.views.curves.cuts import answer, cuts, figure, tokens_sent, vocabulary
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
@@ -71,7 +70,7 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
         )
         assert row["n"] == len(hand)
         assert row["f1_low"] <= row["f1"] <= row["f1_high"]
-    assert cut_answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
+    assert answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
     assert len(figure(found.rows).data) == 1 + len(CUTS)
 
 
@@ -81,7 +80,7 @@ def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):
     made = cuts(snapshot, LAB, "r", counts=O200K, fixed=10)
     assert made.rows.is_empty() == bool(made.left_out)
     none = cuts(demo, Scope(DEMO.collection_id), one_run(demo), counts=O200K, fixed=10)
-    assert (none.rows.height, cut_answer(none, 10)) == (0, none.left_out)
+    assert (none.rows.height, answer(none, 10)) == (0, none.left_out)
     assert none.left_out
 
 

@@ -6,7 +6,7 @@ import pytest
 from core.metrics import Measure
 from core.store import Snapshot, Store
 from core.views import theme
-from core.views.curves import words
+from core.views.curves import page
 from core.views.curves.page import (
     BESIDE,
     COLUMNS,
@@ -16,7 +16,7 @@ from core.views.curves.page import (
     depth_table,
     families_of,
 )
-from core.views.scoring.table import score_table
+from core.views.scoring_table import score_table
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import runs_in
 from tests.stores import HOSTILE, Lab
@@ -146,8 +146,8 @@ def test_one_cutoff_is_no_curve_and_says_so(published_store: Path):
     found = curve_table(snapshot, runs_in(snapshot, PAPER), None, None).filter(pl.col("k") == 10)
     view = curves(found, AT_10, theme.colours_for(found["name"].unique(maintain_order=True).to_list()))
     assert not view.main.data
-    assert "at cutoff 10 only" in words.nothing(found, AT_10, "k")
-    assert "tokens sent is not known" in words.nothing(found.clear(), AT_10, "tokens")
+    assert "at cutoff 10 only" in page.nothing(found, AT_10, "k")
+    assert "tokens sent is not known" in page.nothing(found.clear(), AT_10, "tokens")
 
 
 def test_names_are_not_read_as_tags_or_templates():

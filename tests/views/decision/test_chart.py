@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from core.decide.rules import Constraints, decide
 from core.views.decision.chart import pareto
-from core.views.decision.density import DENSE_FROM
 from core.views.decision.facts import marked
-from core.views.decision.marks import COLOURS, SIZES
+from core.views.decision.marks import COLOURS, DENSE_FROM, SIZES
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks

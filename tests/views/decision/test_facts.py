@@ -4,10 +4,10 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
+from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, joint_sample, shares
 from core.views.decision.facts import Asked, frontier_rows, record, status_rows, warnings
-from core.views.decision.verdict import verdict
 from core.views.workspace.scope import Latency, Quality
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, stacks

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, decide
-from core.views.decision.chart import pareto
-from core.views.decision.density import DENSE_FROM
-from core.views.decision.live import drawing, figure_json, points
+from core.views.decision.chart import drawing, figure_json, pareto, points
+from core.views.decision.marks import DENSE_FROM
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks

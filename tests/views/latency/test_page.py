@@ -9,7 +9,7 @@ from core.records import Batch
 from core.stats.latency import TOTAL, Generation, Speed
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.latency import charts, words
+from core.views.latency import charts, page
 from core.views.latency.page import (
     fitted,
     path_stages,
@@ -92,15 +92,15 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     runs = found.filter(pl.col("name").is_in(["slow", "fast"]))
     stages = path_stages(stage_table(lab, runs, stage_samples(lab, runs, Latency())), Latency())
     slow, fast = (rows.row(by_predicate=pl.col("name") == name, named=True) for name in ("slow", "fast"))
-    said = words.answer(slow, stages, AT_10, 1.0)
+    said = page.answer(slow, stages, AT_10, 1.0)
     assert said == "slow (RA-nWG@10 1.000) answers half of its queries within 110 ms."  # of one stage
-    assert words.answer(fast, stages, AT_10, 0.0).endswith("about 96 % of its time in stage retrieve.")
-    assert words.cards(slow, Latency()) == (
+    assert page.answer(fast, stages, AT_10, 0.0).endswith("about 96 % of its time in stage retrieve.")
+    assert page.cards(slow, Latency()) == (
         ("Retrieval latency p50", "110 ms", "[106 ms, 115 ms] n = 20 · measured"),
         ("Retrieval latency p95", "withheld", "n = 20 · measured"),
         ("Retrieval latency p99", "withheld", "n = 20 · measured"),
     )
-    more = words.caveats(rows, latency_by_depth(lab, LAB), 75.0)
+    more = page.caveats(rows, latency_by_depth(lab, LAB), 75.0)
     assert more["fastest"] == "told with 7.00 ms. 1 stack is within the jitter of 75.0 ms."
     assert "p95 is unknown for 2 of 3 stacks" in more["high percentiles"]
     assert more["some unknown"] == "1 stack has no known latency."
@@ -109,7 +109,7 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
 
 def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
-    said, way_out = words.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
+    said, way_out = page.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
     assert said == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
     assert "imported files" in way_out
 
@@ -119,7 +119,7 @@ def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store
     depths = latency_by_depth(snapshot, PAPER)
     found = table(snapshot, PAPER)
     rows = percentile_table(snapshot, found, Latency())
-    said = words.caveats(rows, depths, 75.0)["jumps with K"]
+    said = page.caveats(rows, depths, 75.0)["jumps with K"]
     assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on, by up to 2.19 s." in said
     lines = charts.depth_lines(depths)
     at = dict(lines.select(pl.format("{} {}", "reranker", "embedder"), "breaks_at").iter_rows())
@@ -187,7 +187,7 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     snapshot = made.write(tmp_path / "s").read()
     timed = timed_answers(snapshot, LAB)
     found = fitted(timed)
-    assert words.speed(found) == (
+    assert page.speed(found) == (
         "Fitted to the timings of all stacks: 200 ms + 50.0 ms per 1,000 prompt tokens + 0.00 ms "
         "per output token (R² 1.00, n = 20)."
     )
@@ -195,7 +195,7 @@ def test_a_generator_is_fitted_to_its_timings_and_drawn(tmp_path: Path):
     assert [trace.name for trace in drawn.data] == [
         "first token, timed", "first token, modelled", "whole answer, timed", "whole answer, modelled"
     ]  # fmt: skip
-    assert words.speed(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")
+    assert page.speed(fitted(timed.clear())).startswith("No speed can be fitted: 0 timed answers")
 
 
 def test_timed_answers_are_those_of_readers_too(tmp_path: Path):

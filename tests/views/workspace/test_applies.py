@@ -9,7 +9,7 @@ import pytest
 from core.decide.rules import Constraints, decide
 from core.metrics import parse_list
 from core.views.decision.words import answer
-from core.views.scoring.table import score_table
+from core.views.scoring_table import score_table
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.stores import Lab

@@ -5,8 +5,8 @@ import pytest
 
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
+from core.report.data import verdict
 from core.views.confidence.hold import joint_sample
-from core.views.decision.verdict import verdict
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import cap_words, with_harm
 from tests.stores import Lab

@@ -17,7 +17,7 @@ from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.queries.page import query_table
-from core.views.scoring.table import score_table
+from core.views.scoring_table import score_table
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import at_cutoff, evidence, mean

@@ -8,7 +8,7 @@ from core.metrics import Measure, parse_list
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot, Store
-from core.views.scoring.table import COLUMNS, NOT_ASKED, Over, score_table
+from core.views.scoring_table import COLUMNS, NOT_ASKED, Over, score_table
 from tests.metrics import oracle
 from tests.stores import Lab
 

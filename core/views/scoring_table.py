@@ -116,7 +116,7 @@ def score_table(
         golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
         told: Measures that are not computed: of every run what it came with.
         per_query: One row per query instead of the mean.
-        over: Which judged queries count; see `core.views.scoring.table.counted`.
+        over: Which judged queries count; see `core.views.scoring_table.counted`.
         tell: Is told what does not compare, and what was done about it.
 
     Returns:

@@ -19,7 +19,7 @@ from core.importers import Import
 from core.metrics import Measure
 from core.store import Graded, Snapshot, gains_of
 from core.tables import frame
-from core.views.scoring.table import COLUMNS, Over, counted, require_cutoffs, scored_rows
+from core.views.scoring_table import COLUMNS, Over, counted, require_cutoffs, scored_rows
 from core.views.workspace.query_sets import Mask, asked_in
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, evidence, of_graded
 
@@ -127,7 +127,7 @@ def score_files(
         made: What was read, rankings and judgements among it.
         golden_set_id: The judgements, where there are several sets of them.
         per_query: One row per query instead of the mean.
-        over: Which judged queries count; see `core.views.scoring.table.counted`.
+        over: Which judged queries count; see `core.views.scoring_table.counted`.
         tell: Is told what was done where runs were not asked every judged query.
 
     Returns:

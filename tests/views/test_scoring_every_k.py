@@ -7,9 +7,9 @@ import pytest
 
 from core.metrics import Measure, parse_list
 from core.store import Snapshot
-from core.views.scoring import from_files as module
-from core.views.scoring.from_files import every_k, in_parts
-from core.views.scoring.table import score_table
+from core.views import scoring_files as module
+from core.views.scoring_files import every_k, in_parts
+from core.views.scoring_table import score_table
 from core.views.workspace.scores import evidence
 from tests.stores import Lab
 
