@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.errors import InputError
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
-from core.pipeline.documents.base import Content, Heading, all_bytes, storable
+from core.pipeline.documents.formats import Content, Heading, all_bytes, storable
 
 _HIDDEN = frozenset((
     "script", "style", "template", "noscript", "head", "iframe", "object", "svg", "canvas", "audio",

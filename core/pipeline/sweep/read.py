@@ -14,6 +14,7 @@ import polars as pl
 from core.errors import InputError
 from core.pipeline.anchors import Derived, anchor, judged
 from core.pipeline.chunk import Chunked, chunk, is_late
+from core.pipeline.documents.read import Documents
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.job import TASKS, Late, Share
 from core.pipeline.query.entities import Names, named
@@ -27,11 +28,11 @@ from core.pipeline.sweep.problems import Problem, Severity
 from core.pipeline.sweep.sources import (
     Shelf,
     chosen,
-    documents_of,
     on_shelf,
     read_collection,
     read_golden_set,
     read_queries,
+    read_source_documents,
 )
 from core.prices import PriceBook, load_books
 from core.records import Batch, GoldenSet, JsonMap, Stack, canonical_json, part_id, short_hash
@@ -68,7 +69,8 @@ def read_job(
     stacks = expand(spec, known)
     require(check(spec, known=known, stacks=stacks, books=books), to_run=to_run)
     source = spec.golden_set if judged else GoldenSource(split="all")
-    material = _Material(spec, stacks, read_collection(spec.collection, source, shelf))
+    whole, documents = read_collection(spec.collection, source, shelf)
+    material = _Material(spec, stacks, whole, documents)
     corpora = material.corpora()
     largest = max(len(corpus) for corpus in corpora.values())
     problems = require(check(spec, known=known, stacks=stacks, books=books, passages=largest), to_run=to_run)
@@ -92,7 +94,8 @@ def read_job(
         names=material.names(queries),
         resources={task: _share(getattr(spec.resources, task) or spec.resources) for task in TASKS},
     )
-    return job, [*problems, *lost]
+    notes = documents.notes if documents is not None else ()
+    return job, [*problems, *(Problem("collection", each, "", Severity.WARNING) for each in notes), *lost]
 
 
 def protocol(latency: Latency) -> Protocol:
@@ -116,8 +119,11 @@ def _share(told: TaskShare) -> Share:
 class _Material:
     """What is searched, as it is and as each chunker cuts it, and what is asked of it."""
 
-    def __init__(self, spec: SweepSpec, stacks: Sequence[Stack], whole: Batch) -> None:
+    def __init__(
+        self, spec: SweepSpec, stacks: Sequence[Stack], whole: Batch, documents: Documents | None
+    ) -> None:
         self._spec, self._stacks, self._whole, self._frames = spec, stacks, whole, _frames(whole)
+        self._read = documents
         (self.collection,) = whole.collections[:1]
         told = [stack.spec.get("chunker") for stack in stacks]
         self._uncut = not all(told)  # whether some stacks search the collection's own passages
@@ -127,7 +133,13 @@ class _Material:
 
     @cached_property
     def _documents(self) -> pl.DataFrame:
-        return documents_of(self._spec.collection, self._whole)
+        if self._read is not None:
+            return self._read.frame
+        if self._spec.collection.path is not None:
+            return read_source_documents(self._spec.collection).frame
+        return self._frames["passages"].select(
+            "title", source="passage_id", text=pl.col("text").fill_null("")
+        )
 
     def _cut(self, chunker: JsonMap) -> Chunked:
         return chunk(self._documents, chunker, collection=self.collection)

@@ -19,8 +19,7 @@ from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, shown
 from core.importers.runs import slug
 from core.pipeline.anchors import holds_spans, read_spans
-from core.pipeline.documents import Documents, read_documents
-from core.pipeline.documents.read import READERS
+from core.pipeline.documents.read import READERS, Documents, read_documents
 from core.pipeline.query.entities import tagged
 from core.pipeline.sweep.model import CollectionSource, GoldenSource
 from core.records import Batch, Collection
@@ -61,13 +60,22 @@ def collection_id(source: CollectionSource) -> str:
     return source.id or slug((path.stem if path.is_file() else path.absolute().name), "collection")
 
 
-def read_collection(source: CollectionSource, golden: GoldenSource | None, shelf: Shelf | None) -> Batch:
-    """The passages of a collection, with the questions and judgements that come with it."""
+def read_collection(
+    source: CollectionSource, golden: GoldenSource | None, shelf: Shelf | None
+) -> tuple[Batch, Documents | None]:
+    """The passages of a collection, with the questions and judgements that come with it.
+
+    With it come its documents, where they are what was read.
+    """
     if source.stored is not None:
-        return on_shelf(shelf, source.stored).collection(source.stored)
+        return on_shelf(shelf, source.stored).collection(source.stored), None
     path = source.path or Path()
-    if _kind(source, path) in WHOLE:
-        return _batch(_loaded(path, _options(source, golden)))
+    if source.format != "auto":
+        kind: str | None = source.format
+    else:
+        kind = "documents" if is_documents(source) else preview([path])[0].format
+    if kind in WHOLE:
+        return _batch(_loaded(path, _options(source, golden))), None
     documents = read_source_documents(source)
     made = Collection(collection_id=collection_id(source), name=collection_id(source), source=path.name)
     rows = documents.frame.select(
@@ -79,20 +87,12 @@ def read_collection(source: CollectionSource, golden: GoldenSource | None, shelf
         tokenizer=pl.lit(None, pl.String),
         source="source",
     )
-    return Batch(collections=(made,), frames={"passages": rows})
-
-
-def documents_of(source: CollectionSource, whole: Batch) -> pl.DataFrame:
-    """The documents of a collection, for chunkers and spans: its files, or its passages one by one."""
-    if source.path is not None:
-        return read_source_documents(source).frame
-    passages = whole.frames["passages"].lazy().collect()
-    return passages.select("title", source="passage_id", text=pl.col("text").fill_null(""))
+    return Batch(collections=(made,), frames={"passages": rows}), documents
 
 
 def read_source_documents(source: CollectionSource) -> Documents:
     """The documents of a collection that has a path."""
-    return read_documents(source.path or Path(), format=source.format, columns=source.columns or None)
+    return read_documents(source.path or Path(), form=source.format, columns=source.columns)
 
 
 def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame], collection: str) -> Batch:
@@ -130,23 +130,15 @@ def _loaded(path: Path, options: Options) -> Import:
         raise InputError(error.found, where=error.where, do=do) from None
 
 
-def _kind(source: CollectionSource, path: Path) -> str:
-    if source.format != "auto":
-        return source.format
-    if is_documents(source):
-        return "documents"
-    return preview([path])[0].format or ""
-
-
 def _options(source: CollectionSource, golden: GoldenSource | None) -> Options:
-    elsewhere = golden is not None and (golden.path or golden.stored) is not None
+    golden = golden or GoldenSource()
+    own = golden.path is None and golden.stored is None
     return Options(
         format="beir" if source.format == "beir" else None,
         collection_id=collection_id(source),
-        golden_set_id=golden.id if golden and not elsewhere else None,
-        grades=golden.mapping if golden and not elsewhere else None,
-        # Judgements that are not wanted must not be asked about.
-        split="all" if elsewhere else (golden.split if golden else None),
+        golden_set_id=golden.id if own else None,
+        grades=golden.mapping if own else None,
+        split=golden.split if own else "all",  # judgements that are not wanted must not be asked about
         columns=source.columns,
     )
 
@@ -155,21 +147,20 @@ def _batch(made: Import) -> Batch:
     if "passages" not in made.frames:
         names = ", ".join(each.name for each in made.detected)
         raise InputError("It holds no passages.", where=names, do="A BEIR collection has a corpus.jsonl.")
-    frames: Mapping[str, pl.DataFrame] = {
-        name: made.frames[name].lazy().collect()
-        for name in ("passages", "queries", "judgements", "spans", "chunks")
-        if name in made.frames
-    }
+    taken = ("passages", "queries", "judgements", "spans", "chunks")
+    frames = {name: rows.lazy().collect() for name, rows in made.frames.items() if name in taken}
     return Batch(collections=made.collections, golden_sets=made.golden_sets, frames=frames)
 
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "_id", "id", "qid", "question_id", "topic"),
     "text": ("text", "query", "question"),
+    "entity": ("entity", "entities"),
 }
-"""Role of a column to the names that it goes by, the likeliest first."""
-_NAMED: Mapping[str, tuple[str, ...]] = {"entity": ("entity", "entities")}
-"""What a question names, several with ";" between them; a table of questions may say it."""
+"""Role of a column to the names that it goes by, the likeliest first.
+
+The entity is what a question names, several with ";" between them; a table of questions need not say it.
+"""
 
 
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -200,15 +191,12 @@ def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None
 def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl.DataFrame:
     kind = kind_of(piece)
     if kind is None:
-        raise InputError(
-            "This holds no questions.",
-            where=piece.name,
-            do="Questions are a table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts.",
-        )
+        do = "Questions are a table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts."
+        raise InputError("This holds no questions.", where=piece.name, do=do)
     table = read_table(piece, kind)
     columns = table.rows.columns
-    roles = roles_by(columns, given, {**ROLES, **_NAMED}, piece.name)
-    for role in ROLES:
+    roles = roles_by(columns, given, ROLES, piece.name)
+    for role in ("query_id", "text"):
         if role not in roles:
             raise no_column(role, columns, piece.name, f"Name the column with the {role}.")
     rows = table.taking(roles)

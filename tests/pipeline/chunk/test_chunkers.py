@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.errors import InputError, UnknownNameError
 from core.pipeline.chunk import CHUNKERS, Chunked, chunk
 from core.pipeline.chunk.gauge import Tokenizer
-from core.pipeline.documents.base import Content, Heading
+from core.pipeline.documents.formats import Content, Heading
 from core.tables import TABLES
 from tests.pipeline.chunk.texts import WHOLE, contents, frame_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline.chunk import chunk, late_vectors, vectors_of
-from core.pipeline.documents.base import Content
+from core.pipeline.documents.formats import Content
 from core.providers.embed import make_embedder
 from core.providers.embed.base import TokenEmbedder, TokenVectors
 from tests.pipeline.chunk.texts import WHOLE, frame_of

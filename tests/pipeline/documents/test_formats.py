@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.importers.read.piece import Limits, Piece
-from core.pipeline.documents.base import Content
+from core.pipeline.documents.formats import Content, read_markdown, read_pdf, read_text
 from core.pipeline.documents.html import read_html
-from core.pipeline.documents.pdf import read_pdf
-from core.pipeline.documents.read import read_markdown, read_text
 from tests.pipeline.documents.pdfs import pdf
 
 

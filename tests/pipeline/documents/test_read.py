@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError, UnknownNameError
-from core.importers import Limits
-from core.pipeline.documents import SCHEMA, read_documents
+from core.pipeline.documents.read import SCHEMA, read_documents
 from tests.pipeline.documents.pdfs import pdf
 
 
@@ -39,12 +38,11 @@ def test_a_folder_of_files(folder):
         ("sub/c.html", "c", "Text of c."),
         ("sub/d.pdf", "Title of d", "Text of d."),
     ]
-    assert [(left.count, left.reason) for left in found.left_out] == [
-        (1, "documents without text"),
-        (1, "files that are no documents"),
-    ]
-    assert found.notes == ("docs/sub/d.pdf: 1 of 2 pages have no text (pictures?).",)
-    assert read_documents(folder).hash == found.hash
+    assert found.notes == (
+        "docs/sub/d.pdf: 1 of 2 pages have no text (pictures?).",
+        "1 documents without text left out, the first docs/empty.txt.",
+        "1 files that are no documents left out, the first docs/sub/notes.docx.",
+    )
 
 
 def test_links_are_not_followed(folder, tmp_path):
@@ -55,7 +53,7 @@ def test_links_are_not_followed(folder, tmp_path):
     (folder / "linked").symlink_to(tmp_path / "outside", target_is_directory=True)
     found = read_documents(folder)
     assert found.frame.height == 4
-    assert (2, "links and system files") in [(left.count, left.reason) for left in found.left_out]
+    assert any(note.startswith("2 links or system files left out") for note in found.notes)
 
 
 def test_one_file_and_packed_ones(folder, tmp_path):
@@ -104,7 +102,7 @@ def test_columns_by_name(tmp_path):
         ({}, InputError, "no column `text`.*found: number, words, id"),
     ):
         with pytest.raises(error, match=message):
-            read_documents(path, format="table", columns=columns)
+            read_documents(path, form="table", columns=columns)
 
 
 def test_beir(tmp_path):
@@ -113,14 +111,14 @@ def test_beir(tmp_path):
     (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq\td1\t2\n")
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "title": "T", "text": "One."}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "?"}\n')
-    for found in (read_documents(tmp_path), read_documents(tmp_path, format="beir")):
+    for found in (read_documents(tmp_path), read_documents(tmp_path, form="beir")):
         assert found.frame.rows() == [("d1", "T", "One.", [], [])]
         assert found.frame.schema == SCHEMA
     alone = read_documents(tmp_path / "corpus.jsonl")
     assert alone.frame.select("source", "title", "text").rows() == [("d1", "T", "One.")]
     (tmp_path / "corpus.jsonl").unlink()
     with pytest.raises(InputError, match="has no corpus"):
-        read_documents(tmp_path, format="beir")
+        read_documents(tmp_path, form="beir")
 
 
 @pytest.mark.parametrize(
@@ -146,28 +144,17 @@ def test_what_cannot_be_read_is_named(tmp_path, name, data, message):
         read_documents(path)
 
 
-def test_broken_documents_may_be_skipped(folder):
-    (folder / "broken.pdf").write_bytes(b"%PDF-1.4")
-    with pytest.raises(InputError, match=r"docs/broken.pdf: The PDF cannot be read"):
-        read_documents(folder)
-    found = read_documents(folder, skip_broken=True)
-    assert found.frame.height == 4
-    assert any("cannot be read" in left.reason and left.first == "docs/broken.pdf" for left in found.left_out)
-
-
 def test_sizes_are_bounded(folder, monkeypatch):
-    monkeypatch.setattr("core.pipeline.documents.base.DOCUMENT_BYTES", 8)
+    monkeypatch.setattr("core.pipeline.documents.formats.DOCUMENT_BYTES", 8)
     with pytest.raises(InputError, match=r"a\.txt: The document has more than 8 bytes"):
         read_documents(folder)
-    with pytest.raises(InputError, match="more than 2 files"):
-        read_documents(folder, limits=Limits(members=2))
 
 
 @pytest.mark.parametrize(
     ("path", "options", "error", "message"),
     [
         ("absent", {}, InputError, "no such file"),
-        (".", {"format": "word"}, UnknownNameError, "format of documents 'word'"),
+        (".", {"form": "word"}, UnknownNameError, "format of documents 'word'"),
     ],
 )
 def test_what_is_not_there(tmp_path, path, options, error, message):

@@ -149,6 +149,13 @@ def test_documents_are_cut_into_sentences_where_nothing_is_said(docs: Path):
     assert job.stacks[0].spec["bm25"] == {"language": "french"}
 
 
+def test_files_that_are_no_documents_are_told(docs: Path):
+    (docs / "docs" / "sub" / "c.docx").write_bytes(b"PK")
+    _, problems = read('collection = "docs"\nqueries = "asked.csv"\n' + SPARSE, docs)
+    found = "1 files that are no documents left out, the first docs/sub/c.docx."
+    assert [str(each) for each in problems] == [f"collection: {found}"]
+
+
 def test_evidence_that_a_chunker_tears_apart_is_told(docs: Path):
     # A quote over two paragraphs is in no paragraph as a whole, nor any paragraph in it.
     torn = "query_id,source,quote,grade\nq1,a.txt,It was happy there. Dogs bark,5\n"

@@ -1,0 +1,165 @@
+"""Documents of one file each: plain text, Markdown and PDF, and what their readers share with HTML's."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.importers.read.piece import MIB, Piece
+from core.importers.read.text import shown, whole
+
+DOCUMENT_BYTES = 64 * MIB  # A single document file is not larger; books of a thousand pages take a tenth
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: where its line begins, its level (1 is the highest) and its text."""
+
+    start: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One document as its reader found it; `title` is empty where it has none."""
+
+    text: str
+    title: str = ""
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[int, ...] = ()
+
+
+def storable(text: str) -> str:
+    """The text with what no file in UTF-8 or no database holds replaced by U+FFFD; as long as before."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def unix_lines(text: str) -> str:
+    """The text with LF line ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def all_bytes(piece: Piece) -> bytes:
+    """The content of one document."""
+    with piece.stream() as stream:
+        data = stream.read(DOCUMENT_BYTES + 1)
+    if len(data) > DOCUMENT_BYTES:
+        raise InputError(
+            f"The document has more than {DOCUMENT_BYTES:,} bytes.",
+            where=piece.name,
+            do="Split it, or offer its text as a table with a row per part.",
+        )
+    return data
+
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
+_NO_PARAGRAPH = re.compile(r"\s*$| {0,3}(?:[-*+>|]|\d+[.)])|\t| {4}")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
+_MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
+
+
+def read_text(piece: Piece) -> Content:
+    """A text file in UTF-8; form feeds begin pages."""
+    text = _decoded(piece)
+    breaks = [match.end() for match in re.finditer("\f", text)]
+    return Content(text, pages=(0, *breaks) if breaks else ())
+
+
+def read_markdown(piece: Piece) -> Content:
+    """A Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
+    text = _decoded(piece)
+    headings = tuple(_headings(text))
+    top = min((each.level for each in headings), default=0)
+    title = next((each.title for each in headings if each.level == top), "")
+    return Content(text, title if top == 1 else "", headings)
+
+
+def _decoded(piece: Piece) -> str:
+    all_bytes(piece)  # the size, before anything is made of it
+    return unix_lines(whole(piece).decode("utf-8"))
+
+
+def _headings(text: str) -> Iterator[Heading]:
+    """ATX and Setext headings outside of code and front matter."""
+    lines = text.split("\n")
+    start, fence, before = 0, "", ""
+    matter = _front_matter(lines)
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if number < matter:
+            before = ""
+        elif fence:
+            closes = mark and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+            fence = "" if closes else fence
+            before = ""
+        elif mark:
+            fence, before = mark[1], ""
+        elif (atx := _ATX.fullmatch(line)) is not None:
+            yield from _heading(start, len(atx[1]), atx[2] or "")
+            before = ""
+        elif (under := _SETEXT.fullmatch(line)) is not None and not _NO_PARAGRAPH.match(before):
+            yield from _heading(start - len(before) - 1, 1 if under[1][0] == "=" else 2, before)
+            before = ""
+        else:
+            before = line
+        start += len(line) + 1
+
+
+def _heading(start: int, level: int, written: str) -> Iterator[Heading]:
+    title = " ".join(_MARKUP.sub("", _LINK.sub(r"\1", written)).split())
+    if title:
+        yield Heading(start, level, title)
+
+
+def _front_matter(lines: list[str]) -> int:
+    """How many lines of metadata (between two lines ``---``) the file begins with."""
+    if lines[0].rstrip() != "---":
+        return 0
+    return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
+
+
+def read_pdf(piece: Piece) -> Content:
+    """A PDF file."""
+    # The library tells about every blemish that it works around.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    data = io.BytesIO(all_bytes(piece))
+    try:
+        read = _pages(data)
+    except Exception as error:  # a malformed file makes it raise anything, not only its own errors
+        said = shown(str(error) or type(error).__name__, 200)
+        raise InputError(
+            f"The PDF cannot be read: {said}.", where=piece.name, do="Save it anew, or leave it out."
+        ) from error
+    if read is None:
+        raise InputError("The PDF is encrypted.", where=piece.name, do="Save it without a password.")
+    texts, title = read
+    pages: list[int] = []
+    text = ""
+    for page in texts:
+        text += "\n\n" if page and text else ""
+        pages.append(len(text))  # pages before this one that have no text begin here, too
+        text += page
+    return Content(text, " ".join(title.split()), pages=tuple(pages))
+
+
+def _pages(data: io.BytesIO) -> tuple[list[str], str] | None:
+    """The texts of the pages and the title; None where a password is needed."""
+    import pypdf  # noqa: PLC0415 - needed for PDF only
+
+    reader = pypdf.PdfReader(data, strict=False)
+    if reader.is_encrypted and not reader.decrypt(""):
+        return None
+    title = reader.metadata.title if reader.metadata else None
+    return [_clean(page.extract_text()) for page in reader.pages], _clean(str(title or ""))
+
+
+def _clean(text: str) -> str:
+    return storable(unix_lines(text)).strip()
