@@ -6,8 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -216,20 +215,23 @@ class Format(ABC):
 
     name: str  # Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels")
     title: str  # What people read
-    brings: tuple[str, ...]  # Tables that it can fill
+    takes: Mapping[str, str]  # Table that it can fill → what of the format fills it, in words; "" = as it is
+    recognised: str  # How a file of this kind is known, in words
+    traps: tuple[str, ...] = ()  # What is left out or refused although it is there, each as a sentence
+    units: str = ""  # What is converted, in words; empty = nothing is
     names_collection: int = 0  # How well its file or folder name suits as the name of a collection
     maps_columns: bool = False  # Whether the user may say what its columns mean
     # Whether it is read after the others of an offer, with their documents at hand
     needs_documents: bool = False
-    # Columns or keys of all its files, each with why it is left out (`TAKEN`: it is not)
-    known: Parts = MappingProxyType({})
-    # Of formats whose lines have no names: fields that are taken, others with why they are not
-    fields: tuple[tuple[str, ...], Mapping[str, str]] | None = None
-    # Table → what of the format fills it, in words; for the page of formats
-    takes: Mapping[str, str] = MappingProxyType({})
-    recognised: str = ""  # How a file of this kind is known, in words; by default what `sniff` says of itself
-    traps: tuple[str, ...] = ()  # What is left out or refused although it is there, each as a sentence
-    units: str = ""  # What is converted, in words; empty = nothing is
+    mixed: bool = False  # Whether one file of it makes a folder its own, whatever else lies there
+    # Kind of file → its columns or keys, each with why it is left out (`TAKEN`: it is not), or why the file
+    # is left out as a whole; the first holds for files whose kind is not told
+    known: ClassVar[Mapping[str, Parts | str]] = {}
+
+    @property
+    def brings(self) -> tuple[str, ...]:
+        """The tables that it can fill."""
+        return tuple(self.takes)
 
     def kind(self, piece: Piece) -> str | None:  # noqa: ARG002
         """Which of its kinds of files one is, by its head; None (or empty) if it is none."""
@@ -237,7 +239,8 @@ class Format(ABC):
 
     def sniff(self, probe: Tree) -> float:
         """How sure it is, 0..1, that the whole tree (a folder, an archive or one file) is of this format."""
-        return SURE if probe.pieces and all(map(self.kind, probe.pieces)) else 0.0
+        kinds = map(self.kind, probe.pieces)
+        return SURE if (any(kinds) if self.mixed else all(kinds)) else 0.0
 
     @abstractmethod
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -256,19 +259,13 @@ class Format(ABC):
         return tuple(filter(self.kind, probe.pieces)) or probe.pieces
 
     def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
-        """The columns or keys that it knows of a file, as `known`.
-
-        What the file has beyond them is left out as not recognised (`core.importers.account`). A text says
-        why the file is left out as a whole.
-        """
-        return self.known or None
+        """What it knows of a file, as in `known`; what that has beyond it is left out as not recognised."""
+        return self.known.get(self.kind(piece) or "", next(iter(self.known.values()), None))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
         """What every file that was read has, part by part."""
         for piece in pieces_of(trees):
-            if self.fields is not None:
-                yield Account(piece.name, "field", *self.fields)
-            elif (parts := self.parts(piece, options)) is not None:
+            if (parts := self.parts(piece, options)) is not None:
                 yield account(piece, parts)
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.errors import UnknownNameError
-from core.importers.account import TAKEN
+from core.importers.account import UNKNOWN
 from core.importers.naming import AXES, ROLES, Value, named, normal, once, usage_of
 from core.importers.read.text import no_column
 
@@ -36,7 +36,6 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
 _USUAL_K = 10
-UNKNOWN = "not recognised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +115,20 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
             found.ignored[column] = "as you wish"
         elif column not in told:
             _place(found, column, column)
-    for role in _BELOW[said.row] if said.row else ():
-        if role in found.roles and role not in said.columns:
-            found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
+    below = _BELOW[said.row] if said.row else ()
+    for role in [role for role in below if role in found.roles and role not in said.columns]:
+        found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
     if "query_id" not in found.roles:
         _of_stacks(found)
-    else:
-        _over_all(found)
-    _judge(found)
+    else:  # a table of single queries, where a time has to say its unit
+        why = "a result over all queries in a table of single queries"
+        found.ignored.update(dict.fromkeys([value.column for value in found.aggregates], why))
+        found.aggregates.clear()
+        _without_unit(found, [each for each in found.timings if each.assumed])
+    if found.kind == "judgements" and "judge" not in found.roles and "judge" in found.items:
+        found.roles["judge"] = found.items.pop("judge")  # which may be a model
     _unused(found)
     return found
-
-
-def parts_of(found: Meaning, columns: Sequence[str]) -> dict[str, str]:
-    """Every column with why it is left out, or that it is taken."""
-    return {column: found.ignored.get(column, TAKEN) for column in columns}
 
 
 def _place(found: Meaning, column: str, name: str) -> None:
@@ -157,12 +155,11 @@ def _place(found: Meaning, column: str, name: str) -> None:
 
 def _of_stacks(found: Meaning) -> None:
     """Without queries a time is the median of a stack, and each figure stands once."""
-    for each in [each for each in found.timings if each.assumed and each.stage != "total"]:
-        _without_unit(found, each)
+    _without_unit(found, [each for each in found.timings if each.assumed and each.stage != "total"])
     times = [replace(each, measure="latency_p50") for each in found.timings]
     values = [*found.aggregates, *times]
     has = found.roles.keys()
-    if {"run", "score"} <= has and "passage_id" not in has and not any(each.stage is None for each in values):
+    if {"run", "score"} <= has and "passage_id" not in has and all(each.stage for each in values):
         column = found.roles.pop("score")
         values.insert(0, Value(column, "score", assumed="does not say its cutoff"))
     cutoffs = {each.k for each in values if each.k}
@@ -171,9 +168,8 @@ def _of_stacks(found: Meaning) -> None:
     found.aggregates.clear()
     seen: dict[tuple[str, str | None, int | None], str] = {}
     for each in values:
-        value = each
-        if each.k is None and each.stage is None:
-            value = replace(each, k=common, assumed=f"{each.assumed}: taken as @{common}")
+        bare = each.k is None and each.stage is None
+        value = replace(each, k=common, assumed=f"{each.assumed}: taken as @{common}") if bare else each
         key = (value.measure, value.stage, value.k)
         if key in seen:
             found.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
@@ -182,25 +178,11 @@ def _of_stacks(found: Meaning) -> None:
             found.aggregates.append(value)
 
 
-def _over_all(found: Meaning) -> None:
-    """In a table of single queries no figure is over all of them, and a time has to say its unit."""
-    for value in found.aggregates:
-        found.ignored[value.column] = "a result over all queries in a table of single queries"
-    found.aggregates.clear()
-    for value in [each for each in found.timings if each.assumed]:
-        _without_unit(found, value)
-
-
-def _without_unit(found: Meaning, value: Value) -> None:
-    key = normal(value.column)
-    found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
-    found.timings.remove(value)
-
-
-def _judge(found: Meaning) -> None:
-    """The judge of judgements may be a model."""
-    if found.kind == "judgements" and "judge" not in found.roles and "judge" in found.items:
-        found.roles["judge"] = found.items.pop("judge")
+def _without_unit(found: Meaning, timings: Sequence[Value]) -> None:
+    for value in timings:
+        key = normal(value.column)
+        found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
+        found.timings.remove(value)
 
 
 def _unused(found: Meaning) -> None:

@@ -20,7 +20,7 @@ import lz4.frame
 import numpy as np
 import polars as pl
 
-from core.importers.formats.annbench.hdf5 import HDF5
+from core.importers.formats.annbench import HDF5
 from core.importers.formats.optuna.storage import MAGIC
 from core.importers.formats.own import MANIFEST
 from core.importers.read.tabular import PARQUET

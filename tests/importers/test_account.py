@@ -20,7 +20,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import, load
 from core.importers.account import Account, keyed, sentences, settled
-from core.importers.formats.annbench.hdf5 import HDF5
+from core.importers.formats.annbench import HDF5
 from core.importers.formats.optuna.storage import MAGIC
 from tests.importers.formats import test_excel
 from tests.importers.fuzzing import OPTIONS

@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, counted, merged
+from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import outline
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
@@ -45,35 +45,42 @@ class Beir(Format):
     """A collection with its queries and judgements."""
 
     name, title = "beir", "BEIR collection"
-    brings, names_collection = ("passages", "queries", "judgements"), 3
+    takes = dict.fromkeys(("passages", "queries", "judgements"), "")
+    recognised = "A file of it, or a folder that holds one"
+    names_collection, mixed = 3, True
+    known = {
+        "corpus": {
+            **dict.fromkeys(("_id", "text", "title", *(f"metadata.{key}" for key in _SOURCES)), TAKEN),
+            "metadata": "no place for it but for where a passage is from",
+        },
+        "queries": {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": "a query is its text"},
+        "qrels": dict.fromkeys(_HEADER, TAKEN),
+    }
 
-    def kind(self, piece: Piece) -> str | None:
-        """Corpus, queries or judgements, by content."""
-        return _kind(piece)
-
-    def sniff(self, probe: Tree) -> float:
-        """A file of it, or a folder that holds one."""
-        return SURE if any(map(self.kind, probe.pieces)) else 0.0
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        """Corpus, queries, qrels or None; of corpus and queries the name decides before the keys."""
+        lines = [line for line in head_lines(piece, 20) if line.strip()]
+        if not lines:
+            return None
+        if lines[0].split("\t") == _HEADER:
+            grades = [line.split("\t")[-1].strip() for line in lines[1:]]
+            return "qrels" if all(re.fullmatch(r"[+-]?\d+(\.0+)?", grade) for grade in grades) else None
+        if not re.match(r"\s*\{", lines[0]) or '"_id"' not in lines[0] or b'"text"' not in piece.head:
+            return None
+        named = [kind for kind, words in _NAMED.items() if re.search(words, piece.stem.lower())]
+        return named[0] if len(named) == 1 else "corpus" if "title" in outline(piece) else "queries"
 
     def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
-        """The splits to choose from, where there are several."""
         splits = tuple(piece.stem for piece in _pieces(trees, "qrels"))
         return {"split": (*splits, ALL)} if len(splits) > 1 else {}
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:
-        """What is read of each kind of file."""
-        kind = _kind(piece)
-        if kind == "qrels":
-            chosen = options.split in (None, ALL, piece.stem)
-            return dict.fromkeys(_HEADER, TAKEN) if chosen else "a split that is not chosen"
-        known: dict[str, str] = {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": TAKEN}
-        if kind == "queries":
-            return known | {"title": "a query is its text"}
-        sources = {f"metadata.{key}": TAKEN for key in _SOURCES}
-        return {**known, "metadata": "no place for it but for where a passage is from", **sources}
+    def parts(self, piece: Piece, options: Options) -> Parts | str | None:
+        if self.kind(piece) == "qrels" and options.split not in (None, ALL, piece.stem):
+            return "a split that is not chosen"
+        return super().parts(piece, options)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read what is there of corpus, queries and one split of judgements."""
         chosen = _split(_pieces(trees, "qrels"), options)
         parts = [
             Import(collections=collection_of(options, "imported: BEIR")),
@@ -82,37 +89,17 @@ class Beir(Format):
             *(_judgements(piece, options, several=len(chosen) > 1) for piece in chosen),
         ]
         made = merged(parts)
-        return merged((made, Import(notes=_unknown_ids(made))))
+        return replace(made, notes=(*made.notes, *_unknown_ids(made)))
 
 
 def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
-    return [piece for piece in pieces_of(trees) if _kind(piece) == kind]
-
-
-def _kind(piece: Piece) -> str | None:
-    """Corpus, queries, qrels or None, by content; of corpus and queries the name decides before the keys."""
-    lines = [line for line in head_lines(piece, 20) if line.strip()]
-    if not lines:
-        return None
-    if lines[0].split("\t") == _HEADER:
-        grades = [line.split("\t")[-1].strip() for line in lines[1:]]
-        return "qrels" if all(re.fullmatch(r"[+-]?\d+(\.0+)?", grade) for grade in grades) else None
-    if (
-        not re.match(r"\s*\{", lines[0])
-        or '"_id"' not in lines[0]
-        or '"text"' not in piece.head.decode("utf-8", "replace")
-    ):
-        return None
-    named = [kind for kind, words in _NAMED.items() if re.search(words, piece.stem.lower())]
-    return named[0] if len(named) == 1 else "corpus" if "title" in outline(piece) else "queries"
+    return [piece for piece in pieces_of(trees) if Beir.kind(piece) == kind]
 
 
 def _one(pieces: list[Piece], kind: str) -> list[Piece]:
     if len(pieces) > 1:
-        listed = ", ".join(piece.name for piece in pieces[:5])
-        raise InputError(
-            f"There are {len(pieces)} {kind} files: {listed}.", do="Offer one collection at a time."
-        )
+        found = f"There are {len(pieces)} {kind} files: {', '.join(piece.name for piece in pieces[:5])}."
+        raise InputError(found, do="Offer one collection at a time.")
     return pieces
 
 
@@ -129,9 +116,8 @@ def _split(pieces: list[Piece], options: Options) -> list[Piece]:
 
 def _objects(piece: Piece) -> pl.DataFrame:
     """_id, title, text and metadata (JSON text) with `line`."""
-    rows = identified(
-        pl.concat([objects_of(piece, block, _FIELDS) for block in blocks(piece)]), piece.name, "_id"
-    )
+    rows = pl.concat([objects_of(piece, block, _FIELDS) for block in blocks(piece)])
+    rows = identified(rows, piece.name, "_id")
     refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", piece.name, "text")
     refuse(again(rows, "_id"), "The id {_id} occurs twice.", piece.name, "_id")
     return rows
@@ -193,11 +179,11 @@ def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
 def _unknown_ids(made: Import) -> tuple[str, ...]:
     """Say so where judgements name queries or passages that the collection does not have."""
     notes = []
-    for table, key, kind in (("queries", "query_id", "queries"), ("passages", "passage_id", "passages")):
+    for table, key in (("queries", "query_id"), ("passages", "passage_id")):
         if table in made.frames and "judgements" in made.frames:
             known = made.frames[table].lazy().select(key)
             judged = made.frames["judgements"].lazy().select(key)
             count = judged.join(known, on=key, how="anti").select(pl.len()).collect().item()
             if count:
-                notes.append(f"{count} judgements name {kind} that the collection does not have.")
+                notes.append(f"{count} judgements name {table} that the collection does not have.")
     return tuple(notes)

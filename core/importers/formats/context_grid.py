@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from core.errors import InputError
 from core.importers.account import TAKEN
@@ -28,14 +28,20 @@ _TEXT = ("query", "question", "text")
 _LISTS = ("retrieved_ids", "retrieved_doc_ids", "retrieved", "doc_ids", "passage_ids")
 
 
+_KEYS = (
+    "runs.config", "runs.label", "runs.status", "runs.error", "runs.metrics", "runs.timings", "runs.cost",
+    "runs.per_query", "runs.confidence_interval", "runs.scored_queries", "runs.by_type",
+)  # fmt: skip
+
+
 class ContextGrid(Format):
     """``results.json`` of context-grid."""
 
     name, title = "context-grid", "context-grid results (JSON)"
-    brings = ("aggregates", "signals", "rankings", "queries")
-    takes = {  # noqa: RUF012
+    takes = {
         "aggregates": "metrics with their intervals, p50 and p95 latency, USD per 1,000 queries",
         "signals": "numbers of per_query",
+        **dict.fromkeys(("rankings", "queries"), ""),
     }
     recognised = "runs with config and metrics beside timings, cost or per_query"
     units = "times in seconds to milliseconds"
@@ -44,22 +50,16 @@ class ContextGrid(Format):
         "Metrics without a cutoff stand at the configuration's top_k.",
         "Costs and times of building an index stay in the manifest.",
     )
-    known = {  # noqa: RUF012
-        f"runs.{key}": TAKEN
-        for key in ("config", "label", "status", "error", "metrics", "timings", "cost", "per_query",
-                    "confidence_interval", "scored_queries", "by_type")
-    }  # fmt: skip
+    known = {"results": dict.fromkeys(_KEYS, TAKEN)}
     names_collection = 1
 
     def kind(self, piece: Piece) -> str | None:
-        """Runs with a configuration beside measures, and timings or costs."""
         shape = outline(piece)
         beside = any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
         known = all("object" in shape.get(f"runs[].{name}", ()) for name in ("config", "metrics"))
         return "results" if known and beside else None
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Every configuration is a run."""
         parts = [Import(collections=collection_of(options, "imported: context-grid"))]
         parts += [_file(piece, options) for piece in pieces_of(trees)]
         made = merged(parts)
@@ -73,26 +73,19 @@ class ContextGrid(Format):
 
 def _file(piece: Piece, options: Options) -> Import:
     held = expect(read_json(piece), "runs", list, piece.name)
-    kept_runs, failed = [], 0
+    done, own = [], []
     for index, entry in enumerate(held):
         where = at(piece.name, "runs", index)
         status = str(optional(entry, "status", str, where) or "").lower()
-        if status in _FAILED or entry.get("error"):
-            failed += 1
-            continue
-        kept_runs.append((index, entry, where))
-    own = [
-        (optional(entry, "label", str, where) or "", f"{piece.stem} {index}")
-        for index, entry, where in kept_runs
-    ]
-    parts = [
+        if status not in _FAILED and not entry.get("error"):
+            done.append((index, entry))
+            own.append((optional(entry, "label", str, where) or "", f"{piece.stem} {index}"))
+    made = merged(
         _run(entry, label, index, piece, options)
-        for (index, entry, _), label in zip(kept_runs, run_labels(own, options), strict=True)
-    ]
-    made = merged(parts)
-    return replace(
-        made, left_out=(*summed(made.left_out), *counted({"runs that failed": failed}, piece.name))
+        for (index, entry), label in zip(done, run_labels(own, options), strict=True)
     )
+    failed = counted({"runs that failed": len(held) - len(done)}, piece.name)
+    return replace(made, left_out=(*summed(made.left_out), *failed))
 
 
 def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
@@ -105,14 +98,14 @@ def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) ->
         decided={"config": kept(config), "place": index, "timings": kept(entry.get("timings")),
                  "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
-    asked = entry.get("per_query")
-    headline = _headline(entry)
+    # The measure that `per_query` holds is the only one that is told by type of question.
+    told = entry.get("by_type")
+    headline = shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
     rows, left = _figures(entry, where, depth, headline)
     frames = frames_of(aggregates=[{"run_id": run.run_id, **each} for each in rows])
-    by_query = _per_query(asked, run, where, options, headline or "score")
-    plain = Import(runs=(run,), frames=frames, left_out=tuple(left))
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
-    return merged((plain, by_query, Import(notes=notes)))
+    plain = Import(runs=(run,), frames=frames, left_out=tuple(left), notes=notes)
+    return merged((plain, _per_query(entry.get("per_query"), run, where, options, headline or "score")))
 
 
 def _axes(config: Mapping[str, object]) -> Json:
@@ -130,12 +123,6 @@ def _axes(config: Mapping[str, object]) -> Json:
     if method and mark and size.isdecimal() and len(size) < 8:
         axes["chunker"] = {"method": shown(method), "size": int(size)}
     return axes
-
-
-def _headline(entry: Json) -> str | None:
-    """The measure that ``per_query`` holds: the only one that is told by type of question."""
-    told = entry.get("by_type")
-    return shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
 
 
 def _counts(entry: Json, where: str) -> dict[str, int | None]:
@@ -205,49 +192,55 @@ def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float
     return (number(value, ends[0], spot), number(value, ends[1], spot)) if ends else (None, None)
 
 
-@dataclass
-class _Queries:
-    """What a run tells of single queries."""
-
-    texts: dict[str, str] = field(default_factory=dict)
-    values: list[tuple[str, str, float]] = field(default_factory=list)
-    ranked: list[tuple[str, int, str]] = field(default_factory=list)
-    unnamed: int = 0
-
-
 def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
     """Values of each query as signals, its retrieved ids as a ranking, its text.
 
     A query may have no more than one value; it is that of the measure of which the tool tests differences.
     """
-    found = _Queries()
-    for key, told in _entries(asked):
+    texts: dict[str, str] = {}
+    signals: list[Json] = []
+    rankings: list[Json] = []
+    unnamed, of_run = 0, {"run_id": run.run_id}
+    entries = (
+        asked.items() if isinstance(asked, dict) else enumerate(asked if isinstance(asked, list) else ())
+    )
+    for key, told in entries:
         spot = f"{where}, per_query {shown(key)}"
         alone = isinstance(told, int | float) and not isinstance(told, bool)
         entry = {headline: told} if alone else told
         query, text = _named(key, entry)
         if not query or not isinstance(entry, dict):
-            found.unnamed += 1
+            unnamed += 1
             continue
-        if query in found.texts:
+        if query in texts:
             raise InputError(f"The query {quoted(query)} stands twice.", where=spot)
-        found.texts[query] = text
-        numbers = {**entry, **(optional(entry, "metrics", dict, spot) or {})}
-        for name, value in numbers.items():
-            if name not in _QUERY and isinstance(value, int | float) and not isinstance(value, bool):
-                known = number(numbers, name, spot)
-                found.values += [(query, shown(name, 80), known)] if known is not None else []
+        texts[query] = text
+        of_query = {**of_run, "query_id": query}
+        signals += [{**of_query, "signal": name, "value": value} for name, value in _values(entry, spot)]
         ids: list[object] = next((entry[name] for name in _LISTS if isinstance(entry.get(name), list)), [])
         once = dict.fromkeys(str(each) for each in ids if isinstance(each, str | int) and str(each))
-        found.ranked += [(query, rank, each) for rank, each in enumerate(once, 1)]
-    return _queries(found, run, where, options)
+        rankings += [
+            {**of_query, "stage": "final", "rank": rank, "passage_id": each}
+            for rank, each in enumerate(once, 1)
+        ]
+    queries: list[Json] = [
+        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
+        for query, text in texts.items()
+        if text
+    ]
+    return Import(
+        frames=frames_of(queries=queries, signals=signals, rankings=rankings),
+        left_out=counted({"values of queries without an id or a text": unnamed}, where),
+    )
 
 
-def _entries(asked: object) -> Iterator[tuple[str | int, object]]:
-    if isinstance(asked, dict):
-        yield from asked.items()
-    elif isinstance(asked, list):
-        yield from enumerate(asked)
+def _values(entry: Json, where: str) -> Iterator[tuple[str, float]]:
+    numbers = {**entry, **(optional(entry, "metrics", dict, where) or {})}
+    for name, value in numbers.items():
+        if name not in _QUERY and isinstance(value, int | float) and not isinstance(value, bool):
+            known = number(numbers, name, where)
+            if known is not None:
+                yield shown(name, 80), known
 
 
 def _named(key: str | int, entry: object) -> tuple[str, str]:
@@ -258,23 +251,3 @@ def _named(key: str | int, entry: object) -> tuple[str, str]:
     own = key if isinstance(key, str) else next((entry[name] for name in _QUERY if name in entry), "")
     named = str(own) if isinstance(own, str | int) else ""
     return named or (text_id(text, "q") if text else ""), text
-
-
-def _queries(found: _Queries, run: Run, where: str, options: Options) -> Import:
-    of_run = {"run_id": run.run_id}
-    asked: list[Json] = [
-        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
-        for query, text in found.texts.items()
-        if text
-    ]
-    signals = [
-        {**of_run, "query_id": query, "signal": name, "value": value} for query, name, value in found.values
-    ]
-    ranked = [
-        {**of_run, "query_id": query, "stage": "final", "rank": rank, "passage_id": each}
-        for query, rank, each in found.ranked
-    ]
-    return Import(
-        frames=frames_of(queries=asked, signals=signals, rankings=ranked),
-        left_out=counted({"values of queries without an id or a text": found.unnamed}, where),
-    )

@@ -12,25 +12,30 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
+from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted
 from core.importers.read.jsons import Json, amount, at, expect, number, optional, outline, read_json, texts
 from core.importers.read.piece import Piece, Tree, pieces_of
-from core.importers.read.tabular import header, kind_of, read_table
+from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
 from core.importers.samples import Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _WRAPPER = "testRunData"
 _BAR = "|"
-_CASE = (
-    "input", "actualOutput", "actual_output", "retrievalContext", "retrieval_context", "context",
-    "completionTime", "tokenCost", "metricsData.name", "metricsData.score",
-    "metricsData.evaluationModel", "expectedOutput", "expected_output", "trace.status", "trace.startTime",
-    "trace.endTime", "trace.llmSpans", "trace.retrieverSpans",
-)  # fmt: skip
 _JUDGING = "the cost of judging, not the stack's"
-
+_CASE = dict.fromkeys(
+    ("input", "actualOutput", "actual_output", "retrievalContext", "retrieval_context", "context",
+     "completionTime", "tokenCost", "metricsData.name", "metricsData.score", "metricsData.evaluationModel",
+     "expectedOutput", "expected_output", "trace.status", "trace.startTime", "trace.endTime",
+     "trace.llmSpans", "trace.retrieverSpans"), TAKEN,
+) | {"metricsData.evaluationCost": _JUDGING}  # fmt: skip
+_RUN = {
+    **{f"testCases.{key}": why for key, why in _CASE.items()},
+    **dict.fromkeys(("hyperparameters", "identifier"), TAKEN),
+    "evaluationCost": _JUDGING,
+    "conversationalTestCases": "they have no single question",
+}
 _HOTTEST = 100  # No temperature is that high
 _FAILED = "ERRORED"
 _SPANS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
@@ -41,16 +46,16 @@ class DeepEval(Format):
     """Test runs and goldens of DeepEval."""
 
     name, title = "deepeval", "DeepEval test run or goldens"
-    brings = ("queries", "passages", "judgements", "rankings", "timings", "usage", "aggregates", "signals",
-              "answers", "answer_scores", "gold_answers")  # fmt: skip
     names_collection = 1
     units = "completionTime (seconds) and times of traces to milliseconds"
-    takes = {  # noqa: RUF012
-        "rankings": "retrieval contexts; without them what the only retriever of a trace returned",
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "judgements": "contexts of cases, where they are passages that were retrieved",
+        "rankings": "retrieval contexts; without them what the only retriever of a trace returned",
         "timings": "completionTime; the duration of a trace and of its retriever",
         "usage": "tokens of the models in a trace",
         "aggregates": "means of the metrics, cost per 1,000 questions from tokenCost",
+        "signals": "",
         "answers": "actual outputs, with the model and the temperature of the hyperparameters",
         "answer_scores": "every metric with its evaluation model; the grade is the one closest to "
         "correctness, or as mapped",
@@ -64,42 +69,27 @@ class DeepEval(Format):
         "Conversational cases and cases with several retrievals are left out and counted.",
     )
 
-    def kind(self, piece: Piece) -> str | None:
-        """Test cases, or goldens with their contexts and expected outputs."""
-        return _kind(piece)
+    known = {
+        "goldens": _CASE,
+        "csv": _CASE,
+        "run": {f"{place}{key}": why for place in ("", f"{_WRAPPER}.") for key, why in _RUN.items()},
+    }
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of a case and kept of its run."""
-        case: dict[str, str] = dict.fromkeys(_CASE, TAKEN)
-        case |= {"metricsData.evaluationCost": _JUDGING}
-        if _kind(piece) != "run":
-            return case
-        run = {f"testCases.{key}": why for key, why in case.items()}
-        run |= dict.fromkeys(("hyperparameters", "identifier"), TAKEN)
-        run |= {"evaluationCost": _JUDGING, "conversationalTestCases": "they have no single question"}
-        return run | {f"{_WRAPPER}.{key}": why for key, why in run.items()}
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        shape = outline(piece)
+        if f"{_WRAPPER}.testCases[].input" in shape or "testCases[].input" in shape:
+            return "run"
+        contexts = ("retrieval_context", "retrievalContext", "expected_output", "expectedOutput")
+        if "[].input" in shape and any(f"[].{name}" in shape for name in contexts):
+            return "goldens"
+        names = set(columns(piece)) if not shape and kind_of(piece) in (",", "\t", ";") else set()
+        return "csv" if {"input", "expected_output", "retrieval_context"} <= names else None
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; cases of equal input are the same question."""
         found = [_read(piece) for piece in pieces_of(trees)]
         return assemble(found, options, importer=self.name, source="imported: DeepEval")
-
-
-def _kind(piece: Piece) -> str | None:
-    shape = outline(piece)
-    if f"{_WRAPPER}.testCases[].input" in shape or "testCases[].input" in shape:
-        return "run"
-    contexts = ("retrieval_context", "retrievalContext", "expected_output", "expectedOutput")
-    if "[].input" in shape and any(f"[].{name}" in shape for name in contexts):
-        return "goldens"
-    kind = None if shape else kind_of(piece)
-    if kind not in (",", "\t", ";"):
-        return None
-    try:
-        names = set(header(piece, kind))
-    except InputError:
-        return None
-    return "csv" if {"input", "expected_output"} <= names and names & set(contexts[:1]) else None
 
 
 @dataclass
@@ -114,7 +104,7 @@ class _Cases:
 
 
 def _read(piece: Piece) -> Answered:
-    kind, run, cases = _kind(piece), {}, _Cases()
+    kind, run, cases = DeepEval.kind(piece), {}, _Cases()
     if kind == "csv" or (kind is None and kind_of(piece) not in (None, "jsonl")):
         _from_table(piece, cases)
     else:
@@ -139,9 +129,8 @@ def _from_table(piece: Piece, cases: _Cases) -> None:
     names = ("input", "actual_output", "expected_output", "retrieval_context", "context")
     rows = table.taking({name: name for name in names if name in table.rows.columns})
     for row in rows.iter_rows(named=True):
-        lists = {name: row[name].split(_BAR) for name in ("retrieval_context", "context") if row.get(name)}
-        texts_of = {name: row.get(name) for name in names[:3]}
-        case = {**texts_of, **lists}
+        case = {name: row.get(name) for name in names[:3]}
+        case |= {name: row[name].split(_BAR) for name in names[3:] if row.get(name)}
         _take(case, place(piece.name, row["line"]), cases)
 
 
@@ -151,7 +140,7 @@ def _take(case: object, where: str, cases: _Cases) -> None:
     if not asked or not asked.strip():
         cases.left["cases without an input"] += 1
         return
-    trace = trace_of(case, where)
+    trace = _trace(case, where)
     contexts = texts(case, "retrievalContext", where)
     contexts = texts(case, "retrieval_context", where) if contexts is None else contexts
     contexts = trace.contexts if contexts is None else contexts
@@ -212,22 +201,17 @@ def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
     made = answered(piece, cases.samples)
     warm = settings.get("temperature")
     temperature = float(warm) if isinstance(warm, int | float) and 0 <= warm < _HOTTEST else None
+    usd, fixed = cases.usd, {"measure": "usd_per_1k", "stage": "total", "source": "imported"}
+    price = [{**fixed, "value": sum(usd) / len(usd) * 1000, "n": len(usd)}] if usd else []
     return replace(
         made,
         temperature=temperature,
         label=str(run.get("identifier") or ""),
         spec=axes_of(settings) | axes_of(cases.settings),
         decided={"hyperparameters": kept(settings), "retriever": kept(cases.settings)},
-        figures=_price(cases.usd),
+        figures=price,
         rest=Import(left_out=counted(cases.left, piece.name), notes=tuple(_notes(cases, piece))),
     )
-
-
-def _price(known: Sequence[float]) -> list[dict[str, object]]:
-    if not known:
-        return []
-    price = {"measure": "usd_per_1k", "stage": "total", "value": sum(known) / len(known) * 1000}
-    return [{**price, "n": len(known), "source": "imported"}]
 
 
 def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
@@ -247,7 +231,7 @@ def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
 
 
 @dataclass
-class Trace:
+class _Trace:
     """What a trace tells of a question."""
 
     # what its only retriever returned, in order; None if there is none or several
@@ -260,9 +244,9 @@ class Trace:
     left: Counter[str] = field(default_factory=Counter)  # reason → how much was left out
 
 
-def trace_of(case: object, where: str) -> Trace:
+def _trace(case: object, where: str) -> _Trace:
     """Read the trace of a test case, if it has one."""
-    made = Trace()
+    made = _Trace()
     trace = optional(case, "trace", dict, where)
     if trace is None:
         return made
@@ -280,7 +264,7 @@ def trace_of(case: object, where: str) -> Trace:
     return made
 
 
-def _retrieval(trace: Json, made: Trace, where: str) -> None:
+def _retrieval(trace: Json, made: _Trace, where: str) -> None:
     spans = optional(trace, "retrieverSpans", list, where) or []
     if len(spans) > 1:
         made.left["retrievals of cases that retrieve more than once"] += len(spans)
@@ -300,17 +284,15 @@ def _retrieval(trace: Json, made: Trace, where: str) -> None:
             made.scores = [number(each, "score", where) for each in scored]
 
 
-def _model(span: object, made: Trace, where: str) -> None:
+def _model(span: object, made: _Trace, where: str) -> None:
     if optional(span, "status", str, where) == _FAILED:
         made.left["calls of models that ended with an error: their tokens"] += 1
         return
     stage = shown(expect(span, "name", str, where), 60)
     item = shown(optional(span, "model", str, where) or "not named", 80)
     for key, unit in _TOKENS.items():
-        count = amount(span, key, where)
-        if count is None:
-            continue
-        made.tokens[stage, item, unit] = made.tokens.get((stage, item, unit), 0.0) + count
+        if (count := amount(span, key, where)) is not None:
+            made.tokens[stage, item, unit] = made.tokens.get((stage, item, unit), 0.0) + count
 
 
 def _duration(span: object, where: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
@@ -13,7 +14,7 @@ from core.importers.meaning import Meaning, meaning
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import Table, check_cells, check_header
 from core.importers.read.text import shown
-from core.importers.read.workbook import OLD, Workbook, is_workbook, open_workbook
+from core.importers.read.workbook import OLD, is_workbook, open_workbook
 
 
 class Excel(TableFormat):
@@ -31,7 +32,6 @@ class Excel(TableFormat):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """A workbook; likely when one of its sheets is a table that is known."""
         if len(probe.pieces) != 1:
             return 0.0
         piece = probe.pieces[0]
@@ -40,22 +40,22 @@ class Excel(TableFormat):
         return 0.0 if not is_workbook(piece) else LIKELY if tables(piece, Options()) else RESEMBLES + 0.1
 
     def why_not(self, probe: Tree) -> str:
-        """An old or locked workbook, or one without a table."""
         piece = probe.pieces[0]
         if piece.head.startswith(OLD):
             return "it is an .xls file or a locked one; save it as .xlsx without a password"
         try:
-            return str(self._missing(piece))
+            sheets = open_workbook(piece).sheets
+            if sheets:
+                self.open_table(piece, Options(sheet=sheets[0]))
         except InputError as error:
             return str(error)
+        return "" if sheets else "it has no visible sheet"
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
-        """The sheets, where several hold tables."""
         found = tables(trees[0].pieces[0], Options())
         return {"sheet": found} if len(found) > 1 else {}
 
     def look(self, tree: Tree, options: Options) -> Look:
-        """The first rows of the sheet, its columns and their roles."""
         piece = tree.pieces[0]
         table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
         columns = table.rows.columns
@@ -63,7 +63,6 @@ class Excel(TableFormat):
         return Look(table.rows, tuple(columns), means.names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read a sheet of each workbook as a table."""
         made = super().read(trees, options)
         return merged((made, *(_said(tree.pieces[0], options) for tree in trees)))
 
@@ -73,16 +72,6 @@ class Excel(TableFormat):
             raise InputError("This is no .xlsx workbook.", where=piece.name)
         table = sheet_table(piece, _sheet(piece, options, asking=True))
         return self.opened(piece, table, options)
-
-    def _missing(self, piece: Piece) -> InputError | str:
-        book = open_workbook(piece)
-        if not book.sheets:
-            return "it has no visible sheet"
-        try:
-            self.open_table(piece, Options(sheet=book.sheets[0]))
-        except InputError as error:
-            return error
-        return ""
 
 
 def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
@@ -98,19 +87,13 @@ def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
 
 def tables(piece: Piece, options: Options) -> tuple[str, ...]:
     """The visible sheets whose columns are those of a table."""
-    try:
-        book = open_workbook(piece)
-    except InputError:
-        return ()
-    return tuple(sheet for sheet in book.sheets if _is_table(book, sheet, options))
-
-
-def _is_table(book: Workbook, sheet: str, options: Options) -> bool:
-    try:
-        columns = book.columns(sheet)
-    except InputError:
-        return False
-    return _seen(columns, options, book.name).kind is not None
+    found = []
+    with suppress(InputError):
+        for sheet in open_workbook(piece).sheets:
+            with suppress(InputError):
+                if _seen(open_workbook(piece).columns(sheet), options, piece.name).kind is not None:
+                    found.append(sheet)
+    return tuple(found)
 
 
 def _seen(columns: Sequence[str], options: Options, name: str) -> Meaning:
@@ -129,10 +112,8 @@ def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
         return options.sheet
     found = tables(piece, options)
     if len(found) > 1 and asking:
-        listed = ", ".join(shown(sheet) for sheet in found[:12])
-        raise InputError(
-            f"Several sheets hold tables: {listed}.", where=piece.name, do="Choose one (--sheet)."
-        )
+        said = f"Several sheets hold tables: {', '.join(map(shown, found[:12]))}."
+        raise InputError(said, where=piece.name, do="Choose one (--sheet).")
     if not found and not book.sheets:
         raise InputError("The workbook has no visible sheet.", where=piece.name)
     return found[0] if found else book.sheets[0]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -13,7 +12,7 @@ from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.excel import sheet_table
 from core.importers.judgements import mapping_text
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import again, identified, numbers, refuse
 from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import shown
@@ -36,8 +35,7 @@ class JudgingSheet(Format):
     """Sheets of page Golden sets."""
 
     name, title = "judging-sheet", "Judging sheet, filled in (CSV, Excel)"
-    brings = ("judgements", "gradings")
-    takes = MappingProxyType({"judgements": "each row with a grade", "gradings": "the same, with its note"})
+    takes = {"judgements": "each row with a grade", "gradings": "the same, with its note"}
     recognised = "the columns collection, queue, judge, query_id, passage_id, grade and note"
     traps = (
         "Rows without a grade are left out and counted.",
@@ -46,13 +44,11 @@ class JudgingSheet(Format):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """A table or a workbook with the columns of a sheet."""
         if len(probe.pieces) != 1:
             return 0.0
         return SURE if set(_READ) <= set(_names(probe.pieces[0])) else 0.0
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        """The first rows."""
         return Look(_opened(tree.pieces[0], LOOK_ROWS).texts)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -64,12 +60,15 @@ class JudgingSheet(Format):
             raise InputError(found, where=str(rows["file"][0]), do="Fill in the column grade with 1 to 5.")
         twice = "Passage {passage_id} is judged twice by {judge} for query {query_id}."
         refuse(again(graded, "judge", "query_id", "passage_id"), twice, do="Keep one of the two rows.")
-        made = [
-            _set(part, options) for part in graded.partition_by("collection", "judge", maintain_order=True)
-        ]
+        sets = graded.partition_by("collection", "judge", maintain_order=True)
+        made = [_set(part, options) for part in sets]
         left = counted({"rows without a grade": rows.height - graded.height}, str(rows["file"][0]))
-        accounts = tuple(_account(tree.pieces[0]) for tree in trees)
-        return merged((*made, Import(left_out=left, accounts=accounts)))
+        return merged((*made, Import(left_out=left)))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        texts = dict.fromkeys(COLUMNS, "the texts of the collection count")
+        for piece in pieces_of(trees):
+            yield settled(piece.name, "column", _names(piece), {**texts, **dict.fromkeys(_READ, TAKEN)})
 
 
 def _names(piece: Piece) -> list[str]:
@@ -86,11 +85,6 @@ def _opened(piece: Piece, most: int | None = None) -> Table:
     if is_workbook(piece):
         return sheet_table(piece, SHEET, most)
     return read_table(piece, kind_of(piece), most, do=f"A sheet has {', '.join(_READ)}.")
-
-
-def _account(piece: Piece) -> Account:
-    texts = dict.fromkeys(set(COLUMNS) - set(_READ), "the texts of the collection count")
-    return settled(piece.name, "column", _names(piece), {**texts, **dict.fromkeys(_READ, TAKEN)})
 
 
 def _rows(piece: Piece) -> pl.DataFrame:

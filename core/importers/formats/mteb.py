@@ -19,7 +19,7 @@ from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
 from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_object
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.settings import kept
@@ -28,7 +28,7 @@ _EMPTY = "results without a measure"
 _OTHERS = "scores that are no measures of retrieval (nAUC and others)"
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
 
-MEASURE = re.compile(r"(?P<name>ndcg|map|mrr|recall|precision|hit_rate)(?:_at_(?P<k>[1-9]\d{0,5}))?")
+_MEASURE = re.compile(r"(?P<name>ndcg|map|mrr|recall|precision|hit_rate)(?:_at_(?P<k>[1-9]\d{0,5}))?")
 _FACTS = {
     "dataset_revision", "evaluation_time", "kg_co2_emissions", "mteb_version", "mteb_dataset_name",
     "task_name", "date", "dataset_name",
@@ -46,8 +46,8 @@ _KINDS = (
     ("classification", re.compile(r"accuracy")),
 )
 """Kinds of tasks without ranked lists, each with a measure that it has; the most telling first."""
-RETRIEVAL, OTHER = "retrieval and reranking", "other tasks"
-NOT_MEASURES = re.compile(r"nauc_.*|evaluation_time|main_score", re.IGNORECASE)
+_RETRIEVAL, _OTHER = "retrieval and reranking", "other tasks"
+_NOT_MEASURES = re.compile(r"nauc_.*|evaluation_time|main_score", re.IGNORECASE)
 _EXPERIMENTS = "experiments"
 _SPLIT, _SUBSET = "test", "default"  # What names leave out
 _SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
@@ -60,7 +60,7 @@ _FIGURES = {
 }
 _HEADS = ("scores.*", "*", "*.*")
 """Where measures stand: in new results, in old ones, and in old ones with subsets."""
-PARTS, ALL_PARTS = (
+_PARTS, _ALL_PARTS = (
     {
         **dict.fromkeys(_FACTS, TAKEN),
         **{f"{head}.{key}": verdict for head in _HEADS for key, verdict in (_FIGURES | others).items()},
@@ -75,8 +75,7 @@ class Mteb(Format):
     """Result files of MTEB, one run per model, task, split and subset."""
 
     name, title = "mteb", "MTEB results"
-    brings = ("aggregates",)
-    takes = {  # noqa: RUF012
+    takes = {
         "aggregates": "nDCG, AP, RR, R, P and Success at every cutoff of retrieval and reranking tasks, per "
         "split and subset; on request (--all-tasks) the measures of other tasks"
     }
@@ -88,25 +87,22 @@ class Mteb(Format):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """Sure when a file of it holds results; a description of a model alone resembles it."""
         kinds = {kind(piece) for piece in probe.pieces}
         return SURE if "results" in kinds else RESEMBLES if "model" in kinds else 0.0
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
-        """A model's description without results."""
         return "it describes a model, but there are no results beside it"
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
-        """Results and descriptions of models."""
         return tuple(piece for piece in probe.pieces if kind(piece))
 
     def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
-        """Whether tasks of other kinds are taken too, where there are any."""
-        keys = [last_keys(piece) for tree in trees for piece in tree.pieces if kind(piece) == "results"]
-        return {"tasks": (RETRIEVAL, "all")} if any(task_kind(each) != RETRIEVAL for each in keys) else {}
+        """Whether tasks of other kinds are taken too, told by the last keys of all paths in a file's head."""
+        outlines = [outline(piece) for piece in pieces_of(trees) if kind(piece) == "results"]
+        kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in each) for each in outlines]
+        return {"tasks": (_RETRIEVAL, "all")} if set(kinds) - {_RETRIEVAL} else {}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read results with the descriptions of their models."""
         done = _Read(all_tasks=options.all_tasks)
         for tree in trees:
             done.tree(tree)
@@ -135,44 +131,46 @@ class _Read:
 
     def tree(self, tree: Tree) -> None:
         """Read the files of one offer."""
-        metas = {folder(piece): piece for piece in tree.pieces if kind(piece) == "model"}
-        described: set[str] = set()
-        for piece in (each for each in tree.pieces if kind(each) != "model"):
-            meta = metas.get(folder(piece))
-            described |= {meta.name} if meta else set()
-            self._file(piece, meta)
-        for piece in metas.values():
+        metas = {_folder(piece): piece for piece in tree.pieces if kind(piece) == "model"}
+        results = [piece for piece in tree.pieces if kind(piece) != "model"]
+        for piece in results:
+            self._file(piece, metas.get(_folder(piece)))
+        described = set(map(_folder, results))
+        for place, piece in metas.items():
             idle = "it describes a model without results"
-            self.accounts.append(account(piece, {"*": TAKEN} if piece.name in described else idle))
+            self.accounts.append(account(piece, {"*": TAKEN} if place in described else idle))
 
     def _file(self, piece: Piece, meta: Piece | None) -> None:
-        model, told = model_of(piece, meta), meta_of(meta)
-        held = [(task_kind(each.scores), each) for each in results(piece)]
-        taken = [(task, each) for task, each in held if task == RETRIEVAL or self.all_tasks]
+        told = read_object(meta) if meta else {}
+        parts, _ = _place(piece)
+        above = parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
+        model = (optional(told, "name", str, meta.name) if meta else None) or above
+        held = [(_task_kind(each.scores), each) for each in _results(piece)]
+        taken = [(task, each) for task, each in held if task == _RETRIEVAL or self.all_tasks]
         if held and not taken:
             self.other_tasks += 1
             self.accounts.append(account(piece, f"a task of {held[0][0]} (--all-tasks takes it)"))
             return
         self.left[_EMPTY] += len(held) - len(taken)
         for task, each in taken:
-            made, rest = _reported(each, model, told, ranks=task == RETRIEVAL)
+            made, rest = _reported(each, model, told, ranks=task == _RETRIEVAL)
             self.left[_OTHERS] += rest
             self.left[_NO_LATENCY] += "evaluation_time" in each.facts
             self.left[_EMPTY] += not made.figures
             self.found += [made] if made.figures else []
         if meta is None:
             self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")
-        self.accounts.append(account(piece, ALL_PARTS if self.all_tasks else PARTS))
+        self.accounts.append(account(piece, _ALL_PARTS if self.all_tasks else _PARTS))
 
 
-def _reported(result: Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
+def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
     """The stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
     where = at(result.piece.name, result.split, result.subset)
     figures, others = [], 0
     for key, given in result.scores.items():
-        matched = MEASURE.fullmatch(key) if ranks else None
+        matched = _MEASURE.fullmatch(key) if ranks else None
         plain = isinstance(given, int | float) and not isinstance(given, bool)
-        if matched is None and (ranks or not plain or NOT_MEASURES.fullmatch(key)):
+        if matched is None and (ranks or not plain or _NOT_MEASURES.fullmatch(key)):
             others += plain and key not in ("main_score", "evaluation_time")
             continue
         value = number(result.scores, key, where)
@@ -181,7 +179,7 @@ def _reported(result: Result, model: str, meta: Json, *, ranks: bool) -> tuple[R
             name = MEASURES[matched["name"]] if matched else shown(key)
             figures.append(Figure(measure=name, value=value, k=k))
     revision = optional(meta, "revision", str, "model_meta.json") or ""
-    _, experiment = place_of(result.piece)
+    _, experiment = _place(result.piece)
     made = Reported(
         label=f"{model} · {experiment}" if experiment else model,
         stem=revision[:12] or result.piece.stem,
@@ -211,7 +209,7 @@ def _spec(model: str, meta: Json) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class _Result:
     """What a file says of one split and subset."""
 
     piece: Piece
@@ -241,18 +239,13 @@ def _parted(name: str) -> tuple[str, str, str]:
     return task, split, subset or _SUBSET
 
 
-def last_keys(piece: Piece) -> frozenset[str]:
-    """The last keys of all paths in the head of a file."""
-    return frozenset(path.rsplit(".", 1)[-1] for path in outline(piece))
-
-
-def task_kind(keys: Iterable[str]) -> str:
+def _task_kind(keys: Iterable[str]) -> str:
     """What kind of task these measures are of."""
     keys = set(keys)
     if any(_RANKS.fullmatch(key) for key in keys):
-        return RETRIEVAL
+        return _RETRIEVAL
     told = (kind for kind, mark in _KINDS if any(mark.fullmatch(key) for key in keys))
-    return next(told, OTHER)
+    return next(told, _OTHER)
 
 
 def kind(piece: Piece) -> str | None:
@@ -272,26 +265,12 @@ def kind(piece: Piece) -> str | None:
     return None
 
 
-def folder(piece: Piece) -> str:
+def _folder(piece: Piece) -> str:
     """The folder of a file: results and the description of their model are in the same."""
     return str(PurePosixPath(piece.relative).parent)
 
 
-def meta_of(piece: Piece | None) -> Json:
-    """The description of a model; empty if there is none."""
-    return read_object(piece) if piece else {}
-
-
-def model_of(piece: Piece, meta: Piece | None) -> str:
-    """The model's name: from its description, else from the folder above the revision's."""
-    told = optional(meta_of(meta), "name", str, meta.name) if meta else None
-    if told:
-        return told
-    parts, _ = place_of(piece)
-    return parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
-
-
-def place_of(piece: Piece) -> tuple[tuple[str, ...], str]:
+def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
     """Folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``) if any."""
     parts = PurePosixPath(piece.relative).parts
     if len(parts) < 5 and piece.path is not None:
@@ -301,7 +280,7 @@ def place_of(piece: Piece) -> tuple[tuple[str, ...], str]:
     return parts, ""
 
 
-def results(piece: Piece) -> Iterator[Result]:
+def _results(piece: Piece) -> Iterator[_Result]:
     """What a file says of every split and subset, in both forms."""
     whole, name = read_object(piece), piece.name
     told = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
@@ -313,14 +292,14 @@ def results(piece: Piece) -> Iterator[Result]:
             for index, scores in enumerate(expect(splits, split, list, at(name, "scores"))):
                 where = at(name, "scores", split, index)
                 subset = optional(scores, "hf_subset", str, where) or _SUBSET
-                yield Result(piece, task, split, subset, scores, facts)
+                yield _Result(piece, task, split, subset, scores, facts)
         return
     for split, scores in whole.items():
         if split in _FACTS or not isinstance(scores, dict):
             continue
         facts |= {"evaluation_time": scores["evaluation_time"]} if "evaluation_time" in scores else {}
         subsets = {key: each for key, each in scores.items() if isinstance(each, dict)}
-        if any(MEASURE.fullmatch(key) for key in scores) or not subsets:
+        if any(_MEASURE.fullmatch(key) for key in scores) or not subsets:
             subsets = {_SUBSET: scores}
         for subset, values in subsets.items():
-            yield Result(piece, task, split, subset, values, facts)
+            yield _Result(piece, task, split, subset, values, facts)

@@ -27,22 +27,20 @@ class OpenRagEval(Format):
     """What open-rag-eval's connectors write."""
 
     name, title = "open-rag-eval", "open-rag-eval results (CSV)"
-    brings = ("queries", "passages", "rankings", "answers")
-    takes = {  # noqa: RUF012
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "rankings": "rows of a query in their order; every query_run is a run",
         "answers": "generated answers, without grades",
     }
     recognised = "columns query_id, query, passage_id, passage and generated_answer"
     traps = ("Passage ids that have several texts are places: passages are then named by their text.",)
-    known = dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)
+    known = {"table": dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)}
     names_collection = 1
 
     def kind(self, piece: Piece) -> str | None:
-        """Passages beside queries and generated answers, under the tool's names."""
         return "table" if set(_NEEDED) <= set(columns(piece)) else None
 
     def look(self, tree: Tree, options: Options) -> Look:
-        """The first rows, where they are a table."""
         rows = first_rows(tree.pieces[0], LOOK_ROWS)
         return super().look(tree, options) if rows is None else Look(rows)
 

@@ -66,10 +66,10 @@ class Own(Format):
     """An export of this product."""
 
     name, title = "clq", "CLQ Explorer export"
-    brings = tuple(TABLES)
+    takes = dict.fromkeys(TABLES, "")
+    recognised = "A manifest that names the format"
 
     def sniff(self, probe: Tree) -> float:
-        """A manifest that names the format."""
         manifest = _piece(probe, MANIFEST)
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
 
@@ -84,9 +84,8 @@ class Own(Format):
             for piece in tree.pieces:
                 yield account(piece, known.get(piece.relative, "the manifest does not list it"))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:  # noqa: ARG002
         """Read exports as they are; of the options none applies."""
-        del options
         return merged(_read(tree) for tree in trees)
 
 
@@ -110,9 +109,9 @@ def _read(tree: Tree) -> Import:
         rows = _table(pieces[file], table, listed[table])
         frames |= parted(rows) if table == "answers" else {table: rows}
     return Import(
-        collections=collections(pieces.get("collections.jsonl")),
-        golden_sets=golden_sets(pieces.get("golden_sets.jsonl")),
-        runs=runs(pieces.get("runs.jsonl")),
+        collections=_small(Collection, pieces.get("collections.jsonl"), "collection_id"),
+        golden_sets=_small(GoldenSet, pieces.get("golden_sets.jsonl"), "golden_set_id"),
+        runs=tuple(_records(pieces.get("runs.jsonl"), _run, "run_id")),
         frames=frames,
     )
 
@@ -125,9 +124,8 @@ def _files(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def _manifest(tree: Tree) -> Piece:
     manifest = _piece(tree, MANIFEST)
     if manifest is None:
-        raise InputError(
-            f"There is no {MANIFEST}.", where=tree.name, do="Offer the whole exported folder or zip."
-        )
+        do = "Offer the whole exported folder or zip."
+        raise InputError(f"There is no {MANIFEST}.", where=tree.name, do=do)
     return manifest
 
 
@@ -151,11 +149,9 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
     tables = content.get("tables", {})
     if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
         raise InputError("`tables` is not a map of maps.", where=manifest.name)
-    unknown = sorted(set(tables) - set(TABLES))
-    if unknown:
-        raise InputError(
-            f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}.", where=manifest.name
-        )
+    if unknown := sorted(set(tables) - set(TABLES)):
+        found = f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}."
+        raise InputError(found, where=manifest.name)
     return tables
 
 
@@ -252,21 +248,6 @@ def _run_row(run: Run) -> dict[str, Any]:
     }
 
 
-def collections(piece: Piece | None) -> tuple[Collection, ...]:
-    """The collections of ``collections.jsonl``; none without it."""
-    return tuple(_records(piece, lambda row, where: _small(Collection, row, where), "collection_id"))
-
-
-def golden_sets(piece: Piece | None) -> tuple[GoldenSet, ...]:
-    """The golden sets of ``golden_sets.jsonl``."""
-    return tuple(_records(piece, lambda row, where: _small(GoldenSet, row, where), "golden_set_id"))
-
-
-def runs(piece: Piece | None) -> tuple[Run, ...]:
-    """The runs of ``runs.jsonl``."""
-    return tuple(_records(piece, _run, "run_id"))
-
-
 def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
     """The records of a file, each once by its id."""
     if piece is None:
@@ -286,19 +267,21 @@ def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str)
         yield record
 
 
-def _small(kind: type[_Small], row: Json, where: str) -> _Small:
-    """A record whose fields are texts; those without a default have to be there."""
+def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, ...]:
+    """Records whose fields are texts; those without a default have to be there."""
     known = {each.name: each for each in fields(kind)}
-    _refuse_unknown(row, set(known), where)
-    texts = {name: each for name, each in known.items() if name not in _MADE}
-    given: dict[str, Any] = {
-        name: expect(row, name, str, where) if each.default is MISSING else optional(row, name, str, where)
-        for name, each in texts.items()
-    }
-    given |= {name: optional(row, name, of, where) for name, of in _MADE.items() if name in known}
-    if given.get("parents") is not None:
-        given["parents"] = tuple(str(each) for each in given["parents"])
-    return kind(**{name: value for name, value in given.items() if value is not None})
+
+    def make(row: Json, where: str) -> _Small:
+        _refuse_unknown(row, set(known), where)
+        given: dict[str, Any] = {}
+        for name, each in known.items():
+            ask = expect if each.default is MISSING and name not in _MADE else optional
+            given[name] = ask(row, name, _MADE.get(name, str), where)
+        if given.get("parents") is not None:
+            given["parents"] = tuple(map(str, given["parents"]))
+        return kind(**{name: value for name, value in given.items() if value is not None})
+
+    return tuple(_records(piece, make, key))
 
 
 def _run(row: Json, where: str) -> Run:

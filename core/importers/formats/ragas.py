@@ -7,7 +7,6 @@ people accepted of a judge's verdicts) is read as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -20,9 +19,9 @@ from core.importers.read.jsons import (
     Json,
     at,
     expect,
-    json_rows,
     kind_of_value,
     number,
+    objects,
     optional,
     outline,
     read_json,
@@ -30,8 +29,8 @@ from core.importers.read.jsons import (
 )
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import id_list, text_list
-from core.importers.read.tabular import PARQUET, Table, columns, first_rows, kind_of, read_table
-from core.importers.read.text import place, shown
+from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
+from core.importers.read.text import no_column, place, shown
 from core.importers.samples import SAMPLE, Answered, assemble, completed
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
@@ -58,11 +57,11 @@ class Ragas(Format):
     """Results of RAGAS."""
 
     name, title = "ragas", "RAGAS results (CSV, JSONL, JSON)"
-    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "signals", "answers",
-              "answer_scores", "gold_answers")  # fmt: skip
-    takes = {  # noqa: RUF012
-        "rankings": "retrieved contexts in their order; passages without ids are named by their text",
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "judgements": "reference contexts, where they are passages that were retrieved",
+        "rankings": "retrieved contexts in their order; passages without ids are named by their text",
+        "aggregates": "",
         "signals": "every column of numbers; its mean and n as an aggregate",
         "answers": "responses",
         "answer_scores": "every column of numbers; the grade is the one closest to correctness, or as mapped",
@@ -77,14 +76,22 @@ class Ragas(Format):
     )
     names_collection = 1
 
-    def kind(self, piece: Piece) -> str | None:
-        """Questions beside contexts or responses under the names that RAGAS gives them."""
-        return _kind(piece)
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        """Rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
+        shape = outline(piece)
+        if any(each.endswith(f"[].{_ANNOTATED[0]}.user_input") for each in shape):
+            return "annotated"
+        prefix = "[]." if "list" in shape.get("", ()) else ""
+        keys = {each.removeprefix(prefix) for each in shape if each.startswith(prefix)}
+        names = keys if shape else set(columns(piece))
+        new = "user_input" in names and names & {"retrieved_contexts", "response", "reference"}
+        if not new and not {"question", "contexts", "answer"} <= names:
+            return None
+        return "objects" if shape else "table"
 
     def look(self, tree: Tree, options: Options) -> Look:
-        """The first rows, where they are a table."""
-        piece = tree.pieces[0]
-        rows = None if outline(piece) else first_rows(piece, LOOK_ROWS)
+        rows = None if outline(tree.pieces[0]) else first_rows(tree.pieces[0], LOOK_ROWS)
         return super().look(tree, options) if rows is None else Look(rows)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -93,35 +100,13 @@ class Ragas(Format):
         return assemble(found, options, importer=self.name, source="imported: RAGAS")
 
 
-def _kind(piece: Piece) -> str | None:
-    """Rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
-    shape = outline(piece)
-    if any(each.endswith(f"[].{_ANNOTATED[0]}.user_input") for each in shape):
-        return "annotated"
-    if shape:
-        prefix = "[]." if "list" in shape[""] else ""
-        names = {each.removeprefix(prefix) for each in shape if each.startswith(prefix)}
-        return ("list" if prefix else "lines") if _looks(names) else None
-    return "table" if kind_of(piece) != "jsonl" and _looks(set(columns(piece))) else None
-
-
-def _looks(names: set[str]) -> bool:
-    new = "user_input" in names and bool({"retrieved_contexts", "response", "reference"} & names)
-    return new or {"question", "contexts", "answer"} <= names
-
-
 def _read(piece: Piece) -> Answered:
-    """The run of a file, and what was left out."""
-    kind = _kind(piece)
+    kind = Ragas.kind(piece)
     if kind == "annotated":
         return _annotated(piece)
-    if kind == "list":
-        value = read_json(piece)
-        held = {"rows": value}
-        return _objects(piece, [(None, row) for row in expect(held, "rows", list, piece.name)])
-    if kind == "lines":
-        return _objects(piece, list(json_rows(piece, MOST_BYTES)))
-    form = "parquet" if piece.head.startswith(PARQUET) else kind_of(piece)
+    if kind == "objects":
+        return _objects(piece, list(objects(piece, most=MOST_BYTES)))
+    form = kind_of(piece)
     if form is None or form == "jsonl":
         raise InputError("This is neither a table nor JSON with questions in it.", where=piece.name)
     return _table(read_table(piece, form), piece)
@@ -133,10 +118,7 @@ def _roles(names: Sequence[str], where: str) -> dict[str, str]:
         role: next((alias for alias in aliases if alias in names), "") for role, aliases in _ROLES.items()
     }
     if not found["text"]:
-        raise InputError(
-            f"No column 'user_input'; found: {', '.join(shown(name, 40) for name in names[:12])}.",
-            where=where,
-        )
+        raise no_column("user_input", names, where)
     return {role: name for role, name in found.items() if name}
 
 
@@ -145,41 +127,32 @@ def _table(table: Table, piece: Piece) -> Answered:
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
     known = table.taking({**roles, **({"query_id": own} if own else {})})
-    lists = []
+    lists: list[pl.Series | pl.Expr] = []
     for role in (each for each in _LISTS if each in roles):
-        native = table.rows[roles[role]]
-        single = role == "right" and roles[role] != _SEVERAL
-        parse = _text if single else id_list if role in _ID_LISTS else text_list
-        lists.append(
-            native.cast(pl.List(pl.String)).alias(role)
-            if isinstance(native.dtype, pl.List)
-            else pl.Series(
-                role,
-                [parse(cell, place(piece.name, line, roles[role]))
-                 for cell, line in known.select(role, "line").iter_rows()],
-                dtype=pl.List(pl.String),
-            )
-        )  # fmt: skip
-    rows = known.with_columns(lists)
+        column = roles[role]
+        if isinstance(table.rows[column].dtype, pl.List):
+            lists.append(table.rows[column].cast(pl.List(pl.String)).alias(role))
+        elif role == "right" and column != _SEVERAL:
+            lists.append(pl.when(pl.col(role).is_not_null()).then(pl.concat_list(role)).alias(role))
+        else:
+            parse = id_list if role in _ID_LISTS else text_list
+            cells = known.select(role, "line").iter_rows()
+            parsed = [parse(cell, place(piece.name, line, column)) for cell, line in cells]
+            lists.append(pl.Series(role, parsed, dtype=pl.List(pl.String)))
     rest = _numbered(names, roles, own)
-    cells = table.taking({name: name for name in rest}) if rest else pl.DataFrame()
+    texts_of = table.taking({name: name for name in rest})
+    values = {name: texts_of[name].cast(pl.Float64, strict=False) for name in rest}
     metrics = {
-        name: cells[name].cast(pl.Float64, strict=False)
-        for name in rest
-        if not (cells[name].is_not_null() & cells[name].cast(pl.Float64, strict=False).is_null()).any()
+        name: each for name, each in values.items() if each.null_count() == texts_of[name].null_count()
     }
     there = _account(piece, "column", names, {*roles.values(), own or "", *metrics})
-    return _finished(piece, rows, metrics, there)
+    return _finished(piece, known.with_columns(lists), metrics, there)
 
 
-def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> Answered:
-    names = list(dict.fromkeys(key for _, each in objects if isinstance(each, dict) for key in each))
+def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
+    names = list(dict.fromkeys(key for _, each in spots for key in each))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
-    spots = [
-        (at(piece.name, line=line) if line else at(piece.name, index), each)
-        for index, (line, each) in enumerate(objects)
-    ]
     rows = [
         {"query_id": _id(each, own, where)}
         | {role: _part(each, name, where, role) for role, name in roles.items()}
@@ -190,17 +163,14 @@ def _objects(piece: Piece, objects: Sequence[tuple[int | None, Any]]) -> Answere
         for name in _numbered(names, roles, own)
         if all(type(each.get(name)) in (int, float, type(None)) for _, each in spots)
     }
-    frame = pl.DataFrame(rows, schema_overrides=_schema(roles), infer_schema_length=None)
+    dtypes = {role: dtype for role, dtype in SAMPLE.items() if role in roles or role == "query_id"}
+    frame = pl.DataFrame(rows, schema_overrides=dtypes, infer_schema_length=None)
     there = _account(piece, "key", names, {*roles.values(), own or "", *metrics})
     return _finished(piece, frame, metrics, there)
 
 
-def _schema(roles: Mapping[str, str]) -> dict[str, Any]:
-    return {role: dtype for role, dtype in SAMPLE.items() if role in roles or role == "query_id"}
-
-
-def _id(row: object, own: str | None, where: str) -> str | None:
-    value = row.get(own) if own and isinstance(row, dict) else None
+def _id(row: Json, own: str | None, where: str) -> str | None:
+    value = row.get(own) if own else None
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -208,27 +178,18 @@ def _id(row: object, own: str | None, where: str) -> str | None:
     raise InputError(f"{shown(own)!r} is {kind_of_value(value)}, not an id.", where=where)
 
 
-def _part(row: object, name: str, where: str, role: str) -> object:
-    """A text or a list of them; ids may be integers."""
-    if role in ("text", "answer"):
-        return _text_or_none(row, name, where, role)
-    if role == "right" and isinstance(row, dict) and isinstance(row.get(name), str):
-        return [row[name]]
-    if role in _ID_LISTS and isinstance(row, dict) and isinstance(row.get(name), list):
-        row = {name: [str(each) if type(each) is int else each for each in row[name]]}
-    return texts(row, name, where)
-
-
-def _text(cell: str | None, where: str) -> list[str] | None:  # noqa: ARG001
-    """A cell that holds one text, as the only one of a list."""
-    return [cell] if cell else None
-
-
-def _text_or_none(row: object, name: str, where: str, role: str) -> str | None:
-    """A text; a conversation (a list of messages) has none."""
-    if role == "text" and isinstance(row, dict) and isinstance(row.get(name), list):
+def _part(row: Json, name: str, where: str, role: str) -> object:
+    """A text or a list of them; ids may be integers; a conversation (a list of messages) is no text."""
+    value = row.get(name)
+    if role == "text" and isinstance(value, list):
         return None
-    return optional(row, name, str, where)
+    if role in ("text", "answer"):
+        return optional(row, name, str, where)
+    if role == "right" and isinstance(value, str):
+        return [value]
+    if role in _ID_LISTS and isinstance(value, list):
+        row = {name: [str(each) if type(each) is int else each for each in value]}
+    return texts(row, name, where)
 
 
 def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: Account) -> Answered:
@@ -283,7 +244,7 @@ def _annotated(piece: Piece) -> Answered:
             where = at(piece.name, metric, index)
             given = expect(item, _ANNOTATED[0], dict, where)
             row: Json = {
-                "text": _text_or_none(given, "user_input", where, "text"),
+                "text": _part(given, "user_input", where, "text"),
                 "answer": optional(given, "response", str, where),
                 "contexts": texts(given, "retrieved_contexts", where),
                 "references": texts(given, "reference_contexts", where),
@@ -300,8 +261,7 @@ def _annotated(piece: Piece) -> Answered:
                 column.extend([None] * (len(rows) - len(column)))
     if not rows:
         raise InputError("It holds no annotated sample.", where=piece.name)
-    roles = {role: role for role in ("text", "answer", "contexts", "references", "right")}
-    frame = pl.DataFrame(rows, schema=_schema(roles) | {"query_id": pl.String()}, orient="row")
+    frame = pl.DataFrame(rows, schema={role: SAMPLE[role] for role in ("query_id", *rows[0])}, orient="row")
     series = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
     known = ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
     parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in known}

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
+from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.read.jsons import (
     Json,
@@ -54,30 +55,36 @@ class RankLlm(Format):
     """Reranked lists with their texts, and the tokens of the calls that made them."""
 
     name, title = "rank-llm", "rank_llm results (JSON, JSONL)"
-    brings = ("queries", "passages", "rankings", "usage")
-    takes = {  # noqa: RUF012
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "rankings": "the candidates in their order, with their scores",
         "usage": "input and output tokens of the reranker, from the history of calls",
     }
     recognised = "objects with query{text, qid} and candidates[{docid, score, doc}]"
     traps = ("The order of the candidates counts; scores that contradict it are kept as they are.",)
     names_collection = 1
+    known = {
+        "results": dict.fromkeys(
+            ("query.qid", "query.text", "candidates.docid", "candidates.score", "candidates.doc.title",
+             *(f"candidates.doc.{name}" for name in _TEXTS)), TAKEN,
+        ),
+        "calls": dict.fromkeys(("query.qid", *(f"invocations_history.{key}" for key in _TOKENS)), TAKEN),
+    }  # fmt: skip
 
     def kind(self, piece: Piece) -> str | None:
-        """Candidates or calls under a query."""
-        return _kind(piece)
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """Queries and candidates, or the tokens of calls."""
-        if _kind(piece) == "calls":
-            return dict.fromkeys(("query.qid", *(f"invocations_history.{key}" for key in _TOKENS)), TAKEN)
-        known = ("query.qid", "query.text", "candidates.docid", "candidates.score", "candidates.doc.title")
-        return dict.fromkeys((*known, *(f"candidates.doc.{name}" for name in _TEXTS)), TAKEN)
+        seen = outline(piece)
+        for root in ("[]", ""):
+            keys = {path.removeprefix(f"{root}.").lstrip(".") for path in seen if path.startswith(root)}
+            if "query.qid" in keys and "candidates" in keys:
+                return "results"
+            if "query.qid" in keys and "invocations_history" in keys:
+                return "calls"
+        return None
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read every file of results as a run."""
         pieces = pieces_of(trees)
-        results = [piece for piece in pieces if _kind(piece) != "calls"]
+        results = [piece for piece in pieces if self.kind(piece) != "calls"]
         calls = [piece for piece in pieces if piece not in results]
         if not results:
             raise InputError("There is a history of calls, but no results.", where=calls[0].name)
@@ -86,23 +93,11 @@ class RankLlm(Format):
             _count_tokens(piece, used)
         parts = [_answered(piece, used) for piece in results]
         made = assemble(parts, options, importer=self.name, source="rank_llm results")
-        if len(results) > 1:
-            why = "histories of calls: which of several results they belong to is not known"
-            rest = Import(left_out=counted({why: len(calls)}, calls[0].name if calls else ""))
-        else:
-            rest = Import(notes=(_UNNAMED,) if calls else ())
-        return merged((made, rest))
-
-
-def _kind(piece: Piece) -> str | None:
-    seen = outline(piece)
-    for root in ("[]", ""):
-        keys = {path.removeprefix(f"{root}.").lstrip(".") for path in seen if path.startswith(root)}
-        if "query.qid" in keys and "candidates" in keys:
-            return "results"
-        if "query.qid" in keys and "invocations_history" in keys:
-            return "calls"
-    return None
+        if not calls:
+            return made
+        why = "histories of calls: which of several results they belong to is not known"
+        unused = Import(left_out=counted({why: len(calls)}, calls[0].name))
+        return merged((made, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
 
 
 def _id(holder: object, key: str, where: str) -> str:
@@ -160,9 +155,8 @@ class RankLlmResults(Format):
     """Results of rank_llm's evaluations, one run per file of rankings."""
 
     name, title = "rank-llm-results", "rank_llm aggregated results (JSONL)"
-    brings = ("aggregates",)
-    takes = {"aggregates": "every measure of trec_eval over all queries, with its cutoff"}  # noqa: RUF012
-    known = dict.fromkeys(("file", "result.metric", "result.value"), TAKEN)
+    takes = {"aggregates": "every measure of trec_eval over all queries, with its cutoff"}
+    known = {"results": dict.fromkeys(("file", "result.metric", "result.value"), TAKEN)}
     recognised = "objects with file and result[], trec_eval's lines or {metric, value}"
     traps = (
         "Values of single queries are left out: they are not the mean over all.",
@@ -170,7 +164,6 @@ class RankLlmResults(Format):
     )
 
     def kind(self, piece: Piece) -> str | None:
-        """Results of files."""
         shape = outline(piece)
         root = "[]." if "list" in shape.get("", ()) else ""
         lines = "text" in shape.get(f"{root}result[]", ())
@@ -241,15 +234,12 @@ def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]
         fields = each.split() if isinstance(each, str) else []
         if len(fields) != 3:
             raise InputError(f"{quoted(each)} is not a measure, a query and a value.", where=spot)
-        measure, query, value = fields
-        yield measure, query, None if _COUNTS.fullmatch(measure) else number(_parsed(value), "value", spot)
-
-
-def _parsed(value: str) -> Mapping[str, object]:
-    try:
-        return {"value": float(value)}
-    except ValueError:
-        return {"value": value}
+        measure, query, text = fields
+        value: float | str = text
+        with suppress(ValueError):  # what is no number is refused with its key
+            value = float(text)
+        counts = _COUNTS.fullmatch(measure)
+        yield measure, query, None if counts else number({"value": value}, "value", spot)
 
 
 def _figures(values: Mapping[str, float], queries: int | None) -> tuple[Figure, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 import polars as pl
@@ -19,7 +18,7 @@ from core.importers.base import Format, Import, Options, frames_of, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, Json, at, kind_of_value, read_object
 from core.importers.read.ordering import as_trec_eval, ordered
-from core.importers.read.piece import MIB, Piece, Tree
+from core.importers.read.piece import MIB, Piece, Tree, per_piece
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import PARQUET, read_table
 from core.importers.read.text import shown
@@ -42,24 +41,20 @@ _RUN, _QRELS, _EITHER, _UNLIKELY = 0.9, 0.9, 0.85, 0.4
 class RanxRun(Format):
     """Scores of passages per query."""
 
-    name, title, brings = "ranx-run", "ranx run (JSON, LZ4)", ("rankings",)
-    takes = {"rankings": "every passage with its score, ordered by score as trec_eval does"}  # noqa: RUF012
+    name, title = "ranx-run", "ranx run (JSON, LZ4)"
+    takes = {"rankings": "every passage with its score, ordered by score as trec_eval does"}
     recognised = "a JSON object of objects of numbers; small integers throughout are taken for qrels"
 
     def sniff(self, probe: Tree) -> float:
-        """An object of objects of numbers that are not all small integers."""
-        return _confidence(probe)[0]
+        return _confidence(probe.pieces[0])[0] if len(probe.pieces) == 1 else 0.0
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """Every passage of every query."""
         return (Account(tree.pieces[0].name, "key", ("*",)) for tree in trees)
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
-        """Why numbers by name and name are not taken for a run."""
         return "its lists are short and their scores do not fall. If it is a run, say so (--as ranx-run)"
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read one run of each file."""
         labels = iter(run_labels([("", tree.stem) for tree in trees], options))
         parts = [Import(collections=collection_of(options, "ranx files"))]
         for tree in trees:
@@ -79,18 +74,14 @@ class RanxRun(Format):
 class RanxQrels(Format):
     """Grades of passages per query."""
 
-    name, title, brings = "ranx-qrels", "ranx qrels (JSON, Parquet)", ("judgements",)
-    takes = {"judgements": "every passage with its grade, mapped to 1..5"}  # noqa: RUF012
+    name, title = "ranx-qrels", "ranx qrels (JSON, Parquet)"
+    takes = {"judgements": "every passage with its grade, mapped to 1..5"}
     recognised = "a JSON object of objects of small integers; Parquet of q_id, doc_id and integers as score"
 
     def sniff(self, probe: Tree) -> float:
-        """An object of objects of small integers, or ranx's columns with scores that are integers."""
-        if len(probe.pieces) == 1 and probe.pieces[0].head.startswith(PARQUET):
-            return _QRELS if _is_grades(probe.pieces[0]) else 0.0
-        return _confidence(probe)[1]
+        return _confidence(probe.pieces[0])[1] if len(probe.pieces) == 1 else 0.0
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """Every passage of every query, or the columns of a table."""
         for piece in (tree.pieces[0] for tree in trees):
             if piece.head.startswith(PARQUET):
                 yield account(piece, dict.fromkeys(_COLUMNS, TAKEN))
@@ -98,11 +89,9 @@ class RanxQrels(Format):
                 yield Account(piece.name, "key", ("*",))
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
-        """Why small integers by name and name are not taken for grades."""
         return "it holds too few integers to know them for grades. If they are, say so (--as ranx-qrels)"
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read one golden set of each file."""
         parts = [Import(collections=collection_of(options, "ranx files"))]
         for tree in trees:
             piece = tree.pieces[0]
@@ -110,15 +99,6 @@ class RanxQrels(Format):
             rows = rows.rename({"score": "grade"})
             parts.append(golden_set(rows, piece.name, piece.stem, options, from_zero=True))
         return merged(parts)
-
-
-def _is_grades(piece: Piece) -> bool:
-    """Whether a Parquet file is what ranx writes of qrels; of a run it writes the same with fractions."""
-    try:
-        schema = read_table(piece, "parquet", 1).rows.schema
-    except InputError:
-        return False
-    return list(schema) == list(_COLUMNS) and schema["score"].is_integer()
 
 
 def _graded(piece: Piece) -> pl.DataFrame:
@@ -131,24 +111,19 @@ def _graded(piece: Piece) -> pl.DataFrame:
     return identified(made, piece.name, "query_id", "passage_id")
 
 
-def _confidence(probe: Tree) -> tuple[float, float]:
+@per_piece
+def _confidence(piece: Piece) -> tuple[float, float]:
     """How sure a file is a run, and qrels, by the numbers in its head."""
-    return _judged(probe.pieces[0].head) if len(probe.pieces) == 1 else (0.0, 0.0)
-
-
-@lru_cache(maxsize=64)
-def _judged(head: bytes) -> tuple[float, float]:
-    if _is_cbor(head):
+    if piece.head.startswith(PARQUET):
+        return 0.0, _of_parquet(piece)
+    if _is_cbor(piece.head):
         return _RUN, 0.0  # ranx packs runs only
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not text.startswith(b"{"):
-        return 0.0, 0.0
-    bare = re.sub(r"\s+", "", _TEXT.sub("S", text.decode("utf-8", "replace")))
-    if '"' in bare:  # a text that the end of the head cut off
-        bare = bare[: bare.index('"')]
-    lists = _lists(text.decode("utf-8", "replace"))
+    text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
+    bare = re.sub(r"\s+", "", _TEXT.sub("S", text)).partition('"')[0]  # the end of the head cuts off a text
+    lists = _lists(text) if text.startswith("{") else []
     numbers = [number for each in lists for _, number in each]
-    if not numbers or _SHAPE.fullmatch(bare) is None or _is_table(lists):
+    tabular = all(_MEASURE.fullmatch(key) for each in lists for key, _ in each)  # a table of results
+    if not numbers or _SHAPE.fullmatch(bare) is None or tabular:
         return 0.0, 0.0
     values = [float(each) for each in numbers]
     if any(not each.is_integer() or not 0 <= each <= _MOST_GRADE for each in values):
@@ -156,6 +131,15 @@ def _judged(head: bytes) -> tuple[float, float]:
     if len(lists) < 2 or len(values) < 3:
         return _UNLIKELY, _UNLIKELY
     return (_UNLIKELY, _QRELS) if all(each.isdigit() for each in numbers) else (_EITHER, _EITHER)
+
+
+def _of_parquet(piece: Piece) -> float:
+    """How sure a Parquet file is qrels; of a run ranx writes the same columns with fractions."""
+    try:
+        schema = read_table(piece, "parquet", 1).rows.schema
+    except InputError:
+        return 0.0
+    return _QRELS if list(schema) == list(_COLUMNS) and schema["score"].is_integer() else 0.0
 
 
 def _lists(text: str) -> list[list[tuple[str, str]]]:
@@ -167,11 +151,6 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
         elif found:
             found[-1].append((key, value))
     return found
-
-
-def _is_table(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
-    """Whether the inner keys are measures: then it is a table of results."""
-    return all(_MEASURE.fullmatch(key) for each in lists for key, _ in each)
 
 
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
@@ -208,15 +187,11 @@ def _cbor(piece: Piece) -> Json:
         value: object = cbor2.loads(piece.read())
     except (*broken, re.error) as error:
         raise InputError(f"This is not valid CBOR: {shown(error, 200)}.", where=piece.name) from error
-    if isinstance(value, dict) and all(isinstance(key, str) for key in _keys(value)):
-        return value
+    if isinstance(value, dict):
+        maps = [value, *(each for each in value.values() if isinstance(each, dict))]
+        if all(isinstance(key, str) for each in maps for key in each):
+            return value
     raise InputError("This is no map of texts to maps of texts to scores.", where=piece.name)
-
-
-def _keys(value: dict[object, object]) -> Iterator[object]:
-    yield from value
-    for each in value.values():
-        yield from each if isinstance(each, dict) else ()
 
 
 def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
@@ -232,14 +207,13 @@ def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
         for passage, score in scored.items():
             good = type(score) in kinds or (type(score) is float and score.is_integer())
             if not good or not -1e300 < score < 1e300:
-                wanted = "an integer" if whole else "a finite number"
-                raise InputError(f"The score is not {wanted}.", where=at(piece.name, query, passage))
+                found = f"The score is not {'an integer' if whole else 'a finite number'}."
+                raise InputError(found, where=at(piece.name, query, passage))
         queries += [query] * len(scored)
         passages += scored
         scores += [float(score) for score in scored.values()]
     if not queries:
         raise InputError("The file holds no pair of query and passage.", where=piece.name)
-    columns = {"query_id": queries, "passage_id": passages, "score": scores}
-    schema = {"query_id": pl.String, "passage_id": pl.String, "score": pl.Float64}
-    rows = pl.DataFrame(columns, schema=schema).with_row_index("line", offset=1)
-    return identified(rows.with_columns(pl.col("line").cast(pl.Int64)), piece.name, "query_id", "passage_id")
+    rows = pl.DataFrame({"query_id": queries, "passage_id": passages, "score": scores})
+    numbered = rows.with_columns(line=pl.int_range(1, pl.len() + 1))
+    return identified(numbered, piece.name, "query_id", "passage_id")

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, settled
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.formats.traces.spans import number_of
-from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece, Tree, head_lines
 from core.importers.read.text import place, quoted, shown, whole
 from core.importers.runs import Figure, Reported, reported_runs
@@ -26,27 +24,15 @@ _MISSING, _MISFIT = "empty cells: missing, not 0", "rows that do not fit the hea
 _EMPTY = ("", "-", "–", "—", "n/a", "N/A")
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """One cell: a system on a test collection."""
-
-    collection: str
-    system: str
-    figure: Figure
-    line: int
-
-
 class Regressions(Format):
     """Markdown pages with tables of measures."""
 
     name, title = "regressions", "Anserini / Pyserini regression page (Markdown)"
-    brings = ("aggregates",)
-    takes = {"aggregates": "the measures of every system, per test collection"}  # noqa: RUF012
+    takes = {"aggregates": "the measures of every system, per test collection"}
     recognised = "a Markdown table whose first cell is a measure with its cutoff, such as **nDCG@10**"
     traps = ("Measures without a cutoff and other tables of the page are not taken.",)
 
     def sniff(self, probe: Tree) -> float:
-        """Sure when a table on the page begins with a measure and has numbers below."""
         if len(probe.pieces) != 1:
             return 0.0
         lines = head_lines(probe.pieces[0], 5_000)
@@ -61,13 +47,14 @@ class Regressions(Format):
         """Every head of a table on the page: a measure with its cutoff, or another."""
         for tree in trees:
             rows = filter(None, map(_cells, whole(tree.pieces[0]).decode().split("\n")))
-            heads = list(dict.fromkeys(cells[0] for cells in rows if _is_head(cells)))
-            known = {head: TAKEN for head in heads if _MEASURE.fullmatch(head)}
-            why = dict.fromkeys(heads, "no measure with a cutoff")
-            yield settled(tree.pieces[0].name, "table", heads, {**why, **known})
+            heads = dict.fromkeys(cells[0] for cells in rows if _is_head(cells))
+            parts = {
+                head: TAKEN if _MEASURE.fullmatch(head) else "no measure with a cutoff" for head in heads
+            }
+            yield settled(tree.pieces[0].name, "table", heads, parts)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read the tables of every page; equal systems of one collection are one run."""
+        """Equal systems of one collection are one run."""
         left: list[LeftOut] = []
         found = [each for tree in trees for each in _reported(tree.pieces[0], left)]
         made = reported_runs(found, options, importer=self.name, source="Anserini regression pages")
@@ -89,8 +76,10 @@ def _is_head(cells: Sequence[str]) -> bool:
     return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
 
 
-def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Iterator[_Result]:
-    """The figures of all tables, line by line; lines of what is left out are added to `lost` by reason."""
+def _results(
+    lines: Sequence[str], name: str, lost: dict[str, list[int]]
+) -> Iterator[tuple[str, str, Figure, int]]:
+    """Collection, system, figure and line of every cell; lines of what is left out are added to `lost`."""
     measure: re.Match[str] | None = None
     systems: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -117,39 +106,33 @@ def _results(lines: Sequence[str], name: str, lost: dict[str, list[int]]) -> Ite
             if value is None:
                 raise InputError(f"{quoted(cell)} is not a number.", where=place(name, number, system))
             kind = _NAMES.get(measure["name"], measure["name"])
-            yield _Result(cells[0], system, Figure(measure=kind, value=value, k=int(measure["k"])), number)
+            yield cells[0], system, Figure(measure=kind, value=value, k=int(measure["k"])), number
 
 
 def _reported(piece: Piece, left: list[LeftOut]) -> Iterator[Reported]:
     lost: dict[str, list[int]] = {}
     groups: dict[tuple[str, str], dict[tuple[str, int | None], Figure]] = {}
-    for each in _results(whole(piece).decode().split("\n"), piece.name, lost):
-        known = groups.setdefault((each.collection, each.system), {})
-        key = (each.figure.measure, each.figure.k)
-        if key in known and known[key] != each.figure:
-            found = f"{each.figure.measure}@{each.figure.k} of {quoted(each.system)} stands twice."
-            raise InputError(found, where=place(piece.name, each.line))
+    for collection, system, figure, line in _results(whole(piece).decode().split("\n"), piece.name, lost):
+        known = groups.setdefault((collection, system), {})
+        key = (figure.measure, figure.k)
+        if known.get(key, figure) != figure:
+            found = f"{figure.measure}@{figure.k} of {quoted(system)} stands twice."
+            raise InputError(found, where=place(piece.name, line))
         if key in known:
-            lost.setdefault("figures that stand twice: they count once", []).append(each.line)
-        known[key] = each.figure
+            lost.setdefault("figures that stand twice: they count once", []).append(line)
+        known[key] = figure
     if not groups:
         raise InputError("The page holds no table of measures.", where=piece.name)
     left += [LeftOut(len(at), why, place(piece.name, at[0])) for why, at in lost.items()]
     for (collection, system), figures in groups.items():
+        name, is_bm25 = shown(system, 200), re.fullmatch(r"BM25(\s*\(.*\))?", system)
         yield Reported(
             label=system,
             stem=piece.stem,
             digest=piece.digest,
-            decided={"collection": shown(collection, 200), "system": shown(system, 200)},
-            spec=_spec(system),
+            decided={"collection": shown(collection, 200), "system": name},
+            # What is sure of a name: BM25 alone is BM25.
+            spec={"mode": "sparse", "sparse": "bm25", "name": name} if is_bm25 else {"name": name},
             figures=tuple(figures.values()),
             collection=collection,
         )
-
-
-def _spec(system: str) -> Json:
-    """What is sure of a name: BM25 alone is BM25."""
-    name = shown(system, 200)
-    if re.fullmatch(r"BM25(\s*\(.*\))?", system):
-        return {"mode": "sparse", "sparse": "bm25", "name": name}
-    return {"name": name}

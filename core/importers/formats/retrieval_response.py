@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
+from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of
 from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces_of
 from core.importers.read.rows import again, refuse
@@ -35,6 +35,10 @@ _KEYS = {
     "ranked": ("E", "Nc", "Np", "rank"),
     "texts": ("q", "p", "n"),
 }
+_FOLLOWS = {
+    **dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np"),
+    "answer_ideal": "a reference answer: there is no place for it",
+}
 _RELEVANT, _NOT = 5, 1
 _VARIANT = pl.format("{}|Nc{}|Np{}", "id", "Nc", "Np")
 _MOST = 10_000  # Candidates per query; a larger pool is a damaged file
@@ -44,11 +48,12 @@ class RetrievalResponse(Format):
     """Query texts, rankings and graded answers of the retrieval-response data set."""
 
     name, title = "retrieval-response", "retrieval-response (graded answers)"
-    brings = ("queries", "passages", "judgements", "rankings", "answers", "answer_scores")
-    takes = {  # noqa: RUF012
-        "rankings": "the deepest ranking of every pool, a run per embedder",
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "judgements": "binary: candidates before Np are relevant",
+        "rankings": "the deepest ranking of every pool, a run per embedder",
         "answers": "answers at every K with their grade, 1 to 5",
+        "answer_scores": "",
     }
     recognised = "JSON with id, q, p, n, or with E, Nc, Np, rank, and a grade where answers are"
     traps = (
@@ -56,28 +61,32 @@ class RetrievalResponse(Format):
         "A query is asked over pools of several sizes: (id, Nc, Np) is the query here.",
     )
     names_collection = 1
+    known = {
+        "": "of none of the three kinds",
+        "texts": {**_FOLLOWS, **dict.fromkeys(_TEXTS, TAKEN)},
+        "ranked": {**_FOLLOWS, **dict.fromkeys(_RANKED, TAKEN), "K": "every K is computed"},
+        "graded": {**_FOLLOWS, **dict.fromkeys(_GRADED, TAKEN)},
+    }
 
-    def kind(self, piece: Piece) -> str | None:
-        """The keys of one of the three."""
-        return _kind(piece)
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """The keys of each kind of file."""
-        follows = dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np")
-        follows |= {"answer_ideal": "a reference answer: there is no place for it"}
-        kind = _kind(piece)
-        if kind is None:
-            return "of none of the three kinds"
-        return (
-            follows
-            | ({"K": "every K is computed"} if kind == "ranked" else {})
-            | dict.fromkeys(_SCHEMAS[kind], TAKEN)
-        )
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        lines = [line for line in head_lines(piece, 40) if line.strip()]
+        if not lines or lines[0].lstrip()[0] not in "[{":
+            return None
+        found = set(re.findall(r'"(\w+)"\s*:', "\n".join(lines)[:60_000]))
+        return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= found), None)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read texts, rankings and answers together."""
         pieces = pieces_of(trees)
-        tables = {kind: _read(pieces, kind) for kind in _SCHEMAS}
+        tables = {
+            kind: pl.concat(
+                [
+                    pl.DataFrame(schema=schema),
+                    *(_rows(each, schema) for each in pieces if self.kind(each) == kind),
+                ]
+            )
+            for kind, schema in _SCHEMAS.items()
+        }
         ranked = _deepest(tables["ranked"], tables["graded"], pieces[0].name)
         if ranked.is_empty() and tables["texts"].is_empty():
             raise InputError("The files hold no sample.", where=pieces[0].name)
@@ -85,14 +94,21 @@ class RetrievalResponse(Format):
         runs, by_name = _runs(pieces, ranked, options)
         graded = tables["graded"].with_columns(query_id=_VARIANT)
         queries, passages = _queries(pools, tables["texts"]), _passages(tables["texts"])
-        texts = collection_frames(options, queries, passages)
+        wanted = options.golden_set_id
+        golden = GoldenSet(
+            golden_set_id=chosen_id(wanted) if wanted else f"{options.collection_id}-relevance",
+            collection_id=options.collection_id or "imported",
+            name="Relevance as built",
+            mapping="binary: 0→1, 1→5",
+            judge="the data set's construction",
+        )
         return Import(
             collections=collection_of(options, "retrieval-response files"),
-            golden_sets=(_golden(options),) if pools.height else (),
+            golden_sets=(golden,) if pools.height else (),
             runs=runs,
-            frames=texts
+            frames=collection_frames(options, queries, passages)
             | frames_of(
-                judgements=_judgements(pools, options),
+                judgements=_judgements(pools, golden.golden_set_id),
                 rankings=_rankings(ranked, by_name),
                 answers=_answers(graded, by_name, pieces[0].name),
             ),
@@ -101,23 +117,7 @@ class RetrievalResponse(Format):
         )
 
 
-def _kind(piece: Piece) -> str | None:
-    lines = [line for line in head_lines(piece, 40) if line.strip()]
-    if not lines or lines[0].lstrip()[0] not in "[{":
-        return None
-    text = "\n".join(lines)
-    found = set(re.findall(r'"(\w+)"\s*:', text[:60_000]))
-    return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= found), None)
-
-
-def _read(pieces: Sequence[Piece], kind: str) -> pl.DataFrame:
-    schema = _SCHEMAS[kind]
-    parts = [pl.DataFrame(schema=schema), *(_rows(piece, kind) for piece in pieces if _kind(piece) == kind)]
-    return pl.concat(parts)
-
-
-def _rows(piece: Piece, kind: str) -> pl.DataFrame:
-    schema = _SCHEMAS[kind]
+def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
     try:
         if head_lines(piece, 1)[0].lstrip().startswith("["):
             found = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
@@ -152,11 +152,8 @@ def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataF
         | (index.n_unique() < index.len())
         | index.eval(pl.element().is_null()).list.any()
     )
-    found_wrong = (
-        "The ranking of sample {id} ({E}, Nc {Nc}, Np {Np}) names candidates that its pool does not have, or "
-        "one twice."
-    )
-    refuse(wrong, found_wrong, where)
+    said = "The ranking of sample {id} ({E}, Nc {Nc}, Np {Np}) names candidates that its pool does not have"
+    refuse(wrong, f"{said}, or one twice.", where)
     return found.drop("depth")
 
 
@@ -182,22 +179,6 @@ def _runs(
     return runs, pl.DataFrame(names, schema={"E": pl.String, "run_id": pl.String})
 
 
-def _golden_id(options: Options) -> str:
-    if options.golden_set_id:
-        return chosen_id(options.golden_set_id)
-    return f"{options.collection_id or 'imported'}-relevance"
-
-
-def _golden(options: Options) -> GoldenSet:
-    return GoldenSet(
-        golden_set_id=_golden_id(options),
-        collection_id=options.collection_id or "imported",
-        name="Relevance as built",
-        mapping="binary: 0→1, 1→5",
-        judge="the data set's construction",
-    )
-
-
 def _queries(pools: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     subset = pl.col("id").str.replace(r"-\d+$", "")
     return pools.join(texts.select("id", "q").unique("id"), on="id").select(
@@ -220,26 +201,22 @@ def _passages(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passage_id(index: pl.Expr) -> pl.Expr:
-    relevant = index < pl.col("Np")
-    return (
-        pl.when(relevant)
-        .then(pl.format("{}/p{}", pl.col("id"), index))
-        .otherwise(pl.format("{}/n{}", pl.col("id"), index - pl.col("Np")))
-    )
+    positive, negative = pl.format("{}/p{}", "id", index), pl.format("{}/n{}", "id", index - pl.col("Np"))
+    return pl.when(index < pl.col("Np")).then(positive).otherwise(negative)
 
 
-def _judgements(pools: pl.DataFrame, options: Options) -> pl.DataFrame:
-    index = pl.col("index")
+def _judgements(pools: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
+    relevant = pl.col("index") < pl.col("Np")
     return (
         pools.select("id", "Np", "query_id", index=pl.int_ranges(0, "Nc"))
         .explode("index", empty_as_null=True)
         .drop_nulls("index")
         .select(
-            pl.lit(_golden_id(options)).alias("golden_set_id"),
             "query_id",
-            _passage_id(index).alias("passage_id"),
-            pl.when(index < pl.col("Np")).then(_RELEVANT).otherwise(_NOT).cast(pl.Int8).alias("grade"),
-            (index < pl.col("Np")).cast(pl.Int16).alias("raw"),
+            golden_set_id=pl.lit(golden_set_id),
+            passage_id=_passage_id(pl.col("index")),
+            grade=pl.when(relevant).then(_RELEVANT).otherwise(_NOT).cast(pl.Int8),
+            raw=relevant.cast(pl.Int16),
         )
     )
 

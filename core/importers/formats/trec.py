@@ -3,7 +3,7 @@
 Fields are separated by any number of blanks or tabs; lines that begin with ``#`` are comments; fields beyond
 the known ones are reserved by trec_eval, ignored here and counted.
 
-Lines of blank-separated fields into a frame, without a Python loop over the lines.
+They become a frame without a Python loop over the lines.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import polars as pl
 
 from core.errors import InputError
+from core.importers.account import Account
 from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
-from core.importers.read.ordering import Ordered, TieOrder
-from core.importers.read.piece import Piece, Tree, head_lines
-from core.importers.read.rows import numbers
+from core.importers.read.ordering import Ordered
+from core.importers.read.piece import Piece, Tree, head_lines, per_piece, pieces_of
+from core.importers.read.rows import numbers, refuse
 from core.importers.read.streamed import ordered_blocks
 from core.importers.read.text import Block, blocks, place, quoted
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
@@ -32,39 +32,49 @@ _NEWLINE, _TAB, _HASH = 10, 9, ord("#")
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
-    """What a file of fields held."""
+class _Fields:
+    """What a block of a file of fields held."""
 
     rows: pl.DataFrame  # one text column for each wanted field, and `line`
-    comments: int  # lines that begin with ``#``
-    longer: int  # lines with more fields than wanted, and the first of them
-    first_longer: int  # its line; 0 if there is none
+    comments: int = 0  # lines that begin with ``#``
+    longer: int = 0  # lines with more fields than wanted
+    first_longer: int = 0  # the first of them; 0 if there is none
 
 
-def read_fields(piece: Piece, columns: Sequence[str], short: str) -> Fields:
-    """Read a file of fields separated by any number of blanks or tabs; blank lines do not count."""
-    parts = list(field_blocks(piece, columns, short))
-    return Fields(
-        pl.concat([part.rows for part in parts], rechunk=True),
-        sum(part.comments for part in parts),
-        sum(part.longer for part in parts),
-        next((part.first_longer for part in parts if part.longer), 0),
-    )
+class _File:
+    """A file of fields separated by any number of blanks or tabs; blank lines do not count."""
+
+    def __init__(self, piece: Piece, columns: Sequence[str], short: str) -> None:
+        lines = _lines(piece)
+        if lines and _is_json(lines):  # whose blanks part fields by chance
+            raise InputError("A JSON object: this is no TREC file.", where=place(piece.name, lines[0][0]))
+        self.piece, self._columns, self._short = piece, columns, short
+        self._comments = self.longer = self._first_longer = 0
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The rows of the file, block by block."""
+        any_data = False
+        for block in blocks(self.piece):
+            part = _block(self.piece, block, self._columns, self._short)
+            self._comments += part.comments
+            self.longer += part.longer
+            self._first_longer = self._first_longer or part.first_longer
+            if part.rows.height:
+                any_data = True
+                yield part.rows
+        if not any_data:
+            raise InputError("The file holds no lines of data.", where=self.piece.name)
+
+    @property
+    def ignored(self) -> Import:
+        """What was not read of it, once its blocks were."""
+        name = self.piece.name
+        notes = (f"{name}: {self._comments} comment lines skipped.",) if self._comments else ()
+        left = counted({"fields after the last known one": self.longer}, place(name, self._first_longer))
+        return Import(left_out=left, notes=notes)
 
 
-def field_blocks(piece: Piece, columns: Sequence[str], short: str) -> Iterator[Fields]:
-    """Read a file as `read_fields` does, block by block; arguments and errors as there."""
-    any_data = False
-    for block in blocks(piece):
-        part = _block(piece, block, columns, short)
-        any_data |= part.rows.height > 0
-        if part.rows.height or part.comments:
-            yield part
-    if not any_data:
-        raise InputError("The file holds no lines of data.", where=piece.name)
-
-
-def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> Fields:
+def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> _Fields:
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
     rows = _regular(data, columns)
     if rows is None:
@@ -73,7 +83,7 @@ def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> Fi
     rows = rows.with_columns(pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("line"))
     if len(data) > piece.limits.cell_bytes:
         _refuse_long(piece, rows, columns)
-    return Fields(rows, 0, 0, 0)
+    return _Fields(rows)
 
 
 def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
@@ -99,7 +109,7 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     return None
 
 
-def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str], short: str) -> Fields:
+def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str], short: str) -> _Fields:
     """Read a block of any fields, blanks and tabs, comments and blank lines."""
     text = np.frombuffer(data, dtype=np.uint8)
     newline = text == _NEWLINE
@@ -125,7 +135,7 @@ def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str
     rows = _parse(tidy, columns).with_columns(pl.Series("line", (lines + first_line).astype(np.int64)))
     _refuse_long(piece, rows, columns)
     first = int(longer[0]) + first_line if longer.size else 0
-    return Fields(rows, int(comment.sum()), int(longer.size), first)
+    return _Fields(rows, int(comment.sum()), int(longer.size), first)
 
 
 def _parse(tidy: bytes, columns: Sequence[str], separator: str = "\t") -> pl.DataFrame:
@@ -146,149 +156,131 @@ def _parse(tidy: bytes, columns: Sequence[str], separator: str = "\t") -> pl.Dat
 def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> None:
     for column in columns:
         long = rows.filter(pl.col(column).str.len_bytes() > piece.limits.cell_bytes)
-        if long.height:
-            raise InputError(
-                f"A field is longer than {piece.limits.cell_bytes:,} bytes.",
-                where=place(piece.name, long["line"][0], column),
-            )
+        refuse(long, f"A field is longer than {piece.limits.cell_bytes:,} bytes.", piece.name, column)
 
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
 _QRELS = ("query_id", "iteration", "passage_id", "grade")
+_SHORT_RUN = "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
+_SHORT_QRELS = "This line has {n} fields, qrels have 4: query, iteration, passage, grade."
 _OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
 _UNUSED = {"iteration": "trec_eval does not read it"}
-_RUN_TAKEN, _QRELS_TAKEN = (tuple(name for name in names if name not in _UNUSED) for names in (_RUN, _QRELS))
 
 
 class TrecRun(Format):
     """Rankings of one or several runs."""
 
-    name, title, brings = "trec-run", "TREC run", ("rankings",)
-    fields = (_RUN_TAKEN, _UNUSED)
+    name, title, takes = "trec-run", "TREC run", {"rankings": ""}
+    recognised = "Lines of six fields or more, of which the fifth is a number"
 
     def sniff(self, probe: Tree) -> float:
-        """Lines of six fields or more, of which the fifth is a number."""
         return _confidence(probe, _is_run, len(_RUN))
 
     def why_not(self, probe: Tree) -> str:
-        """The first line that does not fit."""
-        return _misfit(
-            probe, _is_run, "a TREC run has 6: query, iteration, passage, rank, score (a number), tag"
-        )
+        wanted = "a TREC run has 6: query, iteration, passage, rank, score (a number), tag"
+        return _misfit(probe, _is_run, wanted)
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        return _accounts(trees, _RUN)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read run files; each tag of each file is a run."""
+        """Each tag of each file is a run."""
         found, room = [], options.limits.rows_in_memory
-        for tree in trees:
-            found.append(_Read(tree.pieces[0], room, options.tie_order))
-            room -= found[-1].in_memory
-        own = [(tag, each.piece.stem) for each in found for tag in sorted(each.done.rules)]
+        for piece in pieces_of(trees):
+            file = _File(piece, _RUN, _SHORT_RUN)
+            _refuse_qrels(piece)
+            done = ordered_blocks(_ranked(file), piece.name, room, options.tie_order)
+            room -= done.rows.height if isinstance(done, Ordered) else 0
+            found.append((file, done))
+        own = [(tag, file.piece.stem) for file, done in found for tag in sorted(done.rules)]
         labels = iter(run_labels(own, options))
-        return merged(self._import(each, labels, options) for each in found)
-
-    def _import(self, each: _Read, labels: Iterator[str], options: Options) -> Import:
-        runs = {
-            tag: imported_run(
-                options,
-                next(labels),
-                each.piece.digest,
-                importer=self.name,
-                decided={"order": rule, "tag": tag},
-            )
-            for tag, rule in sorted(each.done.rules.items())
-        }
-        made = Import(collections=collection_of(options, "imported: TREC"), runs=tuple(runs.values()))
-        ids = {tag: run.run_id for tag, run in runs.items()}
-        return merged((each.ignored, made, rankings(each.done, ids)))
+        parts = [Import(collections=collection_of(options, "imported: TREC"))]
+        for file, done in found:
+            runs = {
+                tag: imported_run(
+                    options,
+                    next(labels),
+                    file.piece.digest,
+                    importer=self.name,
+                    decided={"order": rule, "tag": tag},
+                )
+                for tag, rule in sorted(done.rules.items())
+            }
+            ids = {tag: run.run_id for tag, run in runs.items()}
+            parts += [file.ignored, Import(runs=tuple(runs.values())), rankings(done, ids)]
+        return merged(parts)
 
 
 class TrecQrels(Format):
     """Judgements of one golden set per file."""
 
-    name, title, brings, names_collection = "trec-qrels", "TREC qrels", ("judgements",), 1
-    fields = (_QRELS_TAKEN, _UNUSED)
+    name, title, takes = "trec-qrels", "TREC qrels", {"judgements": ""}
+    recognised = "Lines of four fields, of which the last is an integer"
+    names_collection = 1
 
     def sniff(self, probe: Tree) -> float:
-        """Lines of four fields, of which the last is an integer."""
         return _confidence(probe, _is_qrels, len(_QRELS))
 
     def why_not(self, probe: Tree) -> str:
-        """The first line that does not fit."""
         return _misfit(probe, _is_qrels, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
 
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        return _accounts(trees, _QRELS)
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read qrels files; each is a golden set unless the options name one for all."""
-        collection = Import(collections=collection_of(options, "imported: TREC"))
-        return merged([collection, *(self._one(tree.pieces[0], options) for tree in trees)])
+        """Each file is a golden set unless the options name one for all."""
+        parts = [Import(collections=collection_of(options, "imported: TREC"))]
+        for piece in pieces_of(trees):
+            file = _File(piece, _QRELS, _SHORT_QRELS)
+            rows = pl.concat(list(file.blocks()), rechunk=True)
+            if file.longer == rows.height:
+                found = "Every line has more than 4 fields: this is not a qrels file."
+                raise InputError(found, where=piece.name)
+            parts += [file.ignored, golden_set(rows, piece.name, piece.stem, options, from_zero=True)]
+        return merged(parts)
 
-    def _one(self, piece: Piece, options: Options) -> Import:
-        _refuse_json(piece)
-        found = read_fields(
-            piece, _QRELS, "This line has {n} fields, qrels have 4: query, iteration, passage, grade."
+
+def _accounts(trees: Sequence[Tree], fields: Sequence[str]) -> Iterator[Account]:
+    taken = tuple(name for name in fields if name not in _UNUSED)
+    return (Account(piece.name, "field", taken, _UNUSED) for piece in pieces_of(trees))
+
+
+def _refuse_qrels(piece: Piece) -> None:
+    head = _lines(piece)
+    if head and all(len(fields) == len(_QRELS) for _, fields in head):
+        raise InputError(
+            "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
+            where=place(piece.name, head[0][0]),
+            do="Offer it as trec-qrels, or let the format be recognised.",
         )
-        if found.longer == found.rows.height:
-            raise InputError("Every line has more than 4 fields: this is not a qrels file.", where=piece.name)
-        ignored = _ignored(found.comments, found.longer, found.first_longer, piece)
-        return merged((ignored, golden_set(found.rows, piece.name, piece.stem, options, from_zero=True)))
 
 
-class _Read:
-    """A run file, read."""
-
-    def __init__(self, piece: Piece, room: int, ties: TieOrder) -> None:
-        _refuse_json(piece)
-        head = _lines(piece)
-        if head and all(len(fields) == len(_QRELS) for _, fields in head):
-            raise InputError(
-                "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
-                where=place(piece.name, head[0][0]),
-                do="Offer it as trec-qrels, or let the format be recognised.",
-            )
-        self.piece = piece
-        self._comments = self._longer = self._first_longer = 0
-        self.done = ordered_blocks(self._blocks(), piece.name, room, ties)
-        self.ignored = _ignored(self._comments, self._longer, self._first_longer, piece)
-        self.in_memory = self.done.rows.height if isinstance(self.done, Ordered) else 0
-
-    def _blocks(self) -> Iterator[pl.DataFrame]:
-        """Rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
-        short = "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
-        for part in field_blocks(self.piece, _RUN, short):
-            self._comments += part.comments
-            self._longer += part.longer
-            self._first_longer = self._first_longer or part.first_longer
-            if part.rows.height:
-                # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
-                yield part.rows.with_columns(
-                    pl.col("rank").cast(pl.Int64, strict=False),
-                    numbers(part.rows, "score", self.piece.name).alias("score"),
-                    pl.lit("final").alias("stage"),
-                ).drop("iteration")
+def _ranked(file: _File) -> Iterator[pl.DataFrame]:
+    """Rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
+    for rows in file.blocks():
+        # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
+        yield rows.with_columns(
+            pl.col("rank").cast(pl.Int64, strict=False),
+            score=numbers(rows, "score", file.piece.name),
+            stage=pl.lit("final"),
+        ).drop("iteration")
 
 
-def _ignored(comments: int, longer: int, first_longer: int, piece: Piece) -> Import:
-    notes = (f"{piece.name}: {comments} comment lines skipped.",) if comments else ()
-    left = counted({"fields after the last known one": longer}, place(piece.name, first_longer))
-    return Import(left_out=left, notes=notes)
-
-
-def _lines(piece: Piece) -> tuple[tuple[int, list[str]], ...]:
+@per_piece
+def _lines(piece: Piece) -> list[tuple[int, list[str]]]:
     """Numbers and fields of the lines that hold data, from the head of the file."""
-    return _fields_of(tuple(head_lines(piece)))
-
-
-@lru_cache(maxsize=64)
-def _fields_of(lines: tuple[str, ...]) -> tuple[tuple[int, list[str]], ...]:
-    numbered = enumerate(lines, 1)
-    return tuple((number, line.split()) for number, line in numbered if line.strip() and line[0] != "#")
+    numbered = enumerate(head_lines(piece), 1)
+    return [(number, line.split()) for number, line in numbered if line.strip() and line[0] != "#"]
 
 
 def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
-    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else ()
+    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else []
     if not lines or _is_json(lines):
         return 0.0
     share = sum(good(line) for _, line in lines) / len(lines)
-    if share >= 0.5 and not _has_header(lines, good):
+    first, second = lines[0][1], lines[1][1] if len(lines) > 1 else []
+    # Words in the first line where the others have numbers make it a table.
+    if share >= 0.5 and (good(first) or len(first) != len(second)):
         return SURE if share >= 0.9 else LIKELY
     near = sum(abs(len(line) - fields) <= 1 for _, line in lines) / len(lines)
     return RESEMBLES if max(share, near) >= 0.5 else 0.0
@@ -296,18 +288,6 @@ def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> 
 
 def _is_json(lines: Sequence[tuple[int, list[str]]]) -> bool:
     return _OBJECT.match(" ".join(lines[0][1])) is not None
-
-
-def _has_header(lines: Sequence[tuple[int, list[str]]], good: Callable[[list[str]], bool]) -> bool:
-    """Whether words stand in the first line where the others have numbers: then it is a table."""
-    return len(lines) > 1 and not good(lines[0][1]) and len(lines[0][1]) == len(lines[1][1])
-
-
-def _refuse_json(piece: Piece) -> None:
-    """Refuse JSON lines, whose blanks part fields by chance."""
-    lines = _lines(piece)
-    if lines and _is_json(lines):
-        raise InputError("A JSON object: this is no TREC file.", where=place(piece.name, lines[0][0]))
 
 
 def _misfit(probe: Tree, good: Callable[[list[str]], bool], wanted: str) -> str:

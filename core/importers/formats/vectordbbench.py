@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, counted, merged
+from core.importers.account import TAKEN
+from core.importers.base import Format, Import, LeftOut, Options, merged, summed
 from core.importers.read.jsons import Json, amount, expect, number, objects, optional, outline
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import shown
@@ -37,16 +37,19 @@ _LATENCIES = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latenc
 _QUALITY = {"recall": ("ANN-Recall", "R"), "ndcg": ("ANN-nDCG", "nDCG"), "mrr": ("ANN-RR", "RR")}
 """Key → the measure against exact neighbours, and against judgements (cases that search texts)."""
 _NOT_INDEX = {"index", "metric_type", "use_partition_key"}
+_NOTES = (
+    "Latencies converted from seconds to milliseconds; they are of one search request at a time.",
+    "Recall and nDCG are against the exact nearest neighbours (ANN-…), not against judgements, except in "
+    "cases that search texts.",
+    "Throughput and latencies under load are kept in the manifest.",
+)
 
 
 class VectorDbBench(Format):
     """Result files of VectorDBBench, one run per finished entry."""
 
     name, title = "vectordbbench", "VectorDBBench results"
-    brings = ("aggregates",)
-    takes = {  # noqa: RUF012
-        "aggregates": "recall, nDCG (MRR) at the case's k, p95 and p99 of the search request, per case"
-    }
+    takes = {"aggregates": "recall, nDCG (MRR) at the case's k, p95 and p99 of the search request, per case"}
     recognised = "JSON with results[{metrics, task_config, label}]"
     units = "latencies from seconds to milliseconds"
     traps = (
@@ -56,66 +59,47 @@ class VectorDbBench(Format):
         "Throughput and concurrent latencies are kept in the manifest: they are no latency of one query.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        """Sure when a file of it has entries with metrics and a task."""
-        return SURE if any(_is_result(piece) for piece in probe.pieces) else 0.0
+    mixed = True
+    known = {
+        "": "prices of databases; they are no results",
+        "results": dict.fromkeys(("results.metrics", "results.task_config", "results.label"), TAKEN),
+    }
+
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        known = {"results[].metrics", "results[].task_config"} <= outline(piece).keys()
+        return "results" if known else None
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Results, and tables of prices of the same databases, which hold no results."""
-        results = [piece for piece in probe.pieces if _is_result(piece)]
+        results = [piece for piece in probe.pieces if self.kind(piece)]
         names = {name for piece in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', piece.head)}
         return tuple(each for each in probe.pieces if each in results or _is_prices(each, names))
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of an entry, and kept of its task and metrics."""
-        if not _is_result(piece):
-            return "prices of databases; they are no results"
-        return dict.fromkeys(("results.metrics", "results.task_config", "results.label"), TAKEN)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the entries that are done."""
         found: list[Reported] = []
-        failed, idle = [], []
+        left: list[LeftOut] = []
         assumed = 0
         for piece in pieces_of(trees):
-            if not _is_result(piece) and len(trees[0].pieces) > 1:
+            if not self.kind(piece) and len(trees[0].pieces) > 1:
                 continue
             for index, (where, entry) in enumerate(objects(piece, "results")):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
-                    failed.append(where)
+                    left.append(LeftOut(1, _FAILED, where))
                     continue
                 made = _reported(piece, index, entry, where)
                 if made.figures:
                     found.append(made)
                     assumed += bool(made.manifest["k_assumed"])
                 else:
-                    idle.append(where)
+                    left.append(LeftOut(1, _IDLE, where))
         if not found:
             raise InputError("No entry is done and has results of a search.", where=trees[0].name)
-        left = [
-            *counted({_FAILED: len(failed)}, "".join(failed[:1])),
-            *counted({_IDLE: len(idle)}, "".join(idle[:1])),
-        ]
+        default = f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
         runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")
-        return merged((runs, Import(left_out=tuple(left), notes=_notes(assumed))))
-
-
-def _notes(assumed: int) -> tuple[str, ...]:
-    notes = [
-        "Latencies converted from seconds to milliseconds; they are of one search request at a time.",
-        "Recall and nDCG are against the exact nearest neighbours (ANN-…), not against judgements, except in "
-        "cases that search texts.",
-        "Throughput and latencies under load are kept in the manifest.",
-    ]
-    if assumed:
-        notes.append(
-            f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
-        )
-    return tuple(notes)
-
-
-def _is_result(piece: Piece) -> bool:
-    return {"results[].metrics", "results[].task_config"} <= outline(piece).keys()
+        notes = (*_NOTES, default) if assumed else _NOTES
+        return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
 def _is_prices(piece: Piece, names: set[bytes]) -> bool:
@@ -140,6 +124,8 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         optional(task, "db_case_config", dict, where) or {}, " ".join((database, version)).strip(), label
     )
     params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
+    # The machine's size where the label names one: ``16c64g-sq8`` is of 16 cores and 64 GB.
+    size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
     return Reported(
         label=f"{database} {label} {spec['index']} {params}".replace("  ", " ").strip(),
         stem=f"{piece.stem} {index}",
@@ -149,14 +135,8 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
         collection=_case(case, where),
         manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
-        environment=_machine(label),
+        environment={"reported": size[0] if size else shown(label, 200)} if label else {},
     )
-
-
-def _machine(label: str) -> Json:
-    """The machine's size where the label names one (``16c64g-sq8``: 16 cores, 64 GB), else the label."""
-    size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
-    return {"reported": size[0] if size else shown(label, 200)} if label else {}
 
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:

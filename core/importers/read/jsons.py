@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from core.errors import InputError
-from core.importers.read.piece import MIB, Piece, head_lines
+from core.importers.read.piece import MIB, Piece, head_lines, per_piece
 from core.importers.read.text import blocks, place, shown, whole
 
 Json = dict[str, Any]
@@ -236,11 +236,11 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def objects(piece: Piece, *path: str) -> Iterator[tuple[str, Json]]:
+def objects(piece: Piece, *path: str, most: int | None = None) -> Iterator[tuple[str, Json]]:
     """The objects of a file with where each stands, in order."""
     head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"[") and not path:
-        for line, value in json_rows(piece):
+        for line, value in json_rows(piece, most):
             yield place(piece.name, line), value
         return
     whole = read_json(piece)
@@ -257,10 +257,10 @@ def objects(piece: Piece, *path: str) -> Iterator[tuple[str, Json]]:
 
 
 _DEPTH = 6
-_HELD = "outline"
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
+@per_piece
 def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     """Paths of keys in the first 64 KiB of a JSON file or of JSON lines, each with the kinds of its values.
 
@@ -269,15 +269,7 @@ def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     list, text, number, flag, null. Empty if it does not look like JSON. A head that was cut off is no
     problem; what is malformed further on is not seen.
     """
-    held = vars(piece)  # as `Piece.head` is held there: every format asks for it, of every file
-    if _HELD not in held:
-        held[_HELD] = _outline(piece.head)
-    found: Mapping[str, frozenset[str]] = held[_HELD]
-    return found
-
-
-def _outline(head: bytes) -> Mapping[str, frozenset[str]]:
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):
         return {}
     reader = _Reader()

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from core.errors import InputError
 from core.importers.read.text import shown
 
+_T = TypeVar("_T")
 _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
@@ -134,6 +135,7 @@ class Piece:
     limits: Limits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
     path: Path | None = None  # its path on disk where it is a plain file there
+    seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # by `per_piece`
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
@@ -182,6 +184,17 @@ class Piece:
             return stream.read()
 
 
+def per_piece(look: Callable[[Piece], _T]) -> Callable[[Piece], _T]:
+    """Look at a piece once: every format asks the same of every file, several times."""
+
+    def seen(piece: Piece) -> _T:
+        if look not in piece.seen:
+            piece.seen[look] = look(piece)
+        return cast(_T, piece.seen[look])
+
+    return seen
+
+
 @dataclass(frozen=True)
 class Tree:
     """One thing that a user offered: a file, a folder or an archive."""
@@ -213,19 +226,18 @@ def digest_of(pieces: Iterable[Piece]) -> str:
 
 def head_lines(piece: Piece, most: int = 200) -> list[str]:
     """The first complete lines of a text file without its byte order mark; none if it is not text."""
-    return list(_lines_of(piece.head)[:most])
+    return _lines(piece)[:most]
 
 
-@lru_cache(maxsize=64)
-def _lines_of(head: bytes) -> tuple[str, ...]:
-    """The lines of a head; every format asks for those of every file."""
-    if b"\0" in head:
-        return ()
-    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+@per_piece
+def _lines(piece: Piece) -> list[str]:
+    if b"\0" in piece.head:
+        return []
+    lines = piece.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
-    whole = len(head) < HEAD_BYTES and lines[-1]
+    whole = len(piece.head) < HEAD_BYTES and lines[-1]
     complete = lines if whole else lines[:-1] or lines
-    return tuple(line.decode("utf-8", "replace").rstrip("\r") for line in complete)
+    return [line.decode("utf-8", "replace").rstrip("\r") for line in complete]
 
 
 class _Bounded(io.RawIOBase):

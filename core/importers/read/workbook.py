@@ -10,14 +10,13 @@ import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.piece import BROKEN, MIB, Limits, Piece, check_unfolded
+from core.importers.read.piece import BROKEN, MIB, Limits, Piece, check_unfolded, per_piece
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import PANIC, READ_ERRORS
 from core.importers.read.text import quoted, shown
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 ZIP = b"PK\x03\x04"
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # How .xls and encrypted workbooks begin
-MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _MOST_CELLS = 50_000_000
 """Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""
 _MOST_TEXT = 1 << 31
@@ -85,13 +84,11 @@ class Workbook:
         return body.filter(kept), lines.slice(1, most).filter(kept)
 
 
+@per_piece
 def is_workbook(piece: Piece) -> bool:
     """Whether a file is a zip archive with a workbook in it."""
-    return piece.head.startswith(ZIP) and _names(piece.head, piece)
-
-
-@lru_cache(maxsize=16)
-def _names(head: bytes, piece: Piece) -> bool:  # noqa: ARG001  (the head tells pieces of one name apart)
+    if not piece.head.startswith(ZIP):
+        return False
     try:
         with zipfile.ZipFile(io.BytesIO(piece.read())) as packed:
             return WORKBOOK in packed.namelist()
@@ -99,13 +96,9 @@ def _names(head: bytes, piece: Piece) -> bool:  # noqa: ARG001  (the head tells 
         return False
 
 
+@per_piece
 def open_workbook(piece: Piece) -> Workbook:
     """Check and open a workbook."""
-    return _opened(piece.head, piece)
-
-
-@lru_cache(maxsize=4)
-def _opened(head: bytes, piece: Piece) -> Workbook:  # noqa: ARG001  (the head tells pieces of one name apart)
     error_type = _fast_error()
     import fastexcel  # noqa: PLC0415
 
@@ -147,10 +140,11 @@ def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> b
     if len(members) > limits.members or len({info.filename for info in members}) < len(members):
         raise InputError("The workbook holds too many parts, or one twice.", where=name)
     check_unfolded(name, sum(info.file_size for info in members), stored, limits)
-    lengths = np.zeros(0, dtype=np.int64)
+    lengths = np.zeros(0, dtype=np.int64)  # bytes of every shared text, markup included
     for info in members:
         if info.filename.lower().endswith("sharedstrings.xml"):
-            lengths = _lengths(packed, info, name)
+            ends = [match.end() for match in _TEXT_END.finditer(packed.read(info))]
+            lengths = np.diff(ends, prepend=0).astype(np.int64)
     for info in members:
         _check_part(packed, info, name, lengths)
     return any(info.filename.lower().endswith("vbaproject.bin") for info in members)
@@ -167,14 +161,6 @@ def _chunks(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterat
             rest = (rest + fresh)[-_OVERLAP:]
 
 
-def _lengths(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.ndarray:
-    """Bytes of every shared text, markup included."""
-    del name
-    data = packed.read(info)
-    ends = np.array([match.end() for match in _TEXT_END.finditer(data)], dtype=np.int64)
-    return np.diff(ends, prepend=0)
-
-
 def _check_part(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, lengths: np.ndarray) -> None:
     rows = columns = text = 0
     for chunk in _chunks(packed, info, name):
@@ -185,7 +171,7 @@ def _check_part(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, lengt
             used = np.array(_SHARED.findall(chunk), dtype=np.int64)
             text += int(lengths[used[used < len(lengths)]].sum())
     where = f"{name}/{shown(info.filename)}"
-    if rows > MOST_ROWS or columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:
+    if rows > _MOST_ROWS or columns > _MOST_COLUMNS or rows * columns > _MOST_CELLS:
         found = f"A sheet spans {rows:,} rows and {columns:,} columns."
         raise InputError(found, where=where, do="Delete the cells that lie far out, or save it as CSV.")
     if text > _MOST_TEXT:

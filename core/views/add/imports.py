@@ -15,7 +15,7 @@ import polars as pl
 
 from core.errors import ClqError
 from core.importers import FORMATS, Import, Offered, Options, Progress, load
-from core.importers.base import Format, merged
+from core.importers.base import merged
 from core.importers.runs import slug
 from core.records import Run
 from core.store import Snapshot, Store
@@ -52,7 +52,7 @@ def format_table() -> pl.DataFrame:
             known.title,
             known.name,
             ", ".join(known.brings),
-            _recognised(known),
+            known.recognised,
             known.units,
             " ".join(known.traps),
         )
@@ -69,11 +69,11 @@ def described(name: str) -> list[tuple[str, str]]:
         name: A name of `FORMATS`.
     """
     known = next(known for known in FORMATS if known.name == name)
-    plainly = [table for table in known.brings if table not in known.takes]
+    plainly = [table for table, what in known.takes.items() if not what]
     return [
-        ("recognised by", _recognised(known)),
+        ("recognised by", known.recognised),
         *([("taken as they are", ", ".join(plainly))] if plainly else []),
-        *known.takes.items(),
+        *((table, what) for table, what in known.takes.items() if what),
         *([("units", known.units)] if known.units else []),
         *(("left out", trap) for trap in known.traps),
     ]
@@ -84,10 +84,6 @@ def formats_markdown() -> str:
     lines = ["| format | `--as` | brings |", "|---|---|---|"]
     lines += [f"| {known.title} | `{known.name}` | {', '.join(known.brings)} |" for known in FORMATS]
     return "\n".join(lines)
-
-
-def _recognised(known: Format) -> str:
-    return known.recognised or (known.sniff.__doc__ or "").strip().split("\n")[0].rstrip(".")
 
 
 Apart = Mapping[str, Mapping[str, str]]

@@ -232,8 +232,8 @@ def test_a_copy_stands_in_for_results_and_questions_that_are_not_there():
         ({"0__config.yaml": "!!python/object/apply:os.system ['true']"}, "not valid YAML"),
         ({"0__line__lexical_retrieval__0.parquet": b"PAR1 no"}, "lexical_retrieval/0.parquet"),
         ({"0__line__lexical_retrieval__0.parquet": parquet(QA.select("qid", "query", "generation_gt"))},
-         "No column 'retrieved_ids'; found: qid, query"),
-        ({"0__line__generator__0.parquet": returned("bm25")}, "No column 'generated_texts'"),
+         "no column `retrieved_ids`"),
+        ({"0__line__generator__0.parquet": returned("bm25")}, "no column `generated_texts`"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(change, message):

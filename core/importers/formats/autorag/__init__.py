@@ -6,7 +6,7 @@ reranker or filter chose from the list that the trial's best module before it re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -24,7 +24,7 @@ from core.importers.base import (
     frames_of,
     merged,
 )
-from core.importers.formats.autorag.layout import Module, Project, kind, project
+from core.importers.formats.autorag.layout import Project, kind, project
 from core.importers.formats.autorag.trials import makes_run, trials
 from core.importers.judgements import golden_set
 from core.importers.read.piece import Piece, Tree, pieces_of
@@ -34,12 +34,6 @@ from core.importers.runs import collection_frames, collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
-_QA: Parts = {**dict.fromkeys(("qid", "query", "retrieval_gt"), TAKEN), "generation_gt": TAKEN}
-_CORPUS: Parts = {
-    **dict.fromkeys(("doc_id", "contents", "path"), TAKEN), "metadata": "there is no place for it",
-}  # fmt: skip
-_SUMMARY: Parts = {"average_prompt_token": "tokens of prompts before a generator saw them", "*": TAKEN}
-_TABLES: Mapping[str, Parts] = {"qa": _QA, "corpus": _CORPUS, "summary": _SUMMARY}
 _RANKING: Parts = {
     **dict.fromkeys(("retrieved_ids", "retrieve_scores", "retrieved_ids_*", "retrieve_scores_*"), TAKEN),
     "retrieved_contents*": "texts of the corpus",
@@ -56,12 +50,12 @@ class AutoRag(Format):
     """Projects, trials and data of AutoRAG."""
 
     name, title = "autorag", "AutoRAG project"
-    brings = ("queries", "passages", "judgements", "rankings", "aggregates", "usage", "signals", "answers",
-              "answer_scores", "gold_answers")  # fmt: skip
-    takes = {  # noqa: RUF012
-        "rankings": "every module that returns passages is a run; a reranker's or filter's input is its pool",
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "judgements": "retrieval_gt, binary; alternatives of the same evidence are each relevant",
+        "rankings": "every module that returns passages is a run; a reranker's or filter's input is its pool",
         "aggregates": "the measures of every summary, mean latency per stage",
+        **dict.fromkeys(("usage", "signals"), ""),
         "answers": "texts of generators",
         "answer_scores": "measures of each answer; the grade is the one closest to correctness, or as mapped",
         "gold_answers": "generation_gt",
@@ -75,9 +69,16 @@ class AutoRag(Format):
         "Query expansion and prompt makers return no ranking; their best's time counts.",
     )
     names_collection = 2
+    known = {
+        "qa": dict.fromkeys(("qid", "query", "retrieval_gt", "generation_gt"), TAKEN),
+        "corpus": {
+            **dict.fromkeys(("doc_id", "contents", "path"), TAKEN),
+            "metadata": "there is no place for it",
+        },
+        "summary": {"average_prompt_token": "tokens of prompts before a generator saw them", "*": TAKEN},
+    }
 
     def sniff(self, probe: Tree) -> float:
-        """The table of questions with `retrieval_gt`, the corpus, or a summary of modules."""
         return SURE if any(map(kind, probe.pieces)) else 0.0
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
@@ -89,18 +90,31 @@ class AutoRag(Format):
             for trial in found.trials
             for each in trial.modules
         ]  # fmt: skip
-        rows = pl.DataFrame(modules[:LOOK_ROWS]) if modules else None
         data = found.qa or found.corpus
-        if rows is None and data:
-            rows = first_rows(data, LOOK_ROWS)
-        return Look(pl.DataFrame() if rows is None else rows)
+        rows = None if modules or data is None else first_rows(data, LOOK_ROWS)
+        return Look(pl.DataFrame(modules[:LOOK_ROWS]) if rows is None else rows)
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """The columns of every table, and the files that are not read."""
-        return accounts(project(trees), pieces_of(trees))
+        found = project(trees)
+        results = {
+            module.results.name: module
+            for trial in found.trials
+            for module in trial.modules
+            if module.results is not None
+        }
+        for piece in pieces_of(trees):
+            if (module := results.get(piece.name)) is not None:
+                known = _ANSWERS if module.node == "generator" else _RANKING
+                yield account(piece, known if makes_run(module) else "it returns no ranking")
+            elif (what := kind(piece)) is not None:
+                read = piece.name in found.used or what == "qa"
+                yield account(piece, self.known[what] if read else "no summary of a node's modules")
+            elif piece.name in found.used:
+                yield Account(piece.name, "file", (piece.relative,))
+            else:
+                yield account(piece, "another file of the project, such as an index")
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read questions, passages and all trials."""
         found = project(trees)
         if not (found.qa or found.corpus or found.trials):
             raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)
@@ -185,9 +199,8 @@ def _passages(piece: Piece, options: Options) -> Import:
 
 def _left_out(found: Project) -> tuple[LeftOut, ...]:
     modules = [module for trial in found.trials for module in trial.modules]
-    silent = [module for module in modules if not makes_run(module)]
-    lost = [module for module in silent if module.results is None]
-    other = [module for module in silent if module.results is not None]
+    lost = [module for module in modules if module.results is None]
+    other = [module for module in modules if module.results is not None and not makes_run(module)]
     nodes = ", ".join(sorted({module.node for module in other}))
     counted = (
         (other, f"modules that return no ranking ({nodes}); the time of the best is counted"),
@@ -209,29 +222,3 @@ def _notes(found: Project) -> tuple[str, ...]:
     if unfinished:
         notes.append(f"Trials without a summary of their own, so not finished: {', '.join(unfinished)}.")
     return tuple(notes)
-
-
-def accounts(found: Project, pieces: Sequence[Piece]) -> Iterator[Account]:
-    """The accounts of all files of a project."""
-    results = {
-        module.results.name: module
-        for trial in found.trials
-        for module in trial.modules
-        if module.results is not None
-    }
-    for piece in pieces:
-        if (module := results.get(piece.name)) is not None:
-            yield account(piece, _of_results(module))
-        elif (what := kind(piece)) is not None:
-            read = piece.name in found.used or what == "qa"
-            yield account(piece, _TABLES[what] if read else "no summary of a node's modules")
-        elif piece.name in found.used:
-            yield Account(piece.name, "file", (piece.relative,))
-        else:
-            yield account(piece, "another file of the project, such as an index")
-
-
-def _of_results(module: Module) -> Parts | str:
-    if not makes_run(module):
-        return "it returns no ranking"
-    return _ANSWERS if module.node == "generator" else _RANKING

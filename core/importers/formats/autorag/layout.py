@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import yaml
 
 from core.errors import InputError
 from core.importers.read.jsons import DEEPEST, Json, plain
-from core.importers.read.piece import BROKEN, MIB, Piece, Tree, head_lines
+from core.importers.read.piece import BROKEN, MIB, Piece, Tree, head_lines, per_piece
 from core.importers.read.tabular import PARQUET, Table, read_table
 from core.importers.read.text import place, shown, whole
 
@@ -24,10 +24,9 @@ _ORDER = (
     "passage_augmenter", "passage_reranker", "passage_filter", "passage_compressor", "prompt_maker",
     "generator",
 )  # fmt: skip
-_HELD = "autorag kind"
 _LONGEST = 100_000  # Characters of a parameter cell beyond which it is not parsed
 
-MOST_BYTES = 4 * MIB
+_MOST_BYTES = 4 * MIB
 _TEXT_LIMIT = 100_000
 
 
@@ -77,36 +76,24 @@ class Project:
     trials: tuple[Trial, ...]  # those with results
     empty: tuple[str, ...]  # trials that hold a configuration only
     vectors: tuple[Piece, ...]  # files that name the vector stores
-    used: frozenset[str] = field(default=frozenset())  # every file that says something here
+    used: frozenset[str]  # every file that says something here
 
 
+@per_piece
 def kind(piece: Piece) -> str | None:
     """Judge a file by content: "summary", "qa", "corpus" or None."""
-    held = vars(piece)  # as `Piece.head` is held there: it is asked for several times, of every file
-    if _HELD not in held:
-        held[_HELD] = _judged(piece)
-    found: str | None = held[_HELD]
-    return found
-
-
-def _judged(piece: Piece) -> str | None:
-    if piece.head.startswith(PARQUET):
-        end = _tail(piece)
-        if all(name in end for name in (b"qid", b"query", b"retrieval_gt")):
-            return "qa"
-        return "corpus" if all(name in end for name in (b"doc_id", b"contents", b"metadata")) else None
-    lines = head_lines(piece, 1)
-    return "summary" if lines and lines[0].startswith(SUMMARY) else None
-
-
-def _tail(piece: Piece) -> bytes:
+    if not piece.head.startswith(PARQUET):
+        first = next(iter(head_lines(piece, 1)), "")
+        return "summary" if first.startswith(SUMMARY) else None
     try:
         with piece.opener() as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _FOOTER))
-            return file.read(_FOOTER)
+            file.seek(max(0, file.seek(0, 2) - _FOOTER))
+            end = file.read(_FOOTER)
     except BROKEN:
-        return b""
+        return None
+    if all(name in end for name in (b"qid", b"query", b"retrieval_gt")):
+        return "qa"
+    return "corpus" if all(name in end for name in (b"doc_id", b"contents", b"metadata")) else None
 
 
 def project(trees: Sequence[Tree]) -> Project:
@@ -115,18 +102,17 @@ def project(trees: Sequence[Tree]) -> Project:
     if any(len(tree.pieces) == 1 for tree in trees):
         pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
     kinds = {path: kind(piece) for path, piece in pieces.items()}
-    qa = [path for path, found in kinds.items() if found == "qa" and "/best_" not in f"/{path}"]
-    corpus = [path for path, found in kinds.items() if found == "corpus"]
+    copies, corpus, nodes = (
+        [path for path, found in kinds.items() if found == wanted] for wanted in ("qa", "corpus", "summary")
+    )
+    qa = [path for path in copies if "/best_" not in f"/{path}"]
     for several, what in ((qa, "questions"), (corpus, "passages")):
         if len(several) > 1:
             names = ", ".join(shown(each) for each in several[:3])
             raise InputError(
                 f"There are {len(several)} tables of {what}: {names}.", do="Offer one project at a time."
             )
-    copies = [path for path, found in kinds.items() if found == "qa"]
-    nodes = [path for path, found in kinds.items() if found == "summary"]
     roots = sorted({_up(path, 3) for path in nodes})
-    trials = tuple(_trial(root, nodes, pieces) for root in roots)
     configs = [path for path in pieces if path.endswith("/config.yaml")]
     empty = tuple(sorted(_up(path).rsplit("/", 1)[-1] for path in configs if _up(path) not in roots))
     vectors = [path for path in pieces if path.endswith("resources/vectordb.yaml")]
@@ -134,7 +120,7 @@ def project(trees: Sequence[Tree]) -> Project:
     return Project(
         qa=pieces[chosen[0]] if chosen else None,
         corpus=pieces[corpus[0]] if corpus else None,
-        trials=trials,
+        trials=tuple(_trial(root, nodes, pieces) for root in roots),
         empty=empty,
         vectors=tuple(pieces[path] for path in vectors),
         used=frozenset(pieces[path].name for path in (*chosen, *corpus, *nodes, *configs, *vectors)),
@@ -161,33 +147,30 @@ def _trial(root: str, nodes: Sequence[str], pieces: Mapping[str, Piece]) -> Tria
 
 def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
     summary = pieces[path]
-    table = read_table(summary, ",")
-    folder = _up(path)
+    table, folder, made = read_table(summary, ","), _up(path), []
     cells = table.rows.select(pl.col(pl.String)).with_columns(table.lines.alias("line"))
-    made = []
     for row in cells.iter_rows(named=True):
         file, line = row["filename"] or "", row.pop("line")
         if not file or not row["module_name"]:
             raise InputError("The row names no file or no module.", where=place(summary.name, line))
-        own, copy = pieces.get(f"{folder}/{file}"), pieces.get(f"{folder}/best_{file}")
         made.append(
             Module(
                 trial=root.rsplit("/", 1)[-1],
                 node=folder.rsplit("/", 1)[-1],
                 file=file,
                 name=row["module_name"],
-                params=parameters(row["module_params"], place(summary.name, line, "module_params")),
+                params=_parameters(row["module_params"], place(summary.name, line, "module_params")),
                 row=row,
                 line=line,
                 best=str(row.get("is_best") or "").strip().lower() == "true",
-                results=own or copy,
+                results=pieces.get(f"{folder}/{file}") or pieces.get(f"{folder}/best_{file}"),
                 summary=summary.name,
             )
         )
     return made
 
 
-def parameters(text: str | None, where: str) -> dict[str, Any]:
+def _parameters(text: str | None, where: str) -> dict[str, Any]:
     """The parameters of a module, a Python literal in a cell; read as a literal and never run."""
     try:
         value = ast.literal_eval(text or "{}") if len(text or "") <= _LONGEST else None
@@ -200,7 +183,7 @@ def parameters(text: str | None, where: str) -> dict[str, Any]:
 
 def read_yaml(piece: Piece) -> object:
     """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
-    if piece.size > MOST_BYTES:
+    if piece.size > _MOST_BYTES:
         raise InputError("A YAML file of this size is not read.", where=piece.name)
     text = whole(piece).decode()
     try:

@@ -10,12 +10,12 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, counted, frames_of
 from core.importers.formats.autorag.layout import Module, read_yaml
-from core.importers.judgements import graded_by
+from core.importers.judgements import VALUE, graded_by
 from core.importers.read.jsons import Json
 from core.importers.read.piece import Piece
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
-from core.importers.read.text import place, quoted, shown
+from core.importers.read.text import no_column, place, quoted, shown
 from core.importers.samples import UNNAMED
 from core.records import Basis, Run
 
@@ -25,13 +25,12 @@ _TOKENS = {"average_output_token": "output_tokens", "average_prompt_token": "inp
 RANKS = ("lexical_retrieval", "semantic_retrieval", "retrieval", "hybrid_retrieval", "passage_augmenter",
          "passage_reranker", "passage_filter")  # fmt: skip
 """Nodes whose modules return rankings."""
-STAGES: Mapping[str, str] = {
+_STAGES: Mapping[str, str] = {
     "query_expansion": "rewrite", "lexical_retrieval": "sparse", "semantic_retrieval": "retrieve",
     "hybrid_retrieval": "fuse", "passage_augmenter": "augment", "passage_reranker": "rerank",
     "passage_filter": "cut", "passage_compressor": "compress", "prompt_maker": "prompt",
     "generator": "generate",
 }  # fmt: skip
-AFTER = ("prompt", "generate")  # Stages that follow retrieval
 _FUSION = {"rrf": "rrf", "cc": "weighted"}
 
 
@@ -53,28 +52,32 @@ def lists(module: Module, ids: pl.Series) -> Lists:
     table = _joined(module, ids)
     leg = module.node.split("_", maxsplit=1)[0]
     passages = _column(table, ("retrieved_ids", f"retrieved_ids_{leg}"), pl.String)
-    scores = _column(table, ("retrieve_scores", f"retrieve_scores_{leg}"), pl.Float64, needed=False)
-    rows = pl.DataFrame({"query_id": ids, "line": table.lines, "passage_id": passages, "score": scores})
-    uneven = rows.filter(pl.col("passage_id").list.len() != pl.col("score").list.len())
-    refuse(uneven, "The row has another number of scores than of passages.", table.name, "retrieve_scores")
-    silent = rows.filter(pl.col("passage_id").list.len().fill_null(0) == 0).height
-    exploding = ["passage_id", "score"] if scores.null_count() < len(scores) else ["passage_id"]
-    flat = rows.filter(pl.col("passage_id").list.len() > 0).explode(exploding, empty_as_null=True)
-    if "score" not in exploding:
+    if passages is None:
+        raise no_column("retrieved_ids", table.rows.columns, table.name)
+    scores = _column(table, ("retrieve_scores", f"retrieve_scores_{leg}"), pl.Float64)
+    rows = pl.DataFrame({"query_id": ids, "line": table.lines, "passage_id": passages})
+    length, exploding = pl.col("passage_id").list.len(), ["passage_id"]
+    if scores is not None and scores.null_count() < len(scores):
+        rows, exploding = rows.with_columns(scores.alias("score")), ["passage_id", "score"]
+        uneven = rows.filter(length != pl.col("score").list.len())
+        found = "The row has another number of scores than of passages."
+        refuse(uneven, found, table.name, "retrieve_scores")
+    flat = rows.filter(length > 0).explode(exploding, empty_as_null=True)
+    if len(exploding) == 1:
         flat = flat.with_columns(score=pl.lit(None, pl.Float64))
     named = flat.filter(pl.col("passage_id").fill_null("") != "")
     once = named.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
     made = once.with_columns(
-        pl.int_range(1, pl.len() + 1).over("query_id").alias("rank"),
-        pl.when(pl.col("score").is_finite()).then(pl.col("score")).alias("score"),
+        rank=pl.int_range(1, pl.len() + 1).over("query_id"),
+        score=pl.when(pl.col("score").is_finite()).then("score"),
     )
     left = {
         f"passages that a list repeats: the first place counts ({module.node})": named.height - once.height,
         f"places of lists without a passage id ({module.node})": flat.height - named.height,
-        f"questions with an empty list ({module.node})": silent,
+        f"questions with an empty list ({module.node})": rows.filter(length.fill_null(0) == 0).height,
     }
     deepest = made["rank"].max()
-    depth = int(deepest) if isinstance(deepest, int) else None
+    depth = deepest if isinstance(deepest, int) else None
     return Lists(made.drop("line"), depth, counted(left, table.name))
 
 
@@ -90,15 +93,11 @@ def _joined(module: Module, ids: pl.Series) -> Table:
     return table
 
 
-def _column(
-    table: Table, names: tuple[str, ...], inner: type[pl.DataType], *, needed: bool = True
-) -> pl.Series:
+def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> pl.Series | None:
+    """The lists of the first of the columns that is there."""
     name = next((each for each in names if each in table.rows.columns), None)
     if name is None:
-        if needed:
-            found = ", ".join(shown(column, 40) for column in table.rows.columns[:12])
-            raise InputError(f"No column {names[0]!r}; found: {found}.", where=table.name)
-        return pl.Series([None] * table.rows.height, dtype=pl.List(inner))
+        return None
     values = table.rows[name]
     if not isinstance(values.dtype, pl.List | pl.Array):
         raise InputError(f"{name!r} is {values.dtype}, not lists.", where=table.name)
@@ -145,7 +144,7 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
     """
     own = milliseconds(module)
     times = before | ({stage_of(module): own} if own is not None else {})
-    path = [ms for stage, ms in times.items() if stage not in AFTER]
+    path = [ms for stage, ms in times.items() if stage not in ("prompt", "generate")]
     if path and (own is not None or module.node == "generator"):
         times = times | {"total": sum(path)}
     rows = [
@@ -164,26 +163,22 @@ def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade
     """Generated texts as answers, and their measures of each question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:
-        raise InputError("No column 'generated_texts'.", where=table.name)
+        raise no_column("generated_texts", table.rows.columns, table.name)
     values = table.rows.select(pl.col(pl.Float64, pl.Float32)).with_columns(ids.alias("query_id"))
-    long = values.unpivot(index="query_id", variable_name="signal", value_name="value").with_columns(
-        pl.col("signal").cast(pl.String), pl.col("value").cast(pl.Float64)
-    )
+    long = values.unpivot(index="query_id", variable_name="signal", value_name="value")
     texts, reader = table.rows["generated_texts"].cast(pl.String), run.stack.spec.get("generator")
     written = pl.DataFrame({"query_id": ids, "text": texts}).with_columns(
-        reader=pl.lit(reader if isinstance(reader, str) else None, pl.String)
+        reader=pl.lit(reader if isinstance(reader, str) else None, pl.String),
+        k=pl.lit(found.depth if found else None, pl.Int32),
     )
-    depth = found.depth if found else None
-    return graded_by(
-        written.with_columns(k=pl.lit(depth, pl.Int32)), long, run.run_id, table.name, wanted=grade
-    )
+    return graded_by(written, long.cast(VALUE), run.run_id, table.name, wanted=grade)
 
 
 def stage_of(module: Module) -> str:
     """Name of the stage that a module's time belongs to."""
     if module.node == "retrieval":
         return {"sparse": "sparse", "hybrid": "fuse"}.get(_searches(module), "retrieve")
-    return STAGES.get(module.node, shown(module.node, 40))
+    return _STAGES.get(module.node, shown(module.node, 40))
 
 
 def embedders(files: Sequence[Piece]) -> dict[str, str]:
@@ -215,17 +210,17 @@ def axes(module: Module, before: Json, models: Mapping[str, str], depth: int | N
 
 
 def _search(module: Module, before: Json, models: Mapping[str, str]) -> Json:
-    mode, params = _searches(module), module.params
+    mode, params, added = _searches(module), module.params, Json()
     if mode == "hybrid":
         legs = params.get("target_module_params")
         for leg in legs if isinstance(legs, list) else []:
-            before = {**before, **({"embedder": _embedder(leg, models)} if "vectordb" in str(leg) else {})}
-        if "bm25" in str(params.get("target_modules", "")).lower():
-            before = {**before, "sparse": "bm25"}
-        return {**before, "mode": mode, "fusion": _fusion(module)}
-    if mode == "dense":
-        return {**before, "mode": mode, "embedder": _embedder(params, models)}
-    return {**before, "mode": mode, "sparse": "bm25"} if mode else before
+            added |= {"embedder": _embedder(leg, models)} if "vectordb" in str(leg) else {}
+        sparse = "bm25" in str(params.get("target_modules", "")).lower()
+        added |= {"sparse": "bm25"} if sparse else {}
+        added["fusion"] = _fusion(module)
+    elif mode:
+        added = {"embedder": _embedder(params, models)} if mode == "dense" else {"sparse": "bm25"}
+    return {**before, **added, **({"mode": mode} if mode else {})}
 
 
 def _embedder(params: object, models: Mapping[str, str]) -> str:

@@ -44,7 +44,7 @@ class _Read:
     module: Module
     part: Import
     spec: Json
-    lists: results.Lists | None
+    lists: results.Lists | None = None
     offered: results.Lists | None = None
     pool: str | None = None
 
@@ -104,17 +104,17 @@ class _Reader:
         return made
 
     def _module(self, module: Module, way: _Way) -> _Read:
-        given = way.lists.depth if way.lists else None
-        spec = results.axes(module, _before(module, way), self.models, given)
+        given, searches = way.lists.depth if way.lists else None, module.node in _SEARCHES
+        before = {**way.base, **way.legs} if module.node == "hybrid_retrieval" else way.spec
+        spec = results.axes(module, way.base if searches else before, self.models, given)
         if not makes_run(module):
-            return _Read(module, Import(), spec, None)
+            return _Read(module, Import(), spec)
         generates = module.node == "generator"
         found = way.lists if generates else results.lists(module, self.ids)
         offered, pool = (way.offered, way.pool) if generates else (None, None)
         if module.node in _POOLED and way.lists:
             offered, pool = way.lists, self.options.pool or f"{way.node}@{given}"
         run = self._run(module, spec, pool)
-        searches = module.node in _SEARCHES
         times = {stage: ms for stage, ms in way.times.items() if not searches or stage == "rewrite"}
         parts = [
             Import(runs=(run,)),
@@ -141,13 +141,6 @@ class _Reader:
         return imported_run(
             self.options, label, self.digest, importer="autorag", decided=decided, spec=spec, pool=pool
         )
-
-
-def _before(module: Module, way: _Way) -> Json:
-    """Axes that a module adds its own to."""
-    if module.node in _SEARCHES:
-        return way.base
-    return {**way.base, **way.legs} if module.node == "hybrid_retrieval" else way.spec
 
 
 def _go_on(way: _Way, best: _Read) -> None:

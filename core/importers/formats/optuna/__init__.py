@@ -10,17 +10,15 @@ Of tables, the dashboard's have Number, State, the objectives, ``Param x`` and `
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from types import MappingProxyType
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
+from core.importers.base import SURE, Format, Import, LeftOut, Options, merged, summed
 from core.importers.read.jsons import Json, amount, number
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import numbers
 from core.importers.read.tabular import columns, header, kind_of, read_table
 from core.importers.read.text import place, shown
@@ -28,25 +26,36 @@ from core.importers.runs import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
 from core.records import WHOLE_FLOW
 
+TAKES = {"aggregates": "accuracy, F1, p50 and p80 latency, cost per 1,000 questions, or the objectives"}
+UNITS = "times from seconds to milliseconds, cost per question to cost per 1,000"
 COMPLETE = "COMPLETE"
-_ANSWERS = {"metric_accuracy": "Answer-Accuracy", "metric_f1_score": "Answer-F1"}
-_RECALLS = {"metric_retriever_recall": "Context-Recall"}
-_TIMES = {"metric_median_time": "latency_p50", "metric_p80_time": "latency_p80"}
-_COST = "metric_llm_cost_mean"
-_SYFTR = frozenset({*_ANSWERS, *_RECALLS, *_TIMES, _COST})
+_SHARES = {
+    "metric_accuracy": "Answer-Accuracy",
+    "metric_f1_score": "Answer-F1",
+    "metric_retriever_recall": "Context-Recall",
+}
+_THOUSANDTHS = {
+    "metric_median_time": "latency_p50",
+    "metric_p80_time": "latency_p80",
+    "metric_llm_cost_mean": "usd_per_1k",
+}
+"""Figures in seconds, and in dollars of a question."""
+_SYFTR = _SHARES.keys() | _THOUSANDTHS.keys()
 _MOST_QUERIES = 2**31
-_AXES: Mapping[str, str] = MappingProxyType(
-    {
-        "rag_embedding_model": "embedder", "embedding_model": "embedder", "embedder": "embedder",
-        "rag_top_k": "candidates", "rag_method": "mode", "reranker_llm_name": "reranker",
-        "splitter_method": "chunker", "response_synthesizer_llm": "generator",
-    }
-)  # fmt: skip
+_AXES: Mapping[str, str] = {
+    "rag_embedding_model": "embedder", "embedding_model": "embedder", "embedder": "embedder",
+    "rag_top_k": "candidates", "rag_method": "mode", "reranker_llm_name": "reranker",
+    "splitter_method": "chunker", "response_synthesizer_llm": "generator",
+}  # fmt: skip
 """Parameter of the search space → axis of our stacks."""
-NOTES = (
+_NOTES = (
     "Times converted from seconds to milliseconds; they are of the whole flow, answering included.",
     "Costs are the mean of the calls of models per question, times 1,000; other costs are not in them.",
     "Measures of answers stand at the cutoff 1: one answer is looked at for each question.",
+)
+_OBJECTIVES = (
+    "Of trials without figures of syftr the values of the objectives are taken; those known to be "
+    "maximised stand at the cutoff 1 and can be chosen as quality, the others are kept."
 )
 
 
@@ -66,33 +75,21 @@ class Trial:
 
 def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
     """Make runs of the trials that completed."""
-    found, left = [], Counter[str]()
-    first: dict[str, str] = {}
+    found, left = [], []
     for trial in trials:
-        reason = _why_not(trial)
-        if reason is None:
-            made = _reported(trial, digest)
-            reason = None if made.figures else "completed trials without a figure"
-            found += [made] if made.figures else []
-        if reason:
-            left[reason] += 1
-            first.setdefault(reason, f"trial {trial.number} of {shown(trial.study)}")
+        made = None if (reason := _why_not(trial)) else _reported(trial, digest)
+        if made and made.figures:
+            found.append(made)
+        else:
+            reason = reason or "completed trials without a figure"
+            left.append(LeftOut(1, reason, f"trial {trial.number} of {shown(trial.study)}"))
     if not found:
-        raise InputError(
-            f"None of the {len(trials)} trials is complete with figures.",
-            where=trials[0].where if trials else "",
-        )
-    out = [LeftOut(count, reason, first[reason]) for reason, count in left.items()]
+        told = f"None of the {len(trials)} trials is complete with figures."
+        raise InputError(told, where=trials[0].where)
     syftr = [bool(each.environment) for each in found]
     runs = reported_runs(found, options, importer=importer, source="Optuna study")
-    notes = (*(NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
-    return merged((runs, Import(left_out=tuple(out), notes=notes)))
-
-
-_OBJECTIVES = (
-    "Of trials without figures of syftr the values of the objectives are taken; those known to be "
-    "maximised stand at the cutoff 1 and can be chosen as quality, the others are kept."
-)
+    notes = (*(_NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
+    return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
 def _why_not(trial: Trial) -> str | None:
@@ -136,17 +133,12 @@ def _figures(trial: Trial) -> Iterator[Figure]:
         return
     total = number(told, "metric_num_total", trial.where)
     n = int(total) if total is not None and 0 <= total < _MOST_QUERIES else None
-    for key, name in {**_ANSWERS, **_RECALLS}.items():
-        value = number(told, key, trial.where)
-        if value is not None:
+    for key, name in _SHARES.items():
+        if (value := number(told, key, trial.where)) is not None:
             yield Figure(measure=name, value=value, k=ONE_ANSWER, n=n)
-    for key, name in _TIMES.items():
-        seconds = amount(told, key, trial.where)
-        if seconds is not None:
-            yield Figure(measure=name, value=seconds * 1000.0, stage="total", n=n)
-    dollars = amount(told, _COST, trial.where)
-    if dollars is not None:
-        yield Figure(measure="usd_per_1k", value=dollars * 1000.0, stage="total", n=n)
+    for key, name in _THOUSANDTHS.items():
+        if (value := amount(told, key, trial.where)) is not None:
+            yield Figure(measure=name, value=value * 1000.0, stage="total", n=n)
 
 
 def _spec(params: Mapping[str, object], name: str) -> Json:
@@ -200,26 +192,23 @@ class OptunaCsv(Format):
     """Trials of one study as a table."""
 
     name, title = "optuna-csv", "optuna-dashboard, syftr (CSV)"
-    brings = ("aggregates",)
-    takes = {"aggregates": "accuracy, F1, p50 and p80 latency, cost per 1,000 questions, or the objectives"}  # noqa: RUF012
+    takes = TAKES
     recognised = (
         "a table with Number, State and Param … or UserAttribute … columns, or Optuna's trials_dataframe "
         "(number, state, value or values_…)"
     )
-    units = "times from seconds to milliseconds, cost per question to cost per 1,000"
+    units = UNITS
     traps = (
         "Trials whose State is not COMPLETE, and those that were pruned or failed, are left out and counted.",
         "Which objectives are maximised is not in the file; without syftr's figures all are kept as is.",
     )
 
     def sniff(self, probe: Tree) -> float:
-        """Sure of the headers that the dashboard and Optuna write."""
         piece = probe.pieces[0]
         text = len(probe.pieces) == 1 and kind_of(piece) not in ("jsonl", "parquet")
         return SURE if text and _layout(columns(piece)) else 0.0
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """The trial, its objectives, parameters and attributes."""
+    def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
         names = header(piece, kind_of(piece) or ",")
         layout = _layout(names) or _DASHBOARD
         known = (layout.number, layout.state, *_named(names, layout))
@@ -227,9 +216,8 @@ class OptunaCsv(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the trials of every file; the study is called as the file is."""
-        return merged(
-            trial_runs(_trials(tree.pieces[0]), tree.pieces[0].digest, options, self.name) for tree in trees
-        )
+        pieces = pieces_of(trees)
+        return merged(trial_runs(_trials(each), each.digest, options, self.name) for each in pieces)
 
 
 def _layout(names: Sequence[str]) -> _Layout | None:
@@ -254,10 +242,8 @@ def _trials(piece: Piece) -> list[Trial]:
     table = read_table(piece, kind_of(piece) or ",")
     names = table.rows.columns
     layout = _layout(names) or _DASHBOARD
-    for needed in (layout.number, layout.state):
-        if needed not in names:
-            raise InputError(f"There is no column {needed}.", where=piece.name)
-    numbered = numbers(table.taking({"Number": layout.number}), "Number", piece.name, whole=True)
+    told = table.taking({"Number": layout.number, "State": layout.state})
+    numbered = numbers(told, "Number", piece.name, whole=True)
     objectives = _named(names, layout)
     trials = []
     for at, line, row in zip(numbered, table.lines, table.rows.iter_rows(named=True), strict=True):

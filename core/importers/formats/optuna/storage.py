@@ -11,21 +11,19 @@ import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, settled
-from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, LeftOut, Look, Options, merged
-from core.importers.formats.optuna import Trial, trial_runs
+from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, counted, merged
+from core.importers.formats.optuna import TAKES, UNITS, Trial, trial_runs
 from core.importers.read.jsons import parsed
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.piece import Piece, Tree, per_piece
 from core.importers.read.text import shown
 
 MAGIC = b"SQLite format 3\0"
@@ -46,41 +44,32 @@ _STEP = 1_000_000  # Instructions of the database's machine between two looks at
 
 _Row = tuple[Any, ...]
 
-_KEYS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "studies": ("study_id", "study_id"),
-        "study_directions": ("study_id", "objective"),
-        "trial_values": ("trial_id", "objective"),
-        "trial_params": ("trial_id", "param_name"),
-        "trial_user_attributes": ("trial_id", "key"),
-    }
-)
+_KEYS = {
+    "studies": ("study_id", "study_id"),
+    "study_directions": ("study_id", "objective"),
+    "trial_values": ("trial_id", "objective"),
+    "trial_params": ("trial_id", "param_name"),
+    "trial_user_attributes": ("trial_id", "key"),
+}
 """Table → the column that leads to a trial, and the one that tells the rows of a trial or study apart."""
-_ODD: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "directions of no objective": ("study_directions", "typeof(objective) <> 'integer'"),
-        "values of no objective": ("trial_values", "typeof(objective) <> 'integer'"),
-        "values of objectives that are no finite number: missing, not 0": (
-            "trial_values", "typeof(value) NOT IN ('integer', 'real') OR value IN (9e999, -9e999)",
-        ),
-    }
-)  # fmt: skip
-"""Reason → the table, and which of its rows are left out for it."""
-_UNREAD = {
-    "attributes of studies other than the names of objectives": (
-        "study_system_attributes", "key IS NOT 'study:metric_names'",
-    )
+_ODD = {
+    "directions of no objective": ("study_directions", "typeof(objective) <> 'integer'"),
+    "values of no objective": ("trial_values", "typeof(objective) <> 'integer'"),
+    "values of objectives that are no finite number: missing, not 0": (
+        "trial_values", "typeof(value) NOT IN ('integer', 'real') OR value IN (9e999, -9e999)",
+    ),
+    "attributes of studies other than the names of objectives": (_SYSTEM, "key IS NOT 'study:metric_names'"),
 }  # fmt: skip
+"""Reason → the table, and which of its rows are left out for it."""
 
 
 class OptunaStorage(Format):
     """Studies in a SQLite file, for example of syftr."""
 
     name, title = "optuna", "Optuna storage, syftr (SQLite)"
-    brings = ("aggregates",)
-    takes = {"aggregates": "accuracy, F1, p50 and p80 latency, cost per 1,000 questions, or the objectives"}  # noqa: RUF012
+    takes = TAKES
     recognised = "a SQLite database with the tables studies, trials, trial_values…"
-    units = "times from seconds to milliseconds, cost per question to cost per 1,000"
+    units = UNITS
     traps = (
         "Trials that were pruned, failed or did not finish are left out and counted.",
         "Rows that belong to no trial, such as those of studies without one, are left out and counted.",
@@ -88,24 +77,20 @@ class OptunaStorage(Format):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """A SQLite file; sure when it has Optuna's tables."""
         if len(probe.pieces) != 1 or not probe.pieces[0].head.startswith(MAGIC):
             return 0.0
-        return RESEMBLES if _problem(probe.pieces[0].head, probe.pieces[0]) else SURE
+        return RESEMBLES if _problem(probe.pieces[0]) else SURE
 
     def why_not(self, probe: Tree) -> str:
-        """A database of another kind, or a broken one."""
-        return _problem(probe.pieces[0].head, probe.pieces[0])
+        return _problem(probe.pieces[0])
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        """The columns of every table."""
         for piece in (tree.pieces[0] for tree in trees):
             with _database(piece) as (connection, _):
                 columns = _Reader(connection, piece.name).columns
             yield settled(piece.name, "column", columns, _PARTS)
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        """The first trials with their state and objectives."""
         piece = tree.pieces[0]
         with _database(piece) as (connection, _):
             first = _trials(_Reader(connection, piece.name))[:LOOK_ROWS]
@@ -117,21 +102,20 @@ class OptunaStorage(Format):
         return Look(pl.DataFrame(rows, infer_schema_length=None))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read every study of every file."""
         parts = []
         for tree in trees:
             piece = tree.pieces[0]
             with _database(piece) as (connection, notes):
                 reader = _Reader(connection, piece.name)
                 trials = _trials(reader)
-                left = untaken(reader.rows, piece.name, has_names=reader.has_names)
+                left = counted(_untaken(reader), piece.name)
             parts.append(trial_runs(trials, piece.digest, options, self.name))
-            parts.append(Import(notes=notes, left_out=tuple(left)))
+            parts.append(Import(notes=notes, left_out=left))
         return merged(parts)
 
 
-@lru_cache(maxsize=16)
-def _problem(head: bytes, piece: Piece) -> str:  # noqa: ARG001  (the head tells pieces of one name apart)
+@per_piece
+def _problem(piece: Piece) -> str:
     """Why a SQLite file is no Optuna storage; empty if it is one."""
     try:
         with _database(piece) as (connection, _):
@@ -147,7 +131,9 @@ def _database(piece: Piece) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...
     with tempfile.TemporaryDirectory(prefix="clq-") as folder:
         path = piece.path
         notes: tuple[str, ...] = ()
-        if path is None or not _is_plain(path):
+        with piece.opener() as stored:
+            plain = path is not None and stored.read(len(MAGIC)) == MAGIC
+        if path is None or not plain:
             path = Path(folder) / "storage.db"
             with piece.stream() as packed, path.open("wb") as copy:
                 shutil.copyfileobj(packed, copy)
@@ -162,11 +148,6 @@ def _database(piece: Piece) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...
             raise InputError(
                 f"The database cannot be read: {shown(error, 200)}.", where=piece.name
             ) from error
-
-
-def _is_plain(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
@@ -198,11 +179,9 @@ class _Reader:
             for name, kind, sql in found
             if kind == "table" and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
         }
-        self.missing = sorted(set(_NEEDS) - plain)
-        if self.missing:
-            raise InputError(
-                f"This SQLite database has no table {self.missing[0]}; an Optuna storage has.", where=name
-            )
+        if missing := sorted(set(_NEEDS) - plain):
+            told = f"This SQLite database has no table {missing[0]}; an Optuna storage has."
+            raise InputError(told, where=name)
         self.columns = [
             f"{table}.{row[1]}"
             for table in sorted(plain)
@@ -210,10 +189,8 @@ class _Reader:
         ]
         self.has_names = _SYSTEM in plain
         for table, needed in (_NEEDS | (_NAMES if self.has_names else {})).items():
-            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-            if not needed <= columns:
-                lacks = sorted(needed - columns)[0]
-                raise InputError(f"Its table {table} has no column {lacks}.", where=name)
+            if lacks := sorted(column for column in needed if f"{table}.{column}" not in self.columns):
+                raise InputError(f"Its table {table} has no column {lacks[0]}.", where=name)
 
     def rows(self, query: str) -> Iterator[_Row]:
         """Rows of one of the queries below."""
@@ -312,15 +289,15 @@ def _attributes(reader: _Reader) -> dict[object, dict[str, object]]:
     return found
 
 
-def untaken(ask: Callable[[str], Iterator[tuple[Any, ...]]], name: str, *, has_names: bool) -> list[LeftOut]:
-    """What the tables hold beyond what trials take."""
+def _untaken(reader: _Reader) -> dict[str, int]:
+    """What the tables hold beyond what trials take, by reason."""
     counts: dict[str, str] = {}
     for table, (key, own) in _KEYS.items():
         led = f"COUNT(CASE WHEN {key} IN (SELECT {key} FROM trials) THEN 1 END)"  # noqa: S608
         single = f"(SELECT COUNT(*) FROM (SELECT DISTINCT {key}, {own} FROM {table}))"  # noqa: S608
         counts[f"rows of `{table}` without a trial"] = f"COUNT(*) - {led} FROM {table}"
         counts[f"rows of `{table}` that stand twice: one counts"] = f"COUNT(*) - {single} FROM {table}"
-    for reason, (table, odd) in {**_ODD, **(_UNREAD if has_names else {})}.items():
-        counts[reason] = f"COUNT(*) FROM {table} WHERE {odd}"
-    found = {reason: next(ask(f"SELECT {query}"))[0] for reason, query in counts.items()}
-    return [LeftOut(count, reason, name) for reason, count in found.items() if count]
+    for reason, (table, odd) in _ODD.items():
+        if table != _SYSTEM or reader.has_names:
+            counts[reason] = f"COUNT(*) FROM {table} WHERE {odd}"
+    return {reason: next(reader.rows(f"SELECT {query}"))[0] for reason, query in counts.items()}

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
-from core.importers.base import SURE, Format, Import, Options, counted, merged
+from core.importers.account import TAKEN
+from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
+from core.importers.read.rows import again, refuse
 from core.importers.read.text import shown, whole
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
@@ -26,7 +27,7 @@ from core.tables import frame
 DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
 COLLECTION_ID = "clq-paper"
 CITATION = "Dallaire, Practical RAG Evaluation, arXiv:2511.09545v1, 12 November 2025"
-TOKENS_PER_CANDIDATE = 500  # What the paper's costs assume; it measured 513 to 516 (Table 14)
+_TOKENS_PER_CANDIDATE = 500  # What the paper's costs assume; it measured 513 to 516 (Table 14)
 
 _COLLECTION = Collection(
     collection_id=COLLECTION_ID,
@@ -43,29 +44,24 @@ _ENVIRONMENT = {
 _PUBLISHED_AT = datetime(2025, 11, 12, tzinfo=UTC)
 
 _STACK = ["embedder", "dim", "mode", "ann", "reranker", "candidates_k"]
-_MEASURES: Mapping[str, tuple[str, str | None]] = {
-    "ra_nwg": ("RA-nWG", None),
-    "n_recall_4plus": ("N-Recall4+", None),
-    "n_recall_5": ("N-Recall5", None),
-    "proc_ra_nwg": ("PROC[RA-nWG]", None),
-    "proc_n_recall_4plus": ("PROC[N-Recall4+]", None),
-    "proc_n_recall_5": ("PROC[N-Recall5]", None),
-    "embed_ms_p50": ("latency_p50", "embed"),
-    "retrieve_ms_p50": ("latency_p50", "retrieve"),
-    "rerank_ms_p50": ("latency_p50", "rerank"),
-}
-"""Printed quantity → measure and stage of the aggregate."""
-TAKEN_FIGURES = frozenset({*_MEASURES, "avg_quality", "efficiency", "tokens_per_candidate_mean"})
-"""Printed quantities that a run has, as figures or in its manifest; the others follow from them."""
 _CEILING_OF = ["embedder", "dim", "mode", "candidates_k", "pool_reranker"]
-_HOLDS_FOR: Mapping[str, list[str]] = {
-    "embed_ms_p50": ["embedder", "dim", "mode"],
-    "retrieve_ms_p50": ["embedder", "dim", "mode", "ann"],
-    "proc_ra_nwg": _CEILING_OF,
-    "proc_n_recall_4plus": _CEILING_OF,
-    "proc_n_recall_5": _CEILING_OF,
+_MEASURES: Mapping[str, tuple[str, str | None, list[str]]] = {
+    "ra_nwg": ("RA-nWG", None, _STACK),
+    "n_recall_4plus": ("N-Recall4+", None, _STACK),
+    "n_recall_5": ("N-Recall5", None, _STACK),
+    "proc_ra_nwg": ("PROC[RA-nWG]", None, _CEILING_OF),
+    "proc_n_recall_4plus": ("PROC[N-Recall4+]", None, _CEILING_OF),
+    "proc_n_recall_5": ("PROC[N-Recall5]", None, _CEILING_OF),
+    "embed_ms_p50": ("latency_p50", "embed", ["embedder", "dim", "mode"]),
+    "retrieve_ms_p50": ("latency_p50", "retrieve", ["embedder", "dim", "mode", "ann"]),
+    "rerank_ms_p50": ("latency_p50", "rerank", _STACK),
 }
-"""Quantities that depend on a part of the stack only: they hold for every run that shares that part."""
+"""Printed quantity → measure and stage of the aggregate, and the part of a stack that it depends on: it holds
+for every run that shares that part."""
+_TAKEN_FIGURES = frozenset({*_MEASURES, "avg_quality", "efficiency", "tokens_per_candidate_mean"})
+"""Printed quantities that a run has, as figures or in its manifest; the others follow from them."""
+_POOL_RERANKER = pl.when(pl.col("mode") != "dense").then(pl.col("reranker")).alias("pool_reranker")
+"""The reranker that shaped the pool: none for a dense pool, the stack's own for a hybrid one (§5.1)."""
 _DEPTH_NOT_PRINTED = (
     "The paper reranks the fused list and keeps the first 50; how many candidates the reranker was sent is "
     "not printed, so neither its tokens nor its cost are known."
@@ -76,7 +72,7 @@ _HEADER = [
     "table", "embedder", "dim", "mode", "ann", "reranker", "candidates_k", "metric", "k", "value",
     "n_queries", "pool", "note",
 ]  # fmt: skip
-_INDEX = ["file", "table", "title", "source"]
+_INDEX = "file,table,title,source"
 
 
 def published_batch(source: Path | Piece | None = None) -> Batch:
@@ -116,29 +112,20 @@ def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
     wrong = figures.filter(~pl.col("value").is_finite().fill_null(value=False) | pl.col("metric").is_null())
     if wrong.height:
         raise InputError("A row has no figure, or says not of what.", where=source.name)
-    again = figures.filter(~pl.struct("table", *_STACK, "metric", "k").is_first_distinct())
-    if again.height:
-        row = again.row(0, named=True)
-        raise InputError(
-            f"Table {row['table']} prints {shown(row['metric'])} of one stack twice.", where=source.name
-        )
+    twice = again(figures, "table", *_STACK, "metric", "k")
+    refuse(twice, "Table {table} prints {metric} of one stack twice.", source.name)
     return figures
 
 
 def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
     """Quantities that two tables print with different values."""
     found = [
-        rows.group_by(*_HOLDS_FOR.get(metric, _STACK), "metric", "k").agg(
+        rows.group_by(*(_MEASURES[metric][2] if metric in _MEASURES else _STACK), "metric", "k").agg(
             pl.col("table").alias("tables"), pl.col("value").alias("values")
         )
-        for (metric,), rows in figures.with_columns(_pool_reranker()).group_by("metric", maintain_order=True)
+        for (metric,), rows in figures.with_columns(_POOL_RERANKER).group_by("metric", maintain_order=True)
     ]
     return pl.concat(found, how="diagonal").filter(pl.col("values").list.n_unique() > 1)
-
-
-def _pool_reranker() -> pl.Expr:
-    """The reranker that shaped the pool: none for a dense pool, the stack's own for a hybrid one (§5.1)."""
-    return pl.when(pl.col("mode") != "dense").then(pl.col("reranker")).alias("pool_reranker")
 
 
 def _run(row: Mapping[str, Any], figures: pl.DataFrame) -> Run:
@@ -194,20 +181,16 @@ def _manifest(row: Mapping[str, Any], same: pl.DataFrame, figures: pl.DataFrame)
     if reranked and hybrid:
         manifest["notes"].append(_DEPTH_NOT_PRINTED)
     elif reranked:
+        measured = figures.filter(
+            pl.col("metric") == "tokens_per_candidate_mean",
+            pl.col("reranker") == row["reranker"],
+            pl.col("candidates_k") == row["candidates_k"],
+        )["value"]
         manifest["tokens_per_candidate"] = {
-            "assumed": TOKENS_PER_CANDIDATE,
-            "measured": _measured_tokens(row, figures),
+            "assumed": _TOKENS_PER_CANDIDATE,
+            "measured": measured[0] if len(measured) else None,
         }
     return manifest
-
-
-def _measured_tokens(row: Mapping[str, Any], figures: pl.DataFrame) -> float | None:
-    found = figures.filter(
-        (pl.col("metric") == "tokens_per_candidate_mean")
-        & (pl.col("reranker") == row["reranker"])
-        & (pl.col("candidates_k") == row["candidates_k"])
-    )
-    return float(found["value"][0]) if found.height else None
 
 
 def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
@@ -217,30 +200,22 @@ def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
             f"Tables {first['tables']} print {first['values']} for {first['metric']} of {first['embedder']}.",
             do="Correct the figures.",
         )
-    figures, stacks = figures.with_columns(_pool_reranker()), stacks.with_columns(_pool_reranker())
+    figures, stacks = figures.with_columns(_POOL_RERANKER), stacks.with_columns(_POOL_RERANKER)
+    of_figure = (
+        pl.col("value").first(),
+        pl.col("n_queries").min().alias("n"),
+        pl.col("table").unique().sort(),
+    )
     parts = []
-    for metric, (measure, stage) in _MEASURES.items():
-        on = _HOLDS_FOR.get(metric, _STACK)
-        printed = (
-            figures.filter(pl.col("metric") == metric)
-            .group_by(*on, "k")
-            .agg(
-                pl.col("value").first(), pl.col("n_queries").min().alias("n"), pl.col("table").unique().sort()
-            )
-        )
-        labels = (pl.lit(measure).alias("measure"), pl.lit(stage, pl.String).alias("stage"))
-        parts.append(stacks.join(printed, on=on, nulls_equal=True).with_columns(*labels))
-    together = pl.concat(parts).with_columns(_source().alias("source"))
+    for metric, (measure, stage, on) in _MEASURES.items():
+        printed = figures.filter(pl.col("metric") == metric).group_by(*on, "k").agg(of_figure)
+        labels = {"measure": pl.lit(measure), "stage": pl.lit(stage, pl.String)}
+        parts.append(stacks.join(printed, on=on, nulls_equal=True).with_columns(**labels))
+    several = pl.when(pl.col("table").list.len() > 1).then(pl.lit("s")).otherwise(pl.lit(""))
+    tables = pl.col("table").cast(pl.List(pl.String)).list.join(", ")
+    together = pl.concat(parts).with_columns(source=pl.format("CLQ paper, Table{} {}", several, tables))
     columns = ["run_id", "measure", "k", "stage", "value", "n", "source"]
     return frame("aggregates", together.select(columns).sort("run_id", "measure", "stage", "k").to_dict())
-
-
-def _source() -> pl.Expr:
-    tables = pl.col("table").cast(pl.List(pl.String)).list.join(", ")
-    several = pl.col("table").list.len() > 1
-    return pl.format(
-        "CLQ paper, {} {}", pl.when(several).then(pl.lit("Tables")).otherwise(pl.lit("Table")), tables
-    )
 
 
 def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
@@ -251,7 +226,7 @@ def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
         pl.lit("rerank").alias("stage"),
         pl.col("reranker").alias("item"),
         pl.lit("input_tokens").alias("unit"),
-        (pl.col("candidates_k") * TOKENS_PER_CANDIDATE).alias("amount"),
+        (pl.col("candidates_k") * _TOKENS_PER_CANDIDATE).alias("amount"),
         pl.lit(Basis.MODELLED.value).alias("basis"),
     )
     return frame("usage", rows.to_dict())
@@ -261,53 +236,42 @@ class PublishedTables(Format):
     """The figures of the CLQ paper, one run per stack."""
 
     name, title = "published", "Published figures (data/published)"
-    brings = ("usage", "aggregates")
-    takes = {"aggregates": "every printed figure of a stack", "usage": "the reranker's tokens, modelled"}  # noqa: RUF012
+    takes = {"usage": "the reranker's tokens, modelled", "aggregates": "every printed figure of a stack"}
     recognised = "the header of clq_tables.csv; the other tables are named in index.csv beside it"
     traps = ("Tables without stacks are shown on the Data page and left out here.",)
+    mixed = True
+    known = {
+        "": "a table without stacks: the Data page shows it",
+        "figures": dict.fromkeys(_HEADER, TAKEN),
+    }
 
-    def sniff(self, probe: Tree) -> float:
-        """A table with the header of the CLQ paper's figures."""
-        return SURE if any(map(_is_figures, probe.pieces)) else 0.0
+    @staticmethod
+    def kind(piece: Piece) -> str | None:
+        return "figures" if head_lines(piece, 1) == [",".join(_HEADER)] else None
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """The figures, the list of tables, and the tables that it names."""
-        lists = [piece for piece in probe.pieces if _header(piece) == _INDEX]
+        lists = [piece for piece in probe.pieces if head_lines(piece, 1) == [_INDEX]]
         named = {line.split(",")[0] for piece in lists for line in head_lines(piece)[1:]}
         return tuple(
             piece
             for piece in probe.pieces
-            if _is_figures(piece) or piece in lists or piece.relative.rsplit("/", 1)[-1] in named
+            if self.kind(piece) or piece in lists or piece.relative.rsplit("/", 1)[-1] in named
         )
-
-    def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
-        """Every column of the figures; of the other tables none."""
-        if _is_figures(piece):
-            return dict.fromkeys(_HEADER, TAKEN)
-        return "a table without stacks: the Data page shows it"
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the figures as they ship; of the options none applies."""
-        return merged(_figures(piece, options) for piece in pieces_of(trees) if _is_figures(piece))
-
-
-def _header(piece: Piece) -> list[str]:
-    return next(iter(head_lines(piece, 1)), "").split(",")
-
-
-def _is_figures(piece: Piece) -> bool:
-    return _header(piece) == _HEADER
+        return merged(_figures(piece, options) for piece in pieces_of(trees) if self.kind(piece))
 
 
 def _figures(piece: Piece, options: Options) -> Import:
     batch = published_batch(piece)
-    others = read_figures(piece).filter(~pl.col("metric").is_in(TAKEN_FIGURES)).group_by("metric").len()
+    others = read_figures(piece).filter(~pl.col("metric").is_in(_TAKEN_FIGURES)).group_by("metric").len()
     left = {
         f"figures of `{shown(metric)}`: there is no place for them": count
         for metric, count in others.sort("metric").iter_rows()
     }
     fresh = [each for each in batch.collections if each.collection_id not in options.known_collections]
     frames = {table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height}
-    return replace(
-        Import.of(batch), collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name)
-    )
+    made = Import.of(batch)
+    return replace(made, collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name))

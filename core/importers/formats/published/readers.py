@@ -25,7 +25,6 @@ _PAPER = "Hsia, Shaikh, Wang, Neubig, RAGGED: Towards Informed Design of Scalabl
 _THESIS = "Palmieri, A Comprehensive Study on RAG Methods for More Robust LLMs, Milano-Bicocca, Table 7.8"
 _QUESTIONS = 2837  # of Natural Questions (RAGGED, Table 3)
 _CASES = 39  # the thesis's values are multiples of 1/39
-_PROMPT = "short"
 _MODES = {
     "top_k": TOP_K,
     "top_positive": GOLD_ONLY,
@@ -33,7 +32,8 @@ _MODES = {
     "no_context": CLOSED_BOOK,
     "no context": CLOSED_BOOK,
 }
-_SCORERS = {"exact_match": ("exact_match", "0-1"), "substring_match_pct": ("substring", "0-100")}
+_SCORERS = {"exact_match": "exact_match", "substring_match_pct": "substring"}
+_SCALES = {"exact_match": "0-1", "substring_match_pct": "0-100"}
 _RETRIEVERS: dict[str, JsonMap] = {
     "colbert": {"mode": "dense", "embedder": "ColBERT"},
     "bm25": {"mode": "sparse", "sparse": "bm25"},
@@ -47,12 +47,8 @@ def published_readers() -> Batch:
     Returns:
         Three collections, their runs, and the frames "answer_scores" and "aggregates".
     """
-    found = [_run(RAGGED_FOUND, "colbert", _RETRIEVERS["colbert"], _TOOL)]
-    whole = [
-        _run(RAGGED, name, spec, f"{_TOOL}; recall: {_PAPER}, Table 9") for name, spec in _RETRIEVERS.items()
-    ]
+    whole = f"{_TOOL}; recall: {_PAPER}, Table 9"
     thesis = _run(THESIS, "retrieval", {"name": "the thesis's retrieval"}, _THESIS)
-    scores = [_ragged_scores(), _thesis_scores(thesis.run_id)]
     return Batch(
         collections=(
             Collection(
@@ -74,9 +70,13 @@ def published_readers() -> Batch:
                 notes=f"{_CASES} cases, two judges, five criteria of DeepEval; percent; means only.",
             ),
         ),
-        runs=(*whole, *found, thesis),
+        runs=(
+            *(_run(RAGGED, name, spec, whole) for name, spec in _RETRIEVERS.items()),
+            _run(RAGGED_FOUND, "colbert", _RETRIEVERS["colbert"], _TOOL),
+            thesis,
+        ),
         frames={
-            "answer_scores": frame("answer_scores", pl.concat(scores).to_dict()),
+            "answer_scores": pl.concat([_ragged_scores(), _thesis_scores(thesis.run_id)]),
             "aggregates": _recall(),
         },
     )
@@ -111,22 +111,18 @@ def _ragged_scores() -> pl.DataFrame:
     k = pl.when(mode == GOLD).then(None).otherwise(pl.col("k"))
     return _means(
         rows.select(
-            run.alias("run_id"),
-            pl.col("reader"),
-            pl.lit(_PROMPT).alias("prompt"),
-            pl.lit(0.0).alias("temperature"),
-            mode.alias("mode"),
-            k.alias("k"),
-            *(
-                pl.col("metric")
-                .replace_strict({m: s[at] for m, s in _SCORERS.items()}, return_dtype=pl.String)
-                .alias(n)
-                for at, n in enumerate(("scorer", "scale"))
-            ),
-            pl.lit(None, pl.String).alias("judge"),
+            "reader",
             "value",
-            pl.when(found).then(None).otherwise(pl.lit(_QUESTIONS)).alias("n"),
-            pl.lit(_TOOL).alias("source"),
+            run_id=run,
+            prompt=pl.lit("short"),
+            temperature=pl.lit(0.0),
+            mode=mode,
+            k=k,
+            scorer=pl.col("metric").replace_strict(_SCORERS, return_dtype=pl.String),
+            scale=pl.col("metric").replace_strict(_SCALES, return_dtype=pl.String),
+            judge=pl.lit(None, pl.String),
+            n=pl.when(found).then(None).otherwise(pl.lit(_QUESTIONS)),
+            source=pl.lit(_TOOL),
         ),
         _QUESTIONS,
     )
@@ -138,18 +134,18 @@ def _thesis_scores(run_id: str) -> pl.DataFrame:
     name = pl.when(several).then(pl.format("{} (row {})", "model", "row")).otherwise(pl.col("model"))
     return _means(
         rows.select(
-            pl.lit(run_id).alias("run_id"),
-            name.alias("reader"),
             "prompt",
-            pl.col("temperature").cast(pl.Float64),
-            pl.lit(TOP_K).alias("mode"),
-            pl.lit(None, pl.Int32).alias("k"),
-            pl.col("criterion").alias("scorer"),
-            pl.lit("0-100").alias("scale"),
             "judge",
             "value",
-            pl.lit(_CASES).alias("n"),
-            pl.lit(_THESIS).alias("source"),
+            pl.col("temperature").cast(pl.Float64),
+            run_id=pl.lit(run_id),
+            reader=name,
+            mode=pl.lit(TOP_K),
+            k=pl.lit(None, pl.Int32),
+            scorer="criterion",
+            scale=pl.lit("0-100"),
+            n=pl.lit(_CASES),
+            source=pl.lit(_THESIS),
         ),
         _CASES,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import polars as pl
 
@@ -60,30 +59,28 @@ _PRUNED = {
     "text": _COPY, "metadata": _COPY, "question": _COPY, "cut_stage": _COPY, "cut_size": _COPY,
     "cut_ts": _COPY,
 }  # fmt: skip
-PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "questions": {
-            "items.qid": TAKEN, "items.text": TAKEN, "items.text_rewrite": TAKEN, "run_id": _COPY,
-            "pack": _COPY, "selected_qids": _COPY, "count": _COPY,
-        },
-        "rewrites": {
-            "text": TAKEN, "text_rewrite": TAKEN, "model": TAKEN, "output_dimension": TAKEN, "qid": TAKEN,
-            "input_type": _COPY, "truncation": _COPY, "bm25_query": _REWRITE,
-            "embedding": "there is no place for vectors of questions",
-        },
-        "dense": {**_SEARCHED, "rank_dense": TAKEN, "score_cos": TAKEN},
-        "sparse": {**_SEARCHED, "rank_sparse": TAKEN, "score_bm25": TAKEN},
-        "merge": {
-            **_SEARCHED, "rank_rrf": TAKEN, "rrf_score": TAKEN,
-            **dict.fromkeys(("source", "rank_dense", "rank_sparse", "score_cos", "score_bm25"), _COPY),
-        },
-        "scores": _GRADED,
-        "pruned": _PRUNED,
-        "ranked": {
-            **_PRUNED, "final_rank": TAKEN, "final_score": TAKEN, "exposures": TAKEN, "info": TAKEN,
-        },
-    }
-)  # fmt: skip
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "questions": {
+        "items.qid": TAKEN, "items.text": TAKEN, "items.text_rewrite": TAKEN, "run_id": _COPY,
+        "pack": _COPY, "selected_qids": _COPY, "count": _COPY,
+    },
+    "rewrites": {
+        "text": TAKEN, "text_rewrite": TAKEN, "model": TAKEN, "output_dimension": TAKEN, "qid": TAKEN,
+        "input_type": _COPY, "truncation": _COPY, "bm25_query": _REWRITE,
+        "embedding": "there is no place for vectors of questions",
+    },
+    "dense": {**_SEARCHED, "rank_dense": TAKEN, "score_cos": TAKEN},
+    "sparse": {**_SEARCHED, "rank_sparse": TAKEN, "score_bm25": TAKEN},
+    "merge": {
+        **_SEARCHED, "rank_rrf": TAKEN, "rrf_score": TAKEN,
+        **dict.fromkeys(("source", "rank_dense", "rank_sparse", "score_cos", "score_bm25"), _COPY),
+    },
+    "scores": _GRADED,
+    "pruned": _PRUNED,
+    "ranked": {
+        **_PRUNED, "final_rank": TAKEN, "final_score": TAKEN, "exposures": TAKEN, "info": TAKEN,
+    },
+}  # fmt: skip
 """Kind of a file → what of it is taken."""
 
 
@@ -91,12 +88,12 @@ class RagGs(Format):
     """Run folders of rag-gs, in both layouts."""
 
     name, title = "rag-gs", "rag-gs run folder"
-    brings = ("queries", "passages", "rankings", "judgements")
-    takes = {  # noqa: RUF012
+    takes = {
+        "queries": "the questions' own texts; rewrites are noted",
+        "passages": "",
         "rankings": "dense and sparse candidates and their merge, a run each with its pool; rank, score, "
         "exposures and information of s6_ranked are kept with the merge",
         "judgements": "grades 1 to 5 of s4_scores, each with its judge",
-        "queries": "the questions' own texts; rewrites are noted",
     }
     recognised = "folders s1 to s6 within qNN, in both layouts, whose files have the fields of their stage"
     traps = (
@@ -108,7 +105,6 @@ class RagGs(Format):
     names_collection = 2
 
     def sniff(self, probe: Tree) -> float:
-        """Stages of questions: folders s1 to s6 within qNN whose files have the stage's fields."""
         return SURE if any(map(layout.is_stage, probe.pieces)) else 0.0
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
@@ -120,8 +116,28 @@ class RagGs(Format):
         ]  # fmt: skip
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        found = layout.folder(trees)
+        for stage in found.stages:
+            yield account(stage.piece, PARTS[stage.kind])
+        for piece in found.questions:
+            yield account(piece, PARTS["questions"])
+        for piece in found.kept:
+            yield account(piece, {"*": TAKEN})
+        for piece in found.marks:
+            yield Account(piece.name, "file", (piece.relative,))
+        left = (
+            (
+                [stage.piece for stage in found.shorter],
+                "another list of the question is as deep as was asked",
+            ),
+            (found.later, "of every stage the first manifest is kept"),
+            (found.other, "it is no file of a stage"),
+        )
+        for pieces, why in left:
+            yield from (account(piece, why) for piece in pieces)
+
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read one run folder."""
         found = layout.folder(trees)
         if not found.stages and not found.texts:
             raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
@@ -133,9 +149,7 @@ class RagGs(Format):
             _passages(found, options),
             *_runs(found, lists, refined, options),
             _grades(found, options),
-            Import(
-                accounts=tuple(accounts(found)), notes=tuple(_notes(found)), left_out=_unkept(found, refined)
-            ),
+            Import(notes=tuple(_notes(found)), left_out=_unkept(found, refined)),
         ]
         return merged(parts)
 
@@ -245,14 +259,10 @@ def _grades(found: layout.Folder, options: Options) -> Import:
         pl.col("model").alias("judge"),
     )  # fmt: skip
     judges = ", ".join(sorted(map(shown, pairs["judge"].drop_nulls().unique())))
-    chosen = Options(
-        golden_set_id=options.golden_set_id,
-        collection_id=options.collection_id,
-        grades=options.grades or "1-5",
-    )
+    chosen = replace(options, grades=options.grades or "1-5")
     made = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
     left = {"passages that the judge gave no grade": rows.height - graded.height}
-    return merged((made, Import(left_out=counted(left, stages[0].piece.name))))
+    return replace(made, left_out=counted(left, stages[0].piece.name))
 
 
 def _unkept(found: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
@@ -285,22 +295,3 @@ def _notes(found: layout.Folder) -> list[str]:
             "exposures and information are kept with the merged run."
         )
     return notes
-
-
-def accounts(found: layout.Folder) -> Iterator[Account]:
-    """What every file of a folder has, part by part."""
-    for stage in found.stages:
-        yield account(stage.piece, PARTS[stage.kind])
-    for piece in found.questions:
-        yield account(piece, PARTS["questions"])
-    for piece in found.kept:
-        yield account(piece, {"*": TAKEN})
-    for piece in found.marks:
-        yield Account(piece.name, "file", (piece.relative,))
-    left = (
-        ([stage.piece for stage in found.shorter], "another list of the question is as deep as was asked"),
-        (found.later, "of every stage the first manifest is kept"),
-        (found.other, "it is no file of a stage"),
-    )
-    for pieces, why in left:
-        yield from (account(piece, why) for piece in pieces)

@@ -74,11 +74,10 @@ class Ragged(Format):
     """Outputs of RAGGED's retrievers and readers."""
 
     name, title = "ragged", "RAGGED retriever and reader outputs"
-    brings = ("queries", "passages", "judgements", "rankings", "answers", "answer_scores", "gold_answers",
-              "aggregates")  # fmt: skip
-    takes = {  # noqa: RUF012
-        "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "judgements": "KILT provenance and gold compilation files (relevant); evaluations (gold or not)",
+        "rankings": "provenance of the first output in its order; a passage is page_id:start_par_id",
         "answers": "answers of every reader, mode and top_<k>, with the run of the retriever that was read",
         "answer_scores": "every measure of every answer, flags as 1 and 0; the grade is f1, the measure "
         "closest to correctness or the mapped one",
@@ -99,7 +98,6 @@ class Ragged(Format):
     names_collection = 1
 
     def sniff(self, probe: Tree) -> float:
-        """Provenance of pages, gold passages, or evaluated answers."""
         kinds = {kind(piece) for piece in probe.pieces}
         return SURE if kinds & SURELY else LIKELY if kinds == {"raw"} else 0.0
 

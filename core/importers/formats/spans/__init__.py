@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import polars as pl
 
@@ -55,8 +54,7 @@ class JudgedSpans(Format):
     """Tables of quotes or places with grades."""
 
     name, title = "judged-spans", "Judged quotes or places in documents (CSV, TSV, JSONL, Parquet, Excel)"
-    brings = ("spans",)
-    takes = MappingProxyType({"spans": "each row; the grades of every chunking's chunks follow from them"})
+    takes = {"spans": "each row; the grades of every chunking's chunks follow from them"}
     needs_documents = True
     recognised = (
         "columns query_id, source (the document), grade, and quote or start_char and end_char; the documents "
@@ -71,7 +69,6 @@ class JudgedSpans(Format):
     )
 
     def sniff(self, probe: Tree) -> float:
-        """A table or workbook with the columns of judged spans."""
         if len(probe.pieces) != 1:
             return 0.0
         piece = probe.pieces[0]
@@ -86,7 +83,6 @@ class JudgedSpans(Format):
         return RESEMBLES + 0.15 if {"quote", "grade"} <= roles.keys() else 0.0
 
     def why_not(self, probe: Tree) -> str:
-        """Which column is missing."""
         piece = probe.pieces[0]
         names = columns(piece)
         roles = roles_by(names, {}, ROLES, piece.name)
@@ -94,11 +90,9 @@ class JudgedSpans(Format):
         return str(no_column(missing, names, piece.name, NEEDS))
 
     def look(self, tree: Tree, options: Options) -> Look:
-        """The first rows."""
         return Look(_opened(tree.pieces[0], options, LOOK_ROWS).texts)
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
-        """The columns of every table."""
         for piece in (tree.pieces[0] for tree in trees):
             names = _opened(piece, options, LOOK_ROWS).rows.columns
             roles = roles_by(names, options.columns, ROLES, piece.name)

@@ -6,13 +6,14 @@ carry latency and usage of its queries, repeated on each of their rows.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import Account, settled
+from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
 from core.importers.formats.table.aggregated import (
     ANSWER_ROLES,
@@ -25,7 +26,7 @@ from core.importers.formats.table.aggregated import (
 )
 from core.importers.formats.table.large import is_large, read_blocks, without_repeats
 from core.importers.judgements import golden_set
-from core.importers.meaning import Meaning, TableAs, meaning, parts_of
+from core.importers.meaning import Meaning, TableAs, meaning
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, numbers, refuse
@@ -54,7 +55,7 @@ class Opened:
     @property
     def account(self) -> Account:
         """Every column, taken or left out."""
-        known = parts_of(self.means, self.table.rows.columns)
+        known = {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
         return settled(self.piece.name, "column", {**known, **self.later}, known)
 
 
@@ -62,11 +63,13 @@ class TableFormat(Format):
     """Tables whose columns say what they hold."""
 
     name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
-    brings = ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates")
+    takes = dict.fromkeys(
+        ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates"), ""
+    )
+    recognised = "A table that has the columns of one of the kinds"
     maps_columns = True
 
     def sniff(self, probe: Tree) -> float:
-        """A table that has the columns of one of the kinds."""
         if len(probe.pieces) != 1:
             return 0.0
         names = columns(probe.pieces[0])
@@ -79,12 +82,10 @@ class TableFormat(Format):
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
 
     def why_not(self, probe: Tree) -> str:
-        """Which columns were found."""
         names = columns(probe.pieces[0])
         return str(no_column("rank", names, probe.name, f"A table needs {_NEEDS}.")) if names else ""
 
     def look(self, tree: Tree, options: Options) -> Look:
-        """The first rows, the columns and their roles."""
         piece = tree.pieces[0]
         kind = kind_of(piece)
         if kind is None:
@@ -97,12 +98,12 @@ class TableFormat(Format):
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""
         opened = [self.open_table(tree.pieces[0], options) for tree in trees]
-        by_kind = {kind: [each for each in opened if each.means.kind == kind] for kind in
-                   ("rankings", "judgements", "answers", "costs", "aggregates")}  # fmt: skip
         parts = [Import(collections=collection_of(options, "imported: table"))]
+        by_kind: dict[str | None, list[Opened]] = defaultdict(list)
+        for each in opened:
+            by_kind[each.means.kind].append(each)
         runs = _rankings(by_kind["rankings"], options, parts)
-        parts += [_costs(each, runs, options) for each in by_kind["costs"]]
-        parts += [_answers(each, runs, options) for each in by_kind["answers"]]
+        parts += [_of_queries(each, runs, options) for each in (*by_kind["costs"], *by_kind["answers"])]
         parts += [_judgements(each, options) for each in by_kind["judgements"]]
         parts += [
             stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
@@ -150,10 +151,9 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
         found = "No column is known to hold a measure, a latency or a price."
         return InputError(found, where=table.name, do="Say what the columns mean.")
     has = means.roles.keys()
-    if has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage:
-        missing = next(role for role in ("query_id", "passage_id", "score") if role not in has)
-    else:
-        missing = "query_id"
+    near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
+    roles = ("query_id", "passage_id", "score") if near else ("query_id",)
+    missing = next((role for role in roles if role not in has), "query_id")
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
 
 
@@ -203,16 +203,15 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
         most = opened.table.rows.height + 1
         return ordered_blocks([_ranked(opened)], opened.piece.name, most, options.tie_order), opened.table
     costs: list[pl.DataFrame] = []
-    means = opened.means
+    means, kind = opened.means, opened.large
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
     kept = [*roles, *means.items.values(), *(each.column for each in (*means.timings, *means.usage))]
 
     def blocks() -> Iterator[pl.DataFrame]:
-        for table in read_blocks(opened.piece, str(opened.large)):
+        for table in read_blocks(opened.piece, kind):
             opened.later.update(dict.fromkeys(table.rows.columns, ""))
             if means.timings or means.usage:
-                rows = table.taking({name: name for name in dict.fromkeys(kept)})
-                costs.append(without_repeats(rows))
+                costs.append(without_repeats(table.taking({name: name for name in kept})))
             yield _ranked(replace(opened, table=table))
 
     done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory, options.tie_order)
@@ -249,15 +248,11 @@ def _judgements(opened: Opened, options: Options) -> Import:
     return golden_set(rows, opened.piece.name, opened.piece.stem, options)
 
 
-def _costs(opened: Opened, known: dict[str, Run], options: Options) -> Import:
-    """Timings and usage of a table without rankings; runs that no table of rankings names are made."""
+def _of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
+    """Timings and usage of queries, and their answers; of these the timings where each query has one."""
     made, ids = _owners(opened, known, options)
-    return merged((Import(runs=made), _measured(opened, ids, per_row=True)))
-
-
-def _answers(opened: Opened, known: dict[str, Run], options: Options) -> Import:
-    """Answers with their grades, and their timings and usage where each query has one answer."""
-    made, ids = _owners(opened, known, options)
+    if opened.means.kind == "costs":
+        return merged((Import(runs=made), _measured(opened, ids, per_row=True)))
     rows = _keyed(opened, "run", "query_id", *ANSWER_ROLES)
     own, taken = own_costs(opened.table, opened.means)
     rows = rows.join(own, on="line", how="left", maintain_order="left")

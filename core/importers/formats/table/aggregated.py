@@ -10,8 +10,9 @@ import polars as pl
 
 from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
+from core.importers.account import UNKNOWN
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
-from core.importers.meaning import UNKNOWN, Meaning
+from core.importers.meaning import Meaning
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value, is_share
 from core.importers.read.piece import Piece
 from core.importers.read.rows import again, numbers, refuse
@@ -58,22 +59,17 @@ def suited(means: Meaning, table: Table) -> Meaning:
     """Look at the cells where names of columns leave something open: percent, and what names the stacks."""
     if means.kind != "aggregates":
         return means
-    if "run" not in means.roles and not means.axes and (name := _first_words(means, table)):
-        means.roles["run"] = name
-        del means.ignored[name]
+    named = "run" in means.roles or means.axes
+    for column in [] if named else [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"]
+        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
+            means.roles["run"] = column  # the first column without a meaning with a word in every row
+            del means.ignored[column]
+            break
     for place_, value in enumerate(means.aggregates):
         if value.k and value.factor == 1.0 and _is_percent(table, value):
             means.aggregates[place_] = replace(value, factor=0.01)
     return means
-
-
-def _first_words(means: Meaning, table: Table) -> str | None:
-    """The first column without a meaning that holds a word in every row."""
-    for column in (column for column, why in means.ignored.items() if why == UNKNOWN):
-        cells = table.taking({"cell": column})["cell"]
-        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
-            return column
-    return None
 
 
 def _is_percent(table: Table, value: Value) -> bool:
@@ -99,13 +95,10 @@ def _said(value: Value) -> Iterator[str]:
 
 def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
     """For every row the name it carries and the axes it sets."""
-    if "run" not in means.roles and not means.axes:
-        raise InputError(
-            "No column names the stacks.", where=table.name, do="Add a column `stack`, or map one to run."
-        )
-    chosen = dict(means.axes)
-    if "run" in means.roles:
-        chosen["run"] = means.roles["run"]
+    chosen = means.axes | ({"run": means.roles["run"]} if "run" in means.roles else {})
+    if not chosen:
+        do = "Add a column `stack`, or map one to run."
+        raise InputError("No column names the stacks.", where=table.name, do=do)
     rows = table.taking(chosen)
     for axis in WHOLE_AXES & chosen.keys():
         rows = rows.with_columns(numbers(rows, axis, table.name, whole=True).alias(axis))
@@ -114,13 +107,11 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
     for row in rows.iter_rows(named=True):
         name = row.get("run") or ""
         spec = {axis: row[axis] for axis in means.axes if row[axis] is not None}
-        key = repr((name, spec))
+        key, where = repr((name, spec)), place(table.name, row["line"])
         if not name and not spec:
-            raise InputError("The row names no stack.", where=place(table.name, row["line"]))
+            raise InputError("The row names no stack.", where=where)
         if key in seen:
-            raise InputError(
-                f"The stack {quoted(name or spec)} occurs twice.", where=place(table.name, row["line"])
-            )
+            raise InputError(f"The stack {quoted(name or spec)} occurs twice.", where=where)
         seen.add(key)
         made.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))
     return made
@@ -129,30 +120,29 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
     parts: list[pl.DataFrame] = []
     left: list[LeftOut] = []
-    counts = None
+    rows = pl.DataFrame({"run_id": [run.run_id for run in runs]}).with_columns(n=pl.lit(None, pl.Int64))
     if "n" in means.roles:
-        counts = numbers(table.taking({"n": means.roles["n"]}), "n", table.name, whole=True)
+        counts = table.taking({"n": means.roles["n"]})
+        rows = rows.with_columns(numbers(counts, "n", table.name, whole=True).alias("n"))
     for value in means.aggregates:
-        cells = table.taking({value.column: value.column})
-        given = pl.DataFrame(
-            {
-                "run_id": [run.run_id for run in runs],
-                "value": numbers(cells, value.column, table.name) * value.factor,
-                "n": counts if counts is not None else pl.Series([None] * len(runs), dtype=pl.Int64),
-            }
-        )
-        filled = given.filter(pl.col("value").is_not_null())
-        why = f"empty cells of `{shown(value.column)}`: missing, not 0"
-        left += counted({why: given.height - filled.height}, table.name)
+        filled, missing = _filled(table, value, rows)
+        left += counted(missing, table.name)
         parts.append(
             filled.with_columns(
-                pl.lit(value.measure).alias("measure"),
-                pl.lit(value.k, pl.Int32).alias("k"),
-                pl.lit(value.stage, pl.String).alias("stage"),
-                pl.lit("imported").alias("source"),
+                measure=pl.lit(value.measure),
+                k=pl.lit(value.k, pl.Int32),
+                stage=pl.lit(value.stage, pl.String),
+                source=pl.lit("imported"),
             )
         )
     return pl.concat(parts), left
+
+
+def _filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
+    cells = numbers(table.taking({value.column: value.column}), value.column, table.name) * value.factor
+    filled = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
+    return filled, {f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - filled.height}
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
@@ -168,17 +158,20 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     found = "The query {query_id} has two answers at k = {k}."
     refuse(again(rows, *KEY), found, name)
     grades = rows["grade"].drop_nulls()
-    scale = _scale(grades) if rows["scale"].null_count() == rows.height else None
+    unscaled, scale = rows["scale"].null_count() == rows.height, None
+    if unscaled and len(grades):
+        fits = {"0-1": grades.is_between(0, 1), "1-5": grades.is_between(1, 5)}
+        scale = next((name for name, within in fits.items() if within.all()), None)
     kept = rows.filter(pl.col("answer").is_not_null() | pl.col("grade").is_not_null()).with_columns(
         pl.col("answer").alias("text"), pl.coalesce("scale", pl.lit(scale, pl.String)).alias("scale")
     )
     graded = kept.filter(pl.col("grade").is_not_null()).with_columns(
         value="grade", scorer=pl.lit("grade"), source=pl.lit(GRADE)
     )
-    notes = (
-        [f"{name}: `score` is taken as the grade of answers."] if column == "score" and len(grades) else []
-    )
-    if len(grades) and rows["scale"].null_count() == rows.height:
+    notes = []
+    if len(grades) and column == "score":
+        notes.append(f"{name}: `score` is taken as the grade of answers.")
+    if len(grades) and unscaled:
         said = f"taken as {scale}" if scale else "not known: add a column `scale`, such as 0-10"
         notes.append(f"{name}: the scale of the answers' grades is {said}.")
     left = {
@@ -218,15 +211,6 @@ def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
     return rows, taken
 
 
-def _scale(grades: pl.Series) -> str | None:
-    """The scale that grades plainly are of."""
-    if not len(grades):
-        return None
-    if grades.is_between(0, 1).all():
-        return "0-1"
-    return "1-5" if grades.is_between(1, 5).all() else None
-
-
 def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
     """Timings in milliseconds."""
     parts: list[pl.DataFrame] = []
@@ -235,7 +219,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     for value in means.timings:
         rows, missing = _costs_of(table, value, keys, per_row=per_row)
         empty += missing
-        parts.append(rows.with_columns(pl.lit(value.stage).alias("stage"), pl.col("value").alias("ms")))
+        parts.append(rows.with_columns(stage=pl.lit(value.stage), ms="value"))
         if value.factor != 1.0:
             notes.append(f"{table.name}: `{shown(value.column)}` converted from seconds to milliseconds.")
     if not any(part.height for part in parts):
@@ -259,23 +243,16 @@ def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) ->
         rows, missing = _costs_of(table, value, keys, per_row=per_row)
         empty += missing
         stage = value.stage or "total"
-        named = means.items.get(stage) or means.items.get("total")
-        if named is None:
-            notes.append(
-                f"{table.name}: `{shown(value.column)}` does not say what was used; it has no price."
-            )
-            rows = rows.with_columns(pl.lit(UNNAMED).alias("item"))
-        else:
+        if named := means.items.get(stage) or means.items.get("total"):
             item = table.taking({"item": named}).select("line", pl.col("item").fill_null(UNNAMED))
             rows = rows.join(item, on="line", how="left")
+        else:
+            said = f"`{shown(value.column)}` does not say what was used; it has no price."
+            notes.append(f"{table.name}: {said}")
+            rows = rows.with_columns(item=pl.lit(UNNAMED))
+        fixed = {"stage": stage, "unit": value.measure, "basis": Basis.IMPORTED.value}
         amounts = rows.group_by(*_QUERY, "item").agg(pl.col("value").mean().alias("amount"))
-        parts.append(
-            amounts.with_columns(
-                pl.lit(stage).alias("stage"),
-                pl.lit(value.measure).alias("unit"),
-                pl.lit(Basis.IMPORTED.value).alias("basis"),
-            )
-        )
+        parts.append(amounts.with_columns(pl.lit(text).alias(name) for name, text in fixed.items()))
     rows = pl.concat(parts) if parts else pl.DataFrame()
     return Import(frames=frames_of(usage=rows), notes=tuple(notes), left_out=tuple(empty))
 
@@ -284,12 +261,9 @@ def _costs_of(
     table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
 ) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
     """Numbers of a column with their keys, without empty cells; one a query unless each row is its own."""
-    cells = table.taking({value.column: value.column})
-    given = numbers(cells, value.column, table.name) * value.factor
-    rows = keys.with_columns(given.alias("value"))
-    refuse(rows.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
-    filled = rows.filter(pl.col("value").is_not_null())
-    left = counted({f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - filled.height})
+    filled, missing = _filled(table, value, keys)
+    refuse(filled.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
+    left = counted(missing)
     if per_row:
         return filled, left
     other = filled.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))

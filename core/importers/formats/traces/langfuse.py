@@ -29,12 +29,12 @@ class Langfuse(TraceFormat):
     """Exported observations and traces."""
 
     name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
-    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "answer_scores",
-              "signals")  # fmt: skip
-    takes = {  # noqa: RUF012
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "rankings": "documents of the retriever of each trace",
         "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "input and output tokens of each model",
+        **dict.fromkeys(("answers", "answer_scores"), ""),
         "signals": "numeric scores of a trace",
     }
     recognised = "observations with trace id, type and parent, or traces with their observations"
@@ -45,7 +45,7 @@ class Langfuse(TraceFormat):
         "A span counts as a retriever where its type says so, or its name does and it returned documents.",
     )
     source = "Langfuse traces"
-    keys = {  # noqa: RUF012
+    keys = {
         **dict.fromkeys(_OBSERVED, TAKEN), **{f"observations.{key}": TAKEN for key in _OBSERVED},
         "scores.name": TAKEN, "scores.value": TAKEN,
     }  # fmt: skip

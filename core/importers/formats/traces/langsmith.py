@@ -29,12 +29,12 @@ class LangSmith(TraceFormat):
     """Exported runs with those of retrievers among them."""
 
     name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
-    brings = ("queries", "passages", "rankings", "timings", "usage", "answers", "answer_scores",
-              "signals")  # fmt: skip
-    takes = {  # noqa: RUF012
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "rankings": "the documents of the retriever of each trace",
         "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "prompt and completion tokens of each model",
+        **dict.fromkeys(("answers", "answer_scores"), ""),
         "signals": "feedback on a trace",
     }
     recognised = "objects or rows with run_type, inputs and trace_id or parent_run_id"
@@ -44,7 +44,7 @@ class LangSmith(TraceFormat):
         "Where several retrievers ran in a trace, none of their lists is the ranking.",
     )
     source = "LangSmith runs"
-    keys = {  # noqa: RUF012
+    keys = {
         **dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN, "extra.model": TAKEN,
         "extra.model_name": TAKEN,
     }  # fmt: skip

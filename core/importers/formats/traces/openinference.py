@@ -36,11 +36,12 @@ class OpenInference(TraceFormat):
     """Exported spans with those of retrievers among them."""
 
     name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
-    brings = ("queries", "passages", "rankings", "timings", "usage", "answers")
-    takes = {  # noqa: RUF012
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
         "rankings": "documents of the reranker of each trace, else of its retriever",
         "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "prompt and completion tokens of each model",
+        "answers": "",
     }
     recognised = "spans with context.trace_id and the kind or attributes of OpenInference"
     units = "start and end to milliseconds"

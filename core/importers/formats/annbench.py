@@ -1,0 +1,317 @@
+"""Results of ann-benchmarks (HDF5): seconds per query, the neighbours that were found and their distances.
+
+Queries and vectors have no names there: their numbers are their ids. A data set file beside the results has
+the exact neighbours; they become judgements, so that R@count is the recall that ann-benchmarks reports (which
+counts neighbours at an equal distance too).
+
+The reader is one in Python: a damaged file cannot hang or end the process. What a file says of its sizes is
+checked against its bytes before any of it is read.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, Parts, settled
+from core.importers.base import RESEMBLES, Format, Import, Look, Options, counted, frames_of, merged
+from core.importers.judgements import golden_set
+from core.importers.read.piece import Piece, Tree, per_piece, pieces_of
+from core.importers.read.text import shown
+from core.importers.runs import collection_of, imported_run, run_labels, slug
+from core.importers.settings import kept
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+_MOST_BYTES = 2 << 30  # Largest file that is read into memory; one that lies on the disk as it is, is not
+_MOST_ATTRIBUTES = 200
+_LARGEST = 2.0**63  # Numbers of vectors are below it
+_TRUE_DEFAULT = 100
+
+
+class AnnBenchmarks(Format):
+    """Results of approximate search, and the data sets that have the exact neighbours."""
+
+    name, title = "ann-benchmarks", "ann-benchmarks results (HDF5)"
+    takes = {
+        "rankings": "the neighbours of every query; the score is the distance with its sign changed",
+        "timings": "the time of every query, unless queries were asked in batches",
+        "judgements": "the exact neighbours, from a data set file beside the results",
+    }
+    recognised = "HDF5 with times and neighbors, or with test and neighbors"
+    units = "times from seconds to milliseconds"
+    traps = (
+        "Fewer neighbours than asked for are padded with −1 there; the padding is left out and counted.",
+        "Times of batches are no time of a query and are left out.",
+    )
+    names_collection, mixed = 1, True
+    known: ClassVar[Mapping[str, Parts]] = {
+        "result": dict.fromkeys(("times", "neighbors", "distances", "attrs.*"), TAKEN),
+        "truth": {
+            "neighbors": TAKEN,
+            **dict.fromkeys(("train", "test"), "vectors, which are not kept"),
+            "distances": "of exact neighbours",
+        },
+    }
+
+    @staticmethod
+    @per_piece
+    def kind(piece: Piece) -> str | None:
+        if not piece.head.startswith(HDF5):
+            return None
+        try:
+            with _opened(piece) as file:
+                names = set(file)
+        except InputError:
+            return None
+        if {"times", "neighbors"} <= names:
+            return "result"
+        return "truth" if {"test", "neighbors"} <= names else None
+
+    def sniff(self, probe: Tree) -> float:
+        resembles = len(probe.pieces) == 1 and probe.pieces[0].head.startswith(HDF5)
+        return super().sniff(probe) or (RESEMBLES if resembles else 0.0)
+
+    def why_not(self, probe: Tree) -> str:
+        try:
+            with _opened(probe.pieces[0]):
+                return "it has neither times and neighbors nor test and neighbors"
+        except InputError as error:
+            return str(error)
+
+    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+        """What the first result says of itself; the sizes of a data set."""
+        piece = next((each for each in tree.pieces if self.kind(each) == "result"), tree.pieces[0])
+        if self.kind(piece) == "result":
+            result = _read_result(piece)
+            told = {**result.attributes, "queries": result.times.size}
+        else:
+            told = dict(zip(("queries", "exact neighbours"), _read_truth(piece).shape, strict=True))
+        rows = {"what": list(told), "value": [str(value)[:500] for value in told.values()]}
+        return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
+
+    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+        """The tables of every file, and its attributes after ``attrs.``."""
+        for piece in pieces_of(trees):
+            with _opened(piece) as file:
+                names = [*map(shown, file), *(f"attrs.{shown(name)}" for name in file.attrs)]
+            yield settled(piece.name, "key", names, self.known[self.kind(piece) or "result"])
+
+    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+        """Every result is a run; a data set is a collection unless the user named one."""
+        pieces = pieces_of(trees)
+        if wrong := next((piece for piece in pieces if not piece.head.startswith(HDF5)), None):
+            raise InputError("This is no HDF5 file.", where=wrong.name)
+        truths = [piece for piece in pieces if self.kind(piece) == "truth"]
+        by_dataset: dict[str, list[_Result]] = {}
+        for piece in pieces:
+            if piece not in truths:
+                result = _read_result(piece)
+                by_dataset.setdefault(result.text("dataset"), []).append(result)
+        parts = []
+        for name, results in by_dataset.items():
+            there = _in_collection(name, options)
+            labels = run_labels([(each.text("name"), each.piece.stem) for each in results], there)
+            parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
+            parts += [_run(each, label, there) for each, label in zip(results, labels, strict=True)]
+        for piece in truths:
+            alone = next(iter(by_dataset), "") if len(by_dataset) == 1 else piece.stem
+            name = piece.stem if piece.stem in by_dataset else alone
+            counts = {each.neighbors.shape[1] for each in by_dataset.get(name, ())}
+            there = _in_collection(name, options)
+            parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
+            parts += [_exact(piece, count, there) for count in sorted(counts) or [_TRUE_DEFAULT]]
+        return merged(parts)
+
+
+def _in_collection(dataset: str, options: Options) -> Options:
+    if options.collection_given or not dataset:
+        return options
+    return replace(options, collection_id=slug(dataset), collection_name=dataset)
+
+
+@dataclass(frozen=True)
+class _Result:
+    piece: Piece  # the file
+    attributes: Mapping[str, object]  # what it says of itself, plain values only
+    times: np.ndarray  # seconds of every query, shape [queries]
+    neighbors: np.ndarray  # numbers of the vectors that were found, [queries × count]; −1 = none
+    distances: np.ndarray | None  # their distances, of the same shape; None if they are not there
+
+    def text(self, name: str) -> str:
+        """An attribute that is a text; empty if it is none."""
+        value = self.attributes.get(name)
+        return shown(value, 200) if isinstance(value, str) else ""
+
+
+def _run(result: _Result, label: str, options: Options) -> Import:
+    piece, metric = result.piece, result.text("distance")
+    spec = {"index": result.text("algo") or "unnamed index", "name": shown(label, 200)}
+    run = imported_run(
+        options,
+        label,
+        piece.digest,
+        importer=AnnBenchmarks.name,
+        decided={"attributes": kept(result.attributes)},
+        spec={**spec, "metric": metric} if metric else spec,
+    )
+    rankings, left = _rankings(result, run.run_id)
+    times = pl.DataFrame()
+    notes = ["The score of a neighbour is its distance with the sign changed: higher is nearer."]
+    with np.errstate(over="ignore"):
+        ms = result.times.astype(np.float64) * 1000.0
+    if result.attributes.get("batch_mode") in (True, 1):
+        left["times of queries that were asked in batches"] = ms.size
+    elif not (np.isfinite(ms).all() and (ms >= 0).all()):
+        raise InputError("A time is negative or no number.", where=f"{piece.name}, times")
+    else:
+        notes.append("Times converted from seconds to milliseconds; they are of the last of its repeats.")
+        times = pl.DataFrame({"ms": ms}).with_columns(
+            query_id=pl.int_range(pl.len()).cast(pl.String),
+            run_id=pl.lit(run.run_id),
+            stage=pl.lit("retrieve"),
+            repeat=pl.lit(1),
+        )
+    frames = frames_of(rankings=rankings, timings=times)
+    return Import(runs=(run,), frames=frames, left_out=counted(left, piece.name), notes=tuple(notes))
+
+
+def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Neighbours in the order of the file, each once, without padding; what was left out by reason."""
+    queries, count = result.neighbors.shape
+    given = result.distances
+    scores = np.full(result.neighbors.shape, np.nan) if given is None else -given.astype(np.float64)
+    rows = pl.DataFrame(
+        {
+            "query_id": np.repeat(np.arange(queries), count),
+            "passage": result.neighbors.reshape(-1),
+            "score": scores.reshape(-1),
+        }
+    )
+    real = rows.filter(pl.col("passage") >= 0)
+    once = real.unique(["query_id", "passage"], keep="first", maintain_order=True)
+    table = once.select(
+        pl.col("query_id").cast(pl.String),
+        run_id=pl.lit(run_id),
+        stage=pl.lit("final"),
+        rank=pl.int_range(1, pl.len() + 1).over("query_id"),
+        passage_id=pl.col("passage").cast(pl.String),
+        score=pl.when(pl.col("score").is_finite()).then("score"),
+    )
+    return table, {
+        "neighbours that were not found (−1)": rows.height - real.height,
+        "neighbours that a list repeats: the first place counts": real.height - once.height,
+    }
+
+
+def _exact(piece: Piece, count: int, options: Options) -> Import:
+    """The nearest so many neighbours of every query as a golden set."""
+    nearest = _read_truth(piece)[:, :count]
+    queries, depth = nearest.shape
+    rows = pl.DataFrame(
+        {"query_id": np.repeat(np.arange(queries), depth), "passage_id": nearest.reshape(-1)}
+    ).unique(maintain_order=True)
+    rows = rows.filter(pl.col("passage_id") >= 0).with_columns(
+        pl.col("query_id", "passage_id").cast(pl.String), grade=pl.lit(1), line=pl.int_range(1, pl.len() + 1)
+    )
+    if rows.is_empty():
+        raise InputError("The data set holds no neighbours.", where=piece.name)
+    made = golden_set(rows, piece.name, f"nearest-{depth}", options, "exact search")
+    note = (
+        f"{piece.name}: the {depth} exact neighbours of each query count as relevant, all others as unjudged."
+    )
+    return replace(made, notes=(*made.notes, note))
+
+
+def _read_result(piece: Piece) -> _Result:
+    with _opened(piece) as file:
+        times = _array(file, "times", 1, piece)
+        neighbors = _numbers(file, piece)
+        distances = _array(file, "distances", 2, piece) if "distances" in file else None
+        attributes = _attributes(file)
+    if len(times) != len(neighbors) or (distances is not None and distances.shape != neighbors.shape):
+        found = f"There are {len(times):,} times for the neighbours of {len(neighbors):,} queries."
+        raise InputError(found, where=piece.name)
+    if not neighbors.size:
+        raise InputError("The result holds no neighbours.", where=piece.name)
+    return _Result(piece, attributes, times, neighbors, distances)
+
+
+def _read_truth(piece: Piece) -> np.ndarray:
+    """The exact neighbours of every query, nearest first, [queries × depth]."""
+    with _opened(piece) as file:
+        return _numbers(file, piece)
+
+
+@contextmanager
+def _opened(piece: Piece) -> Iterator[Any]:
+    try:
+        import pyfive  # noqa: PLC0415
+    except ImportError:
+        found = "The reader of HDF5 files is not installed."
+        raise InputError(found, where=piece.name, do="Install it: pip install pyfive.") from None
+    with piece.opener() as stored:
+        plain = piece.path is not None and stored.read(len(HDF5)) == HDF5
+    if not plain and piece.size > _MOST_BYTES:
+        raise InputError("The file is too large to be read from where it is.", where=piece.name)
+    try:
+        source = str(piece.path) if plain else io.BytesIO(piece.read())
+        with pyfive.File(source) as file:
+            yield file
+    except InputError:
+        raise
+    except Exception as error:  # the reader raises anything on a damaged file
+        told = shown(str(error) or type(error).__name__, 200)
+        raise InputError(f"The HDF5 file cannot be read: {told}.", where=piece.name) from error
+
+
+def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa: ANN401
+    """A table of numbers, once its size is known to be in the file."""
+    where = f"{piece.name}, {name}"
+    if name not in file:
+        raise InputError(f"There is no table {name}.", where=piece.name)
+    table = file[name]
+    shape, dtype = tuple(table.shape), np.dtype(table.dtype)
+    if len(shape) != axes or dtype.kind not in "iuf":
+        raise InputError(f"The table has {len(shape)} axes of {dtype}.", where=where)
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * piece.size):
+        raise InputError(f"The table claims {claimed:,} bytes in a file of {piece.size:,}.", where=where)
+    made = np.asarray(table[...])
+    if made.shape != shape:
+        raise InputError("The table is cut off.", where=where)
+    return made
+
+
+def _numbers(file: Any, piece: Piece) -> np.ndarray:  # noqa: ANN401
+    """The table of neighbours as 64-bit integers."""
+    found = _array(file, "neighbors", 2, piece)
+    if found.size and (found.dtype.kind == "f" or found.dtype.itemsize == 8):
+        with np.errstate(invalid="ignore"):
+            whole = (found == np.rint(found)).all() and (np.abs(found.astype(np.float64)) < _LARGEST).all()
+        if not whole:
+            raise InputError("A neighbour is not a whole number.", where=f"{piece.name}, neighbors")
+    return found.astype(np.int64)
+
+
+def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401
+    """Attributes that are one text, number or flag."""
+    made: dict[str, object] = {}
+    for name in list(file.attrs)[:_MOST_ATTRIBUTES]:
+        value = file.attrs[name]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        if isinstance(value, float) and not math.isfinite(value):
+            continue
+        if isinstance(value, str | int | float | bool):
+            made[shown(name)] = value
+    return made
