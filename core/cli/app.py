@@ -18,15 +18,14 @@ from typer.core import TyperGroup
 from core.cli import (
     cost,
     decide,
-    delete,
     diagnose,
     export,
     golden,
     import_,
     judges,
-    listing,
     prices,
     readers,
+    records,
     score,
     store,
 )
@@ -38,8 +37,8 @@ from core.errors import ClqError, refusal
 # One line per command: its name and its function.
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
-    ("formats", listing.formats),
-    ("list", listing.run),
+    ("formats", import_.formats),
+    ("list", records.list_),
     ("score", score.run),
     ("measures", score.listed),
     ("decide", decide.run),
@@ -47,8 +46,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("record", decide.record),
     ("snapshot", decide.snapshot),
     ("cost", cost.run),
-    ("delete", delete.delete),
-    ("restore", delete.restore),
+    ("delete", records.delete),
+    ("restore", records.restore),
     ("export", export.run),
     ("demo", run_command.demo),
     ("plan", plan.run),

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -94,13 +93,6 @@ def _cell(value: Any) -> str:  # noqa: ANN401
     return shown(value, _CELL)
 
 
-class Ties(StrEnum):
-    """Whose order passages with equal scores have: the file's own ranks, or trec_eval's."""
-
-    FILE = "file"
-    TREC_EVAL = "trec_eval"
-
-
 SpecArgument = Annotated[
     Path, typer.Argument(help="A specification: .toml, .yaml or .json.", show_default=False)
 ]
@@ -139,11 +131,16 @@ class Context:
         """The shipped price books and the user's own, by name."""
         return load_books(PRICES, own=own_folder(self.store().path))
 
-    @contextmanager
-    def write(self, action: str, note: str = "") -> Iterator[Writer]:
+    def book(self, name: str) -> PriceBook:
+        """One of the price books."""
+        books = self.books()
+        if name not in books:
+            raise UnknownNameError("price book", name, books)
+        return books[name]
+
+    def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
         """One transaction; says on standard error that it waits for another writer."""
-        with self.store().write(action, note, on_wait=waiting) as writer:
-            yield writer
+        return self.store().write(action, note, on_wait=waiting)
 
 
 def waiting(seconds: float) -> None:

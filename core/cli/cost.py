@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 import typer
@@ -38,11 +37,7 @@ _SHOWN = (
 )
 
 
-class Paper(StrEnum):
-    """Tables of the CLQ paper (§3.2.1)."""
-
-    RERANK = "rerank"
-    GENERATOR = "generator"
+Paper = Literal["rerank", "generator"]  # Tables of the CLQ paper (§3.2.1)
 
 
 def _amount(name: str, about: str, flag: str = "") -> Any:  # noqa: ANN401 - typer's options are
@@ -103,13 +98,11 @@ def run(
     if table is not None:
         _paper(table, books, form)
         return
-    if prices not in books:
-        raise UnknownNameError("price book", prices, books)
+    book = context.book(prices).derived(price or ())
     _known(typed, books)
     begun = None if run_ is None else _start(context, run_)
     amounts = {} if begun is None else {name: each.value for name, each in begun.amounts.items()}
     inputs = _inputs(amounts | {name: value for name, value in typed.items() if value is not None})
-    book = books[prices].derived(price or ())
     if swing is not None:
         _swings(inputs, book, swing, form)
     else:
@@ -150,7 +143,7 @@ def _start(context: Context, name: str) -> Start:
 def _paper(table: Paper, books: Mapping[str, PriceBook], form: Format) -> None:
     from core.views.cost.bill import PAPER_BOOK, paper_generator, paper_rerank  # noqa: PLC0415
 
-    made = paper_rerank if table is Paper.RERANK else paper_generator
+    made = paper_rerank if table == "rerank" else paper_generator
     emit(made(books[PAPER_BOOK]), form)
 
 

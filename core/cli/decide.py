@@ -18,7 +18,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Format, FormatOption, complain, emit
-from core.cli.deciding import Best, CostPer, Judged, Of, On, Question, deciding
+from core.cli.deciding import Question, deciding
 from core.errors import InputError
 from core.files import write_text
 from core.importers.read.jsons import parsed
@@ -77,11 +77,6 @@ def _asked_again(ctx: typer.Context, question: Question, was: Recorded) -> Quest
     named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()
     recorded: dict[str, Any] = {
         **{name: getattr(asked, name) for name in vars(question).keys() & type(asked).model_fields},
-        "on": On(asked.on),
-        "latency": Of(asked.latency),
-        "rule": Best(asked.rule),
-        "judged": Judged(asked.judged),
-        "cost_per": CostPer(asked.cost_per),
         "runs": () if _given(ctx, "origin") else tuple(named or asked.run),
     }
     return replace(question, **{name: value for name, value in recorded.items() if not _given(ctx, name)})

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, get_origin
 
 import polars as pl
 import typer
 
 from core.cli.context import Context, complain, golden_set_of
-from core.decide.rules import Constraints
+from core.decide.rules import Constraints, Rule
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.metrics import Measure
@@ -25,54 +24,22 @@ from core.store import Snapshot
 from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
-from core.views.workspace.query_sets import unperturbed
-from core.views.workspace.scope import Answering, Latency, Quality, Scope, resolve_runs
+from core.views.workspace.query_sets import LeastJudged, unperturbed
+from core.views.workspace.scope import (
+    Answering,
+    Latency,
+    LatencyScope,
+    Per,
+    Percentile,
+    Quality,
+    Scope,
+    resolve_runs,
+)
 
 if TYPE_CHECKING:
     from core.report.data import Case
 
 _LINE = 600
-
-
-class On(StrEnum):
-    """Which percentile of the latency decides."""
-
-    P50 = "p50"
-    P95 = "p95"
-    P99 = "p99"
-
-
-class Best(StrEnum):
-    """What is best among the stacks within the limits."""
-
-    QUALITY = "quality"
-    COST = "cost"
-    LATENCY = "latency"
-
-
-class Judged(StrEnum):
-    """How much of every run's Top-K must be judged for a query to count; see `query_sets.LEAST`."""
-
-    ANY = "any"
-    HALF = "half"
-    MOST = "most"
-    ALL = "all"
-
-
-class CostPer(StrEnum):
-    """What a cost is one of."""
-
-    QUERY = "query"
-    ANSWERED = "answered query"
-    CORRECT = "correct answer"
-
-
-class Of(StrEnum):
-    """Which latency decides."""
-
-    PATH = "path"
-    RERANK = "rerank"
-    END_TO_END = "end-to-end"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +51,10 @@ class Question:
         typer.Option(help="Quality with its cutoff. By default RA-nWG@10, or what is there instead."),
     ] = None
     sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None
-    on: Annotated[On, typer.Option("--on", help="Percentile of the latency.")] = On.P50
-    latency: Annotated[Of, typer.Option(help="Which stages; end-to-end has the generator.")] = Of.PATH
+    on: Annotated[Percentile, typer.Option("--on", help="Percentile of the latency.")] = "p50"
+    latency: Annotated[LatencyScope, typer.Option(help="Which stages; end-to-end has the generator.")] = (
+        "path"
+    )
     budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None
     min_quality: Annotated[
         float | None, typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like.")
@@ -98,7 +67,7 @@ class Question:
             help="Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
         ),
     ] = None
-    rule: Annotated[Best, typer.Option(help="What is best within the limits.")] = Best.QUALITY
+    rule: Annotated[Rule, typer.Option(help="What is best within the limits.")] = "quality"
     jitter_ms: Annotated[
         float | None,
         typer.Option(
@@ -127,12 +96,12 @@ class Question:
         ),
     ] = False
     judged: Annotated[
-        Judged,
+        LeastJudged,
         typer.Option(
             help="Compare only on queries of whose Top-K every run has at least half, most (80 %) or all "
             "judged. These are no random sample."
         ),
-    ] = Judged.ANY
+    ] = "any"
     every_golden_set: Annotated[
         bool, typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge.")
     ] = False
@@ -149,12 +118,12 @@ class Question:
     ] = ANY
     scorer: Annotated[str, typer.Option(help="What scores the answers; any = F1, or what there is.")] = ANY
     cost_per: Annotated[
-        CostPer,
+        Per,
         typer.Option(
             help="What costs and the budget are one (1,000) of: a query, one with its answer from as many "
             "passages as the measure's cutoff, or an answer that is correct."
         ),
-    ] = CostPer.QUERY
+    ] = "query"
     correct_from: Annotated[
         float, typer.Option(min=0.001, max=1, help="Score from which on an answer is correct.")
     ] = 0.5
@@ -169,15 +138,10 @@ class Question:
         from core.views.confidence.noise import auditor  # noqa: PLC0415
         from core.views.decision.facts import Asked  # noqa: PLC0415
 
-        books = context.books()
-        if self.prices not in books:
-            raise UnknownNameError("price book", self.prices, books)
-        book = books[self.prices].derived(tuple(self.price or ()))
+        book = context.book(self.prices).derived(self.price or ())
         snapshot = context.store().read(self.revision)
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin or (), self.runs or ())
-        answering = Answering(
-            as_word(self.reader), as_word(self.scorer), self.cost_per.value, self.correct_from
-        )
+        answering = Answering(as_word(self.reader), as_word(self.scorer), self.cost_per, self.correct_from)
         quality = quality_of(self.measure) if self.measure else choices(snapshot, scope).quality
         quality, answering = agreed(quality, answering)
         scope = replace(scope, answering=answering)
@@ -195,10 +159,10 @@ class Question:
             per_correct=answering.per == "correct answer",
         )
         latency = Latency(
-            self.on.value,
-            self.latency.value,
+            self.on,
+            self.latency,
             generation=self.generation,
-            answers=answering.measure(quality.k) if self.latency is Of.END_TO_END else None,
+            answers=answering.measure(quality.k) if self.latency == "end-to-end" else None,
         )
         found = self._compared(snapshot, scope, quality, latency, book)
         remarks = found.compared.sentences
@@ -206,13 +170,13 @@ class Question:
         for words in remarks:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
         drawn = auditor(snapshot, found.scope, self.judge_noise)
-        asked = Asked(limits, self.rule.value, quality, found.latency, noise=drawn)
+        asked = Asked(limits, self.rule, quality, found.latency, noise=drawn)
         return Case(snapshot, found.scope, asked, book, self.seed, remarks=remarks)
 
     def _compared(
         self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
     ) -> Narrowed:
-        wanted = judging(quality, self.judged.value, everywhere=self.every_golden_set)
+        wanted = judging(quality, self.judged, everywhere=self.every_golden_set)
         if not self.together:
             return narrow(snapshot, scope, quality, latency, book, choices=Choices(wanted))
         if wanted:

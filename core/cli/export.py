@@ -73,13 +73,11 @@ def run(
     snapshot = context.store().read()
     ids = resolve_runs(snapshot.runs(collection), run_) if run_ else None
     if named == [As.MLFLOW]:
-        books = context.books()
-        if prices not in books:
-            raise UnknownNameError("price book", prices, books)
+        book = context.book(prices)
         runs = [
-            each
+            run
             for scope in _scopes(snapshot, ids, collection, golden_set)
-            for each in tracked(snapshot, scope, parse_list(measures), books[prices])
+            for run in tracked(snapshot, scope, parse_list(measures), book)
         ]
         counts = {"runs": len(send(runs, path, experiment))}
     else:

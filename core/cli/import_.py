@@ -1,4 +1,7 @@
-"""``import PATH…``: bring results of other tools into the store, or only say what would be taken."""
+"""``import PATH…``: bring results of other tools into the store, or only say what would be taken.
+
+``formats [NAME]``: what can be imported, or everything about one format.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import polars as pl
 import typer
@@ -16,47 +18,23 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from core.cli.context import Context, Format, FormatOption, Ties, complain, emit, waiting
-from core.errors import ClqError, InputError, refusal
-from core.importers import GRADE_MAPPINGS, Import, Options, Progress, matrix
+from core.cli.context import Context, Format, FormatOption, complain, emit, waiting
+from core.errors import ClqError, InputError, UnknownNameError, refusal
+from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, Progress, matrix
+from core.importers.meaning import Row
+from core.importers.read.ordering import TieOrder
 from core.importers.stripping import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
 from core.views.add.anchored import StoredDocuments
 from core.views.add.background import ChangedError, Choice, offers, told
-from core.views.add.imports import bring, came, collection_of, read_into
-from core.views.add.matching import UnmatchedError, matches, refused, suggested
+from core.views.add.imports import bring, came, collection_of, described, format_table, read_into
+from core.views.add.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.views.add.words import summary
 
 
-class Teller:
-    """Told how far an import is; keeps it to itself."""
-
-    def __call__(self, now: Progress) -> None:
-        """It got further."""
-
-    def done(self, made: Import, *, fresh: bool, sentence: str) -> None:
-        """It ended well."""
-
-    def failed(self, error: BaseException) -> None:
-        """It ended with an error, or was cancelled."""
-
-
-class OnTerminal(Teller):
-    """A bar with bytes and rows."""
-
-    def __init__(self, shown: Bar) -> None:
-        self._shown = shown
-        self._task = shown.add_task("reading", total=None, rows=0)
-
-    def __call__(self, now: Progress) -> None:
-        """Move the bar; what comes after reading has no known end."""
-        total = now.total if now.stage == "reading" else None
-        self._shown.update(self._task, description=now.stage, completed=now.read, total=total, rows=now.rows)
-
-
-class InFile(Teller):
-    """Tells by the state file that the dashboard reads."""
+class InFile:
+    """Tells by the state file that the dashboard reads how far an import is."""
 
     def __init__(self, tracker: Tracker[Status]) -> None:
         self._tracker = tracker
@@ -77,14 +55,14 @@ class InFile(Teller):
         if isinstance(error, KeyboardInterrupt):
             self._tracker.close(State.CANCELLED, "Cancelled; the store is as it was.")
             return
-        changed = [str(each) for each in error.changes] if isinstance(error, ChangedError) else []
+        changed = [str(change) for change in error.changes] if isinstance(error, ChangedError) else []
         said = error if isinstance(error, ClqError) else refusal(error)
         words = str(said or f"It failed: {type(error).__name__}. Nothing was written.")
         self._tracker.close(State.FAILED, words, facts={"changed": changed})
 
 
 @contextmanager
-def reporting(status: Path | None, name: str) -> Iterator[Teller]:
+def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], None]]:
     """Tell how far an import is: in a file, on a terminal, or nobody where standard error is none."""
     if status is not None:
         teller = InFile(Tracker(Status(name=name), path=status))
@@ -98,9 +76,15 @@ def reporting(status: Path | None, name: str) -> Iterator[Teller]:
         rows, left = TextColumn("{task.fields[rows]:,} rows"), TimeRemainingColumn()
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), rows, left)
         with Bar(*columns, console=Console(stderr=True), transient=True) as shown:
-            yield OnTerminal(shown)
+            task = shown.add_task("reading", total=None, rows=0)
+
+            def move(now: Progress) -> None:
+                total = now.total if now.stage == "reading" else None  # what comes after has no known end
+                shown.update(task, description=now.stage, completed=now.read, total=total, rows=now.rows)
+
+            yield move
     else:
-        yield Teller()
+        yield lambda _: None
 
 
 def _interrupt() -> None:
@@ -108,37 +92,8 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
-class IfChanged(StrEnum):
-    """What to do where the store has something else under the same name."""
-
-    REFUSE = "refuse"
-    ASK = "ask"
-    NEW = "new"
-    REPLACE = "replace"
-    RESTORE = "restore"
-
-
-class IfUnmatched(StrEnum):
-    """What to do with what names nothing that its collection has."""
-
-    REFUSE = "refuse"
-    TAKE = "take"
-    OWN = "own"
-
-
-class IsRow(StrEnum):
-    """What a row of a table is."""
-
-    STACK = "stack"
-    QUERY = "query"
-    PASSAGE = "passage"
-
-
-_DECIDED: dict[IfChanged, Choice] = {
-    IfChanged.NEW: "new",
-    IfChanged.REPLACE: "replace",
-    IfChanged.RESTORE: "restore",
-}
+IfChanged = Literal["refuse", "ask", Choice]  # Where the store has something else under the same name
+_DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
 _REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 _MOST_RUNS = 50  # Runs that a table lists by name
 _FORMATS = ", ".join(row["name"] for row in matrix())
@@ -175,7 +130,7 @@ def run(
         ),
     ] = None,
     row: Annotated[
-        IsRow | None, typer.Option(help="What a row of a table is, where its columns do not say.")
+        Row | None, typer.Option(help="What a row of a table is, where its columns do not say.")
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option(help="Column of a table to leave out; may be repeated.")
@@ -185,12 +140,12 @@ def run(
         typer.Option(help="Name of a file to leave out, as errors name it; may be repeated."),
     ] = None,
     tie_order: Annotated[
-        Ties,
+        TieOrder,
         typer.Option(
             help="Order of passages with equal scores: that of the file's own ranks, where it has them, or "
             "trec_eval's (by score, ties by descending id)."
         ),
-    ] = Ties.FILE,
+    ] = "file",
     strip: Annotated[
         list[str] | None,
         typer.Option(
@@ -199,12 +154,12 @@ def run(
         ),
     ] = None,
     unmatched: Annotated[
-        IfUnmatched,
+        Unmatched,
         typer.Option(
             help="Where runs or judgements name nothing that their collection has: stop, take them all the "
             "same, make a collection of their own."
         ),
-    ] = IfUnmatched.REFUSE,
+    ] = "refuse",
     workspace: Annotated[
         str | None, typer.Option(hidden=True, help="Collection, where none is named, if the ids are its ids.")
     ] = None,
@@ -217,7 +172,7 @@ def run(
             help="Where the store has another content under the same name: stop, ask, keep both, replace; "
             "where the same was deleted: restore it."
         ),
-    ] = IfChanged.REFUSE,
+    ] = "refuse",
     status: Annotated[
         Path | None, typer.Option(hidden=True, help="File that tells the dashboard how far this is.")
     ] = None,
@@ -238,20 +193,20 @@ def run(
         sheet=sheet,
         all_tasks=all_tasks,
         columns=_columns(column or []),
-        row=row.value if row else None,
+        row=row,
         without=frozenset(without or []),
         skip=frozenset(skip or []),
         strip=patterns(strip or []),
-        tie_order=tie_order.value,
+        tie_order=tie_order,
         known_collections=known,
         documents=StoredDocuments.of(snapshot),
     )
     note = ", ".join(path.name for path in paths)[:200]
     most = _MOST_RUNS if form is Format.TABLE else None
-    with reporting(status, note) as tell:
+    with _telling(status, note) as tell:
         progress = Progress(tell)
         made = read_into(
-            paths, options, snapshot, workspace=workspace, unmatched=unmatched.value, progress=progress
+            paths, options, snapshot, workspace=workspace, unmatched=unmatched, progress=progress
         )
         seen = _seen(snapshot, made, told=bool(collection or workspace), unmatched=unmatched)
         if dry_run:
@@ -260,20 +215,21 @@ def run(
 
         def write(choice: Choice | None) -> tuple[bool, str]:
             return bring(
-                store, made, note, waiting, choice=choice, unmatched=unmatched.value, on_step=progress.step
+                store, made, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
             )
 
         fresh, sentence = _written(write, if_changed)
-        tell.done(made, fresh=fresh, sentence=sentence)
+        if isinstance(tell, InFile):
+            tell.done(made, fresh=fresh, sentence=sentence)
     emit(pl.concat([report(made, "taken" if fresh else "known already", sentence, most=most), seen]), form)
 
 
-def _seen(snapshot: Snapshot, made: Import, *, told: bool, unmatched: IfUnmatched) -> pl.DataFrame:
+def _seen(snapshot: Snapshot, made: Import, *, told: bool, unmatched: Unmatched) -> pl.DataFrame:
     """Rows of `report` that say how far the ids are those of the collection, or of which one they are."""
     found = matches(snapshot, made)
     rows: list[tuple[str, str, int | None, str]]
     rows = [("match", each.what, each.known, str(each)) for each in found]
-    if unmatched is not IfUnmatched.TAKE and (strange := refused(found)):
+    if unmatched != "take" and (strange := refused(found)):
         rows.append(("refused", "match", None, str(UnmatchedError(strange))))
     for each in () if told else suggested(snapshot, made):
         offer = f"{each}: --collection {shlex.quote(each.collection_id)} puts it there"
@@ -286,7 +242,7 @@ def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChang
     try:
         return write(_DECIDED.get(wanted))
     except ChangedError as error:
-        if wanted is not IfChanged.ASK or not sys.stdin.isatty():
+        if wanted != "ask" or not sys.stdin.isatty():
             raise
         changed = [str(each) for each in error.changes]
         complain(told(changed))
@@ -319,3 +275,20 @@ def report(made: Import, status: str, sentence: str = "", *, most: int | None = 
     rows += [("left out", each.reason, each.count, each.first) for each in made.left_out]
     rows += [("note", "", None, note) for note in (*made.notes, sentence) if note]
     return pl.DataFrame(rows, schema=_REPORT, orient="row")
+
+
+def formats(
+    name: Annotated[
+        str | None, typer.Argument(help="One format, as for import --as.", show_default=False)
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """List the formats that can be imported, or say what is taken of one and what is left out."""
+    if name is None:
+        rows = format_table()
+        emit(rows.select("as", "format", "brings") if form is Format.TABLE else rows, form)
+        return
+    known = [each.name for each in FORMATS]
+    if name not in known:
+        raise UnknownNameError("format", name, known)
+    emit(pl.DataFrame(described(name), schema=["what", "how"], orient="row"), form)

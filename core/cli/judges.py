@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.views.golden import judges, words
-from core.views.golden.judges import POLICIES
+from core.views.golden.judges import POLICIES, Policy
 
 app = typer.Typer(
     help="Compare the golden sets of several judges, or merge them.",
@@ -19,14 +18,6 @@ app = typer.Typer(
 SetsArgument = Annotated[
     list[str], typer.Argument(help="Golden sets of one collection, two or more.", show_default=False)
 ]
-
-
-class Policy(StrEnum):
-    """Which grade a passage gets that several judged."""
-
-    LATEST = "latest"
-    MAJORITY = "majority"
-    MEAN = "mean"
 
 
 @app.command("agree")
@@ -47,11 +38,11 @@ def merge(
     into: Annotated[str, typer.Option(help="Name of the new golden set.", show_default=False)],
     policy: Annotated[
         Policy, typer.Option(help="; ".join(f"{name}: {words}" for name, words in POLICIES.items()) + ".")
-    ] = Policy.MAJORITY,
+    ] = "majority",
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write one golden set made of several; those stay as they are."""
     store = ctx.obj.store()
-    golden = judges.write_merged(store, sets, policy.value, into)
+    golden = judges.write_merged(store, sets, policy, into)
     known = store.read().golden_sets()
     emit(known.filter(known["golden_set_id"] == golden.golden_set_id), form)

@@ -13,7 +13,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
 from core.prices.litellm import BOOK, read_litellm
 from core.prices.write import FINDINGS, OLD_AFTER_DAYS, Used, check_book, write_book
@@ -90,12 +90,9 @@ def import_(
 
 
 def _books(context: Context, name: str | None) -> list[PriceBook]:
-    books = context.books()
-    if name is None:
-        return [books[key] for key in sorted(books, key=lambda key: (key != DEFAULT_BOOK, key))]
-    if name not in books:
-        raise UnknownNameError("price book", name, books)
-    return [books[name]]
+    if name is not None:
+        return [context.book(name)]
+    return sorted(context.books().values(), key=lambda book: (book.name != DEFAULT_BOOK, book.name))
 
 
 def _today() -> date:

@@ -18,7 +18,6 @@ from core.cli.context import (
     Format,
     FormatOption,
     RunsOption,
-    Ties,
     complain,
     emit,
     golden_set_of,
@@ -26,6 +25,7 @@ from core.cli.context import (
 from core.cli.deciding import quality_of
 from core.errors import InputError
 from core.importers import Options, load
+from core.importers.read.ordering import TieOrder
 from core.metrics import Measure, parse_list, split_list
 from core.store import Snapshot
 from core.views.measures.words import explained, measure_table
@@ -81,8 +81,8 @@ def run(
         str | None, typer.Option(help="With files: how grades become 1-5, as import has it.")
     ] = None,
     tie_order: Annotated[
-        Ties, typer.Option(help="With files: whose order equal scores have, as import has it.")
-    ] = Ties.FILE,
+        TieOrder, typer.Option(help="With files: whose order equal scores have, as import has it.")
+    ] = "file",
     runs: RunsOption = None,
     collection: CollectionOption = None,
     golden_set: Annotated[
@@ -110,7 +110,7 @@ def run(
     """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
-        options = Options(collection_id="files", grades=grades, tie_order=tie_order.value)
+        options = Options(collection_id="files", grades=grades, tie_order=tie_order)
         made = load([*files, *([qrels] if qrels else [])], options)
         for note in made.notes:
             if "--tie-order" in note:
@@ -125,7 +125,7 @@ def run(
         )
         emit(table, form)
         return
-    _refuse(("--qrels", qrels), ("--grades", grades), ("--tie-order", tie_order is not Ties.FILE))
+    _refuse(("--qrels", qrels), ("--grades", grades), ("--tie-order", tie_order != "file"))
     context: Context = ctx.obj
     snapshot = context.store().read()
     known = snapshot.runs(collection)

@@ -9,6 +9,7 @@ import polars as pl
 from pydantic import BaseModel, Field, ValidationError
 
 from core.decide.pareto import frontier_rows
+from core.decide.rules import Rule
 from core.errors import InputError
 from core.pipeline.sweep.problems import problems
 from core.report.data import FORMAT, VERSION, Verdict
@@ -17,7 +18,8 @@ from core.views import text
 from core.views.confidence.noise import OFF
 from core.views.decision.facts import Asked
 from core.views.decision.words import numbers
-from core.views.workspace.scope import Answering, Per
+from core.views.workspace.query_sets import LeastJudged
+from core.views.workspace.scope import Answering, LatencyScope, Per, Percentile
 
 SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
@@ -34,13 +36,13 @@ class Again(BaseModel):
     run: list[str]
     measure: str
     sla_ms: Amount | None
-    on: Literal["p50", "p95", "p99"]
-    latency: Literal["path", "rerank", "end-to-end"]
+    on: Percentile
+    latency: LatencyScope
     budget: Amount | None
     min_quality: Amount | None
     max_harm: Amount | None = None
-    rule: Literal["quality", "cost", "latency"]
-    judged: Literal["any", "half", "most", "all"]
+    rule: Rule
+    judged: LeastJudged
     jitter_ms: Amount | None
     prices: str
     price: list[str] = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ ENOUGH = 10  # Shared queries from which on a comparison on them is worth more t
 
 _HOLE = 0
 ANY = "any"
+LeastJudged = Literal["any", "half", "most", "all"]
 LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
 """Share of a Top-K that is judged at least, by the word for it in Settings, the link and the commands."""
 WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}

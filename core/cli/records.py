@@ -1,4 +1,7 @@
-"""``delete RUN…`` hides runs, golden sets or collections with what is theirs; ``restore`` undoes it."""
+"""``list runs|stacks|golden-sets|collections``: what the store holds.
+
+``delete RUN…`` hides runs, golden sets or collections with what is theirs; ``restore`` undoes it.
+"""
 
 from __future__ import annotations
 
@@ -87,16 +90,21 @@ def _turn(
 
 def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
     """By kind the names of what is there; removed: of what is not, whether it was deleted or is hidden."""
-    found: dict[Kind, dict[str, str]] = {}
     seen = snapshot.with_deleted() if removed else snapshot
-    runs, golden_sets, collections = seen.runs(), seen.golden_sets(parts=True), seen.collections(parts=True)
-    found["run"] = dict(runs.select("run_id", "label").iter_rows())
-    found["golden_set"] = dict(golden_sets.select("golden_set_id", "name").iter_rows())
-    found["collection"] = dict(collections.select("collection_id", "name").iter_rows())
-    if removed:
-        for kind, there in _labels(snapshot, removed=False).items():
-            found[kind] = {each: name for each, name in found[kind].items() if each not in there}
-    return found
+    tables: dict[Kind, tuple[pl.DataFrame, str]] = {
+        "run": (seen.runs(), "label"),
+        "golden_set": (seen.golden_sets(parts=True), "name"),
+        "collection": (seen.collections(parts=True), "name"),
+    }
+    there = _labels(snapshot, removed=False) if removed else {}
+    return {
+        kind: {
+            each: name
+            for each, name in rows.select(f"{kind}_id", label).iter_rows()
+            if each not in there.get(kind, ())
+        }
+        for kind, (rows, label) in tables.items()
+    }
 
 
 def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
@@ -107,3 +115,36 @@ def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
         if name not in labels:
             raise UnknownNameError(NAMES[kind], name, labels)
     return list(dict.fromkeys(names))
+
+
+Listed = Literal["runs", "stacks", "golden-sets", "collections"]
+
+
+def list_(
+    ctx: typer.Context,
+    kind: Annotated[Listed, typer.Argument(help="What to list.", show_default=False)],
+    collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
+    removed: Annotated[bool, typer.Option("--removed", help="What was deleted instead.")] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """List runs, stacks, golden sets or collections."""
+    context: Context = ctx.obj
+    rows = _rows(context.store().read(), kind, collection, removed=removed)
+    if kind == "runs" and form is Format.TABLE:
+        rows = rows.select(
+            "run_id", "label", "collection_id", "origin", "pool", "stack_id", "created_at", "has_rankings"
+        )
+    emit(rows, form, empty=f"No {kind}.")
+
+
+def _rows(snapshot: Snapshot, kind: Listed, collection: str | None, *, removed: bool) -> pl.DataFrame:
+    if kind == "runs":
+        return snapshot.runs(collection, removed=removed)
+    if kind == "golden-sets":
+        return snapshot.golden_sets(collection, removed=removed)
+    if kind == "stacks":
+        if collection is None:
+            return snapshot.stacks()
+        return snapshot.stacks().join(snapshot.runs(collection), on="stack_id", how="semi")
+    rows = snapshot.collections(removed=removed)
+    return rows if collection is None else rows.filter(pl.col("collection_id") == collection)
