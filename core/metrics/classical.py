@@ -3,25 +3,55 @@
 Relevant is what has at least grade `rel`, 1 to 5 after the golden set's mapping: with binary judgements
 (0→1, 1→5) any `rel` from 2 to 5 is trec_eval's relevance. Unjudged passages are not relevant. Where nothing
 is relevant a share of the relevant passages is not applicable; trec_eval scores 0 there.
+
+Precision against recall in one number, with and without knowing all that is relevant: F, F_e, T and T_u of
+Schwartz, Vasilyev and Sawaya, How important is recall for measuring retrieval quality?, §2.1. np are the
+relevant passages of Top(K), nn = K − np the rest of its slots (unjudged or empty ones too), Np is all that is
+relevant.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.metrics.gain import best_of
-from core.metrics.info import Counts, MeasureInfo, Scores, Values, rel_param
+from core.metrics.info import Counts, Fill, MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Floats, Inputs, Judged, Tally, count_marks, or_nan, running
 from core.params import Param
 
 TREC_EVAL = "trec_eval 9; ir-measures 0.4"
+_RECALL = "Schwartz et al., How important is recall…, §2.1"
 _NONE = "No judged passage of the query is relevant."
 _ZERO = "trec_eval scores 0 where no passage of the query is relevant; here the query is left out."
 
-Fill = Callable[[Inputs, Values, Scores], None]
-FromTally = Callable[[Tally, Inputs, Values, Scores], None]
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """The relevant passages that a measure counts."""
+
+    found: Tally  # how many of them are in Top(K), or in the best K candidates, at every K
+    judged: Judged  # what is judged of the queries
+    least: int  # the grade from which on a passage is relevant
+    values: Values  # of the measure's parameters
+
+    @property
+    def slots(self) -> Floats:
+        """K, at every K."""
+        return self.judged.cutoffs
+
+    @property
+    def known(self) -> Floats:
+        """How many are judged in all, as a divisor."""
+        return self.judged.or_nan(self.least)
+
+
+Value = Callable[[Relevant], NDArray[Any]]  # A measure's value at every K
 
 
 def least(values: Values) -> int:
@@ -29,35 +59,46 @@ def least(values: Values) -> int:
     return int(values["rel"])
 
 
-def _of_found(fill: FromTally) -> Fill:
-    """A measure that depends on the number of relevant passages in Top(K) only."""
-    return lambda inputs, values, out: fill(inputs.found(least(values)), inputs, values, out)
+def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
+    """A measure of the number of relevant passages: of Top(K), and of the candidates in their best order.
+
+    Args:
+        grade: From which on a passage is relevant; None = the parameter `rel` says so.
+    """
+
+    def score(inputs: Inputs, values: Values, out: Scores) -> None:
+        low = grade or least(values)
+        out[...] = value(Relevant(inputs.found(low), inputs.judged, low, values))
+
+    def ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
+        low = grade or least(values)
+        out[...] = value(Relevant(inputs.reachable(low), inputs.judged, low, values))
+
+    return score, ceiling
 
 
-def _of_reachable(fill: FromTally) -> Fill:
-    """What it reaches with the candidates in their best order."""
-    return lambda inputs, values, out: fill(inputs.reachable(least(values)), inputs, values, out)
+def _measure(value: Value, **declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
+    """A measure that counts relevant passages, of trec_eval unless it is declared otherwise."""
+    score, ceiling = counting(value)
+    usual: dict[str, Any] = {
+        "section": TREC_EVAL,
+        "params": (rel_param(),),
+        "score": score,
+        "ceiling": ceiling,
+    }
+    return MeasureInfo(**{**usual, **declared})
 
 
-def _precision(found: Tally, inputs: Inputs, _values: Values, out: Scores) -> None:
-    np.divide(found, inputs.judged.cutoffs, out=out)
+def _recall(of: Relevant) -> Floats:
+    return of.found / of.known
 
 
-def _recall(found: Tally, inputs: Inputs, values: Values, out: Scores) -> None:
-    np.divide(found, inputs.judged.or_nan(least(values)), out=out)
+def _success(of: Relevant) -> NDArray[np.bool_]:
+    return of.found > 0
 
 
-def _f1(found: Tally, inputs: Inputs, values: Values, out: Scores) -> None:
-    np.divide(found, 0.5 * (inputs.judged.cutoffs + inputs.judged.or_nan(least(values))), out=out)
-
-
-def _success(found: Tally, _inputs: Inputs, _values: Values, out: Scores) -> None:
-    np.greater(found, 0, out=out)
-
-
-def _reciprocal_rank(found: Tally, _inputs: Inputs, _values: Values, out: Scores) -> None:
-    first = 1.0 + count_marks(found == 0)
-    np.multiply(found > 0, 1.0 / first, out=out)
+def _reciprocal_rank(of: Relevant) -> Floats:
+    return _success(of) * (1.0 / (1.0 + count_marks(of.found == 0)))
 
 
 def _average_precision(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -67,11 +108,6 @@ def _average_precision(inputs: Inputs, values: Values, out: Scores) -> None:
     out /= inputs.judged.or_nan(least(values))
 
 
-def _best_bias(found: Tally, _inputs: Inputs, values: Values, out: Scores) -> None:
-    """All relevant candidates first: 1 − p to the power of their number."""
-    np.subtract(1.0, np.power(float(values["p"]), found), out=out)
-
-
 def _rank_biased(inputs: Inputs, values: Values, out: Scores) -> None:
     persistence = float(values["p"])
     looked_at = (1.0 - persistence) * persistence ** (inputs.judged.cutoffs - 1.0)
@@ -79,77 +115,135 @@ def _rank_biased(inputs: Inputs, values: Values, out: Scores) -> None:
     running(out)
 
 
-P = MeasureInfo(
+P = _measure(
+    lambda of: of.found / of.slots,
     name="P",
     text="Precision: share of the first K slots that hold a relevant passage.",
     formula="#{Top(K): relevant} / K",
-    section=TREC_EVAL,
-    score=_of_found(_precision),
-    ceiling=_of_reachable(_precision),
-    params=(rel_param(),),
 )
-R = MeasureInfo(
+R = _measure(
+    _recall,
     name="R",
     text="Recall: share of all relevant passages that the first K hold.",
     formula="#{Top(K): relevant} / Np, Np = relevant judged passages",
-    section=TREC_EVAL,
-    score=_of_found(_recall),
-    ceiling=_of_reachable(_recall),
     na=_NONE,
-    params=(rel_param(),),
     differs=_ZERO,
 )
-F1 = MeasureInfo(
+F1 = _measure(
+    lambda of: of.found / (0.5 * (of.slots + of.known)),
     name="F1",
     text="Harmonic mean of precision and recall at K.",
     formula="2·#{Top(K): relevant} / (K + Np)",
     section="van Rijsbergen 1979; trec_eval's set_F over the first K",
-    score=_of_found(_f1),
-    ceiling=_of_reachable(_f1),
     na=_NONE,
-    params=(rel_param(),),
     differs=f"{_ZERO} set_F divides by the length of a ranking that is shorter than K; here by K.",
 )
-SUCCESS = MeasureInfo(
+SUCCESS = _measure(
+    _success,
     name="Success",
     text="1 when the first K passages hold a relevant one, else 0.",
     formula="1 if #{Top(K): relevant} > 0 else 0",
-    section=TREC_EVAL,
-    score=_of_found(_success),
-    ceiling=_of_reachable(_success),
-    params=(rel_param(),),
 )
-RR = MeasureInfo(
+RR = _measure(
+    _reciprocal_rank,
     name="RR",
     text="Reciprocal rank of the first relevant passage, 0 when the first K hold none; its mean is MRR.",
     formula="1 / rank of the first relevant passage if that rank ≤ K else 0",
-    section=TREC_EVAL,
-    score=_of_found(_reciprocal_rank),
-    ceiling=_of_reachable(_success),
-    params=(rel_param(),),
+    ceiling=SUCCESS.ceiling,
 )
-AP = MeasureInfo(
+AP = _measure(
+    _recall,
     name="AP",
     text="Average precision: precision at the rank of every relevant passage, averaged; its mean is MAP.",
     formula="1/Np · sum over ranks i ≤ K with a relevant passage of #{Top(i): relevant} / i",
-    section=TREC_EVAL,
     score=_average_precision,
-    ceiling=_of_reachable(_recall),
     na=_NONE,
-    params=(rel_param(),),
     differs=_ZERO,
 )
-RBP = MeasureInfo(
+RBP = _measure(
+    lambda of: 1.0 - np.power(float(of.values["p"]), of.found),
     name="RBP",
     text="Rank-biased precision: a reader goes on from each passage to the next with probability p.",
     formula="(1 − p) · sum over ranks i ≤ K with a relevant passage of p^(i − 1)",
     section="Moffat and Zobel 2008",
     score=_rank_biased,
-    ceiling=_of_reachable(_best_bias),
     params=(
         Param(name="p", default=0.8, low=0, high=0.999, step=0.05, text="Persistence of the reader"),
         rel_param(),
     ),
+)
+
+
+def _alpha(text: str) -> tuple[Param, Param]:
+    return Param(name="alpha", default=0.5, low=0, high=1, step=0.05, text=text), rel_param()
+
+
+def _f(of: Relevant) -> Floats:
+    alpha = float(of.values["alpha"])
+    return of.found / (alpha * of.slots + (1.0 - alpha) * of.known)
+
+
+def _estimated(inputs: Inputs, values: Values, out: Scores) -> None:
+    alpha = float(values["alpha"])
+    np.multiply(inputs.found_ahead(least(values)), 1.0 - alpha, out=out)
+    out += alpha * inputs.judged.cutoffs
+    np.divide(inputs.found(least(values)), or_nan(out), out=out)
+
+
+def _t(*, share: bool) -> Fill:
+    """(1 − alpha)·np − alpha·nn; share: with nn / K for nn."""
+
+    def fill(inputs: Inputs, values: Values, out: Scores) -> None:
+        alpha, found = float(values["alpha"]), inputs.found(least(values))
+        np.subtract(found, inputs.judged.cutoffs, out=out)
+        out *= alpha
+        if share:
+            out /= inputs.judged.cutoffs
+        np.multiply(found, 1.0 - alpha, out=inputs.scratch)
+        out += inputs.scratch
+
+    return fill
+
+
+_WEIGHT = _alpha("Weight of precision against recall")
+_NEGATIVES = _alpha("Weight of passages that are not relevant against those that are")
+F = _measure(
+    _f,
+    name="F",
+    text="Weighted harmonic mean of precision (alpha) and recall (1 − alpha) at K.",
+    formula="np / (alpha·K + (1 − alpha)·Np)",
+    section=f"van Rijsbergen 1979; {_RECALL}",
+    na=_NONE,
+    params=_WEIGHT,
+)
+F_E = MeasureInfo(
+    name="F_e",
+    text="F without knowing all that is relevant: those in Top(2K) stand for it.",
+    formula="np / (alpha·K + (1 − alpha)·#{Top(2K): relevant})",
+    section=_RECALL,
+    score=_estimated,
+    na="alpha is 0 and nothing relevant is in Top(2K).",
+    params=_WEIGHT,
+    ahead=2,
+)
+T = MeasureInfo(
+    name="T",
+    text="Relevant passages in Top(K) minus the share of the others; needs no knowledge of what is missing.",
+    formula="(1 − alpha)·np − alpha·nn / K",
+    section=_RECALL,
+    score=_t(share=True),
+    params=_NEGATIVES,
+    unit="passages",
+    low=-1.0,
+    high=math.inf,
+)
+T_U = replace(
+    T,
+    name="T_u",
+    text="T without dividing the passages that are not relevant by K.",
+    formula="(1 − alpha)·np − alpha·nn",
+    score=_t(share=False),
+    low=-math.inf,
 )
 
 
@@ -161,8 +255,7 @@ def _gains(judged: Judged, values: Values) -> Floats:
 
 def _discounts(judged: Judged) -> Floats:
     """1 / log2(rank + 1): [K, 1, 1]."""
-    made: Floats = judged.once("discounts", lambda: 1.0 / np.log2(judged.cutoffs + 1.0))
-    return made
+    return judged.once("discounts", lambda: 1.0 / np.log2(judged.cutoffs + 1.0))
 
 
 def _best(counts: Counts, gains: Floats, judged: Judged, out: Scores) -> None:
@@ -185,8 +278,7 @@ def _ideal(judged: Judged, values: Values) -> Floats:
         _best(judged.counts, _gains(judged, values), judged, made)
         return or_nan(made)
 
-    made: Floats = judged.once(("dcg", values["gain"]), make)
-    return made
+    return judged.once(("dcg", values["gain"]), make)
 
 
 def _score(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -232,7 +324,7 @@ NDCG_FOUND = MeasureInfo(
         "DCG(K) / DCG of the np relevant passages of Top(K) put first; DCG = sum over ranks i ≤ K with a "
         "relevant passage of 1 / log2(i + 1); 0 where np = 0"
     ),
-    section="Schwartz et al., How important is recall…, §2.1",
+    section=_RECALL,
     score=_of_retrieved,
     params=(rel_param(),),
     differs="nDCG has the ideal of all judged passages; this one has the ideal of those that were retrieved.",

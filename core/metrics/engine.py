@@ -57,7 +57,7 @@ def score_all(
     blocks = list(job.blocks(max((measure.info.ahead for measure in made), default=1)))
 
     def fill(block: _Block) -> None:
-        inputs = block.inputs()
+        inputs = job.inputs(block)
         with np.errstate(divide="ignore", invalid="ignore"):
             for measure, values in made.items():
                 out = values.reshape(job.shape)[:, block.runs, block.queries]
@@ -84,14 +84,15 @@ class _Job:
             raise ValueError(
                 f"pool_counts {pool_counts.shape} do not match grades {grades.shape}: ({queries}, 5) would"
             )
-        for name, given in (
-            ("pool_grades", pool_grades),
-            ("candidates", extra.candidates),
-            ("sources", extra.sources),
-            ("pool_sources", extra.pool_sources),
-            ("answers", extra.answers),
-            *(extra.perturbed or {}).items(),
-        ):
+        perturbed = dict(extra.perturbed or {})
+        beside: dict[str, NDArray[Any] | None] = {
+            "pool_grades": pool_grades,
+            "candidates": extra.candidates,
+            "sources": extra.sources,
+            "pool_sources": extra.pool_sources,
+            "answers": extra.answers,
+        }
+        for name, given in (beside | perturbed).items():
             if given is not None and given.shape[:-1] != grades.shape[:-1]:
                 raise ValueError(f"{name} {given.shape} do not match grades {grades.shape}")
         self._leading, self._apart = leading, pool_counts.ndim > 2
@@ -99,21 +100,13 @@ class _Job:
         self._gains = extra.gains
         self._counts = _on_one_axis(pool_counts, 3 if pool_counts.ndim > 2 else 2)
         self._facets = None if extra.facets is None else _on_one_axis(extra.facets, extra.facets.ndim)
-        self._per_run = {
-            name: None if given is None else given.reshape(self.shape[1], queries, given.shape[-1])
-            for name, given in (
-                ("pool_grades", pool_grades),
-                ("candidates", extra.candidates),
-                ("sources", extra.sources),
-                ("pool_sources", extra.pool_sources),
-                ("answers", extra.answers),
-            )
-        }
-        self._grades = grades.reshape(self.shape[1], queries, grades.shape[-1])
-        self._perturbed = {
-            name: given.reshape(self.shape[1], queries, given.shape[-1])
-            for name, given in (extra.perturbed or {}).items()
-        }
+
+        def on_one_axis(given: NDArray[Whole]) -> NDArray[Whole]:
+            return given.reshape(self.shape[1], queries, given.shape[-1])
+
+        self._grades = on_one_axis(grades)
+        self._beside = {name: on_one_axis(given) for name, given in beside.items() if given is not None}
+        self._perturbed = {name: on_one_axis(given) for name, given in perturbed.items()}
 
     def empty(self) -> Scores:
         """An array for the values of a measure, cutoffs first."""
@@ -132,7 +125,7 @@ class _Job:
             shared = None if apart else self._judged(slice(None), part)
             for run in range(0, runs, some_runs):
                 of = slice(run, run + some_runs)
-                yield _Block(self, of, part, shared or self._judged(of, part), ahead)
+                yield _Block(of, part, shared or self._judged(of, part), ahead)
 
     def _judged(self, runs: slice, queries: slice) -> Judged:
         facets = None
@@ -149,26 +142,18 @@ class _Job:
 
     def inputs(self, block: _Block) -> Inputs:
         """The arrays of a block."""
-        rest = {
-            name: None if given is None else given[block.runs, block.queries]
-            for name, given in self._per_run.items()
-        }
-        grades = self._grades[block.runs, block.queries]
-        perturbed = {name: each[block.runs, block.queries] for name, each in self._perturbed.items()}
-        return Inputs(grades, block.judged, ahead=block.ahead, perturbed=perturbed, **rest)  # type: ignore[arg-type]
+        place = block.runs, block.queries
+        perturbed = {name: given[place] for name, given in self._perturbed.items()}
+        beside = {name: given[place] for name, given in self._beside.items()}
+        return Inputs(self._grades[place], block.judged, ahead=block.ahead, perturbed=perturbed, **beside)
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    job: _Job
     runs: slice
     queries: slice
     judged: Judged
     ahead: int
-
-    def inputs(self) -> Inputs:
-        """Its arrays, cutoffs first."""
-        return self.job.inputs(self)
 
 
 def _on_one_axis(counts: Counts, axes: int) -> Counts:

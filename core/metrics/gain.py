@@ -141,8 +141,7 @@ def grade_weights_of(judged: Judged, values: Values) -> Floats:
     def make() -> Floats:
         return np.ascontiguousarray(np.moveaxis(weights(np.moveaxis(judged.counts, 0, -1), weighting), -1, 0))
 
-    made: Floats = judged.once(weighting, make)
-    return made
+    return judged.once(weighting, make)
 
 
 def _ideal(judged: Judged, values: Values) -> Floats:
@@ -154,8 +153,7 @@ def _ideal(judged: Judged, values: Values) -> Floats:
         collect(best_of(judged.counts, worth, judged.depth), worth, ideal, np.empty_like(ideal))
         return or_nan(ideal)
 
-    made: Floats = judged.once(("ideal", Weighting.from_values(values)), make)
-    return made
+    return judged.once(("ideal", Weighting.from_values(values)), make)
 
 
 def _score(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -234,8 +232,7 @@ def _novel_ideal(judged: Judged, values: Values) -> Floats:
         collect(best_of(kinds, worth, judged.depth), worth, ideal, np.empty_like(ideal))
         return or_nan(ideal)
 
-    made: Floats = judged.once(("novel ideal", *values.items()), make)
-    return made
+    return judged.once(("novel ideal", *values.items()), make)
 
 
 def _novel_score(inputs: Inputs, values: Values, out: Scores) -> None:

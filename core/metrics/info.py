@@ -89,6 +89,9 @@ Need = Literal["pool", "sources", "answers", "perturbed"]
 rankings of the same stack for perturbed queries."""
 
 
+Fill = Callable[["Inputs", Values, Scores], None]  # Fills an array with a value at every K; see `Inputs`
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureInfo:
     """One measure: what it is called, how it is defined, and the function that computes it."""
@@ -97,12 +100,10 @@ class MeasureInfo:
     text: str  # one line of help
     formula: str  # the definition, as text
     section: str  # where it is defined
-    # Fills an array with the value at every K; see `core.metrics.inputs.Inputs` for its shape
-    score: Callable[[Inputs, Values, Scores], None]
+    score: Fill  # fills in the value
     na: str = ""  # why a query can be left out of the mean; empty when the measure always applies
-    # Fills an array with the best value at every K that an ordering of the candidate pool can reach; None
-    # when that makes no sense for the measure
-    ceiling: Callable[[Inputs, Values, Scores], None] | None = None
+    # Fills in the best value that an ordering of the candidate pool can reach; None where that makes no sense
+    ceiling: Fill | None = None
     params: tuple[Param, ...] = ()  # the declared parameters
     higher_is_better: bool = True  # which direction is good
     unit: str = "share"  # "share" for a number between 0 and 1, else what is counted

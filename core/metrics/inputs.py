@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Kept = TypeVar("Kept")
 
 _STEP = 8
 ABSENT = -2  # Grade in every slot of a perturbed ranking that there is not
@@ -56,12 +57,12 @@ class _Kept:
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - an array, or several
+    def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What was made under this key, made now if it was not yet."""
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = make()
-        return found
+        kept: Kept | None = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = make()
+        return kept
 
 
 class Judged(_Kept):
@@ -89,15 +90,11 @@ class Judged(_Kept):
 
     def at_least(self, grade: int) -> Floats:
         """How many judged passages have at least a grade: float64 [1 or runs, queries]."""
-        made: Floats = self.once(
-            ("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64)
-        )
-        return made
+        return self.once(("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64))
 
     def or_nan(self, grade: int) -> Floats:
         """The same as a divisor: NaN where there is none, so that a quotient by it is not applicable."""
-        made: Floats = self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
-        return made
+        return self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
 
 
 class Inputs(_Kept):
@@ -161,72 +158,53 @@ class Inputs(_Kept):
 
     def found(self, low: int, high: int = 5) -> Tally:
         """How many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
-        if high - low > 2:
-            return self._within(low, high)
         if low == high:
             return self.exactly(low)
-        made: Tally = self.once(("found", low, high), lambda: self.found(low, high - 1) + self.exactly(high))
-        return made
+        if high - low > 2:
+            within = ("within", low, high)
+            return self.once(within, lambda: running_count((self.grades >= low) & (self.grades <= high)))
+        return self.once(("found", low, high), lambda: self.found(low, high - 1) + self.exactly(high))
 
     def exactly(self, grade: int) -> Tally:
         """How many of Top(K) have this grade (0 = unjudged), at every K."""
-        made: Tally = self.once(("exactly", grade), lambda: running_count(self.grades == grade))
-        return made
-
-    def _within(self, low: int, high: int) -> Tally:
-        made: Tally = self.once(
-            ("within", low, high), lambda: running_count((self.grades >= low) & (self.grades <= high))
-        )
-        return made
+        return self.once(("exactly", grade), lambda: running_count(self.grades == grade))
 
     def found_ahead(self, low: int) -> Tally:
         """How many of Top(2K) have at least grade `low`, at every K."""
         twice = self._ahead[: 2 * self.judged.depth]
-        made: Tally = self.once(("ahead", low), lambda: running_count(twice >= low)[1::2])
-        return made
+        return self.once(("ahead", low), lambda: running_count(twice >= low)[1::2])
 
     def candidate_counts(self) -> Counts:
         """Grade counts [5, runs, queries] of each candidate pool."""
-        made: Counts = self.once("candidates", self._count_candidates)
-        return made
 
-    def _count_candidates(self) -> Counts:
-        if self._candidates is not None:
-            return np.ascontiguousarray(np.moveaxis(self._candidates, -1, 0))
-        if self._pool_grades is None:
-            raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
-        pool = cutoffs_first(self._pool_grades, self._pool_grades.shape[-1], -1)
-        return np.stack([count_marks(pool == grade) for grade in range(1, 6)])
+        def count() -> Counts:
+            if self._candidates is not None:
+                return np.ascontiguousarray(np.moveaxis(self._candidates, -1, 0))
+            if self._pool_grades is None:
+                raise InputError(
+                    "This measure needs the candidate pool of the run.", do="Give its pool stage."
+                )
+            pool = cutoffs_first(self._pool_grades, self._pool_grades.shape[-1], -1)
+            return np.stack([count_marks(pool == grade) for grade in range(1, 6)])
+
+        return self.once("candidates", count)
 
     def reachable(self, low: int) -> Tally:
-        """How many passages with at least grade `low` the best K candidates have, at every K.
+        """How many passages with at least grade `low` the best K candidates have, at every K."""
 
-        Raises:
-            InputError: If no candidate pools were given.
-        """
-        made: Tally = self.once(("reachable", low), lambda: self._reachable(low))
-        return made
+        def best() -> Tally:
+            present: Counts = self.candidate_counts()[low - 1 :].sum(axis=0)
+            return np.asarray(np.minimum(self.judged.slots, clipped(present, self.judged.depth)))
 
-    def _reachable(self, low: int) -> Tally:
-        present = self.candidate_counts()[low - 1 :].sum(axis=0)
-        made: Tally = np.minimum(self.judged.slots, clipped(present, self.judged.depth))
-        return made
+        return self.once(("reachable", low), best)
 
     def first_of_source(self, grade: int) -> Tally:
         """How many of Top(K) have a grade and are the first of their source, at every K."""
-        made: Tally = self.once(
-            ("first", grade), lambda: running_count((self.grades == grade) & ~self._repeats())
-        )
-        return made
-
-    def _repeats(self) -> NDArray[np.bool_]:
         sources = self._sources
         if sources is None:
             raise InputError("This measure needs the source of every passage.", do="Give the passages.")
-        made: NDArray[np.bool_] = self.once(
-            "repeats", lambda: repeated(cutoffs_first(sources, self.judged.depth, -1))
-        )
-        return made
+        repeats = self.once("repeats", lambda: repeated(cutoffs_first(sources, self.judged.depth, -1)))
+        return self.once(("first", grade), lambda: running_count((self.grades == grade) & ~repeats))
 
     def candidate_facets(self) -> Counts:
         """The sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
@@ -236,34 +214,24 @@ class Inputs(_Kept):
                 "This measure needs the candidate pool with the source of every passage.",
                 do="Give the pool stage and the passages.",
             )
-        made: Counts = self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
-        return made
+        return self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
 
     def is_perturbed(self, name: str) -> bool:
         """Return whether rankings of queries perturbed this way were given."""
         return name in (self._perturbed or {})
 
     def perturbed(self, name: str) -> Inputs:
-        """The same runs as they ranked perturbed queries.
-
-        Raises:
-            InputError: If no such rankings were given.
-        """
+        """The same runs as they ranked perturbed queries."""
         given = (self._perturbed or {}).get(name)
         if given is None:
             found = f"This measure needs rankings of perturbed queries ({name})."
             raise InputError(
                 found, do="Run the stacks with noise, typo, accents, case or names in the sweep."
             )
-        made: Inputs = self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
-        return made
+        return self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
 
     def answers(self) -> Floats:
-        """Correctness of the answer from the first K passages, NaN where there is none.
-
-        Raises:
-            InputError: If no answers were given.
-        """
+        """Correctness of the answer from the first K passages, NaN where there is none."""
         if self._answers is None:
             raise InputError("This measure needs answers with grades.", do="Import them with the run.")
         return cutoffs_first(self._answers, self.judged.depth, np.nan)
@@ -294,9 +262,9 @@ def count_marks(marked: NDArray[np.bool_]) -> Counts:
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:
     """Running number of marks along the first axis."""
-    made: Tally = marked.astype(tally_type(len(marked)))
-    running(made)
-    return made
+    counts: Tally = marked.astype(tally_type(len(marked)))
+    running(counts)
+    return counts
 
 
 def running(values: NDArray[Any]) -> None:
@@ -329,8 +297,7 @@ def count_grades(grades: Grades) -> Counts:
 
 def clipped(counts: Counts, depth: int) -> Tally:
     """Counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
-    made: Tally = np.minimum(counts, depth).astype(tally_type(depth))
-    return made
+    return np.minimum(counts, depth).astype(tally_type(depth))
 
 
 def or_nan(values: NDArray[Any]) -> Floats:

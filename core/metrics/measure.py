@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
-from core.metrics import classical, gain, rates, tradeoff
+from core.metrics import classical, gain, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
@@ -39,10 +39,10 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.AP,
     classical.NDCG,
     classical.RBP,
-    tradeoff.F,
-    tradeoff.F_E,
-    tradeoff.T,
-    tradeoff.T_U,
+    classical.F,
+    classical.F_E,
+    classical.T,
+    classical.T_U,
     classical.NDCG_FOUND,
 )
 

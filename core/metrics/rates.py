@@ -14,14 +14,14 @@ The convention of the pool ("dense@50", "rrf100@100", …) is part of the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.metrics.info import MeasureInfo, Scores, Values, rel_param
-from core.metrics.inputs import Floats, Inputs, Judged, Tally, or_nan
+from core.metrics.classical import Relevant, Value, counting
+from core.metrics.info import Fill, MeasureInfo, Scores, Values, rel_param
+from core.metrics.inputs import Floats, Inputs, or_nan
 from core.params import Param
 
 _PROC_SECTION = "arXiv:2511.09545 §5.1, A.8"
@@ -80,81 +80,92 @@ HOLES = 0.05
 """Share of unjudged passages in the Top-K of any stack from which all go by the upper bound of Harm."""
 
 
-def _share(count: Callable[[Inputs], Tally]) -> Callable[[Inputs, Values, Scores], None]:
+def _relevant(value: Value, grade: int | None = None, **declared: str) -> MeasureInfo:
+    """A measure of passages with a grade or more."""
+    score, ceiling = counting(value, grade=grade)
+    params = () if grade else (rel_param(),)
+    return MeasureInfo(section=SECTION, score=score, ceiling=ceiling, params=params, **declared)  # type: ignore[arg-type]
+
+
+def _share(low: int, high: int) -> Fill:
+    """Of the slots, which hold a grade from low to high (0 = unjudged)."""
+
     def fill(inputs: Inputs, _values: Values, out: Scores) -> None:
-        np.divide(count(inputs), inputs.judged.cutoffs, out=out)
+        np.divide(inputs.found(low, high), inputs.judged.cutoffs, out=out)
 
     return fill
 
 
-PRECISION4 = MeasureInfo(
+PRECISION4 = _relevant(
+    lambda of: of.found / of.slots,
+    4,
     name="Precision4+",
     text="Share of the first K slots that hold a passage with grade 4 or 5.",
     formula="#{Top(K): grade 4 or 5} / K",
-    section=SECTION,
-    score=_share(lambda inputs: inputs.found(4)),
-    ceiling=_share(lambda inputs: inputs.reachable(4)),
 )
 HARM = MeasureInfo(
     name="Harm",
     text="Share of the first K slots that hold a passage judged 1 or 2, which can mislead the generator.",
     formula="#{Top(K): judged, grade 1 or 2} / K",
     section=SECTION,
-    score=_share(lambda inputs: inputs.found(1, 2)),
+    score=_share(1, 2),
     higher_is_better=False,
 )
-HARM_UPPER = MeasureInfo(
+HARM_UPPER = replace(
+    HARM,
     name="HarmUpper",
     text="Upper bound of Harm: every unjudged passage counted as harmful.",
     formula="Harm@K + Hole@K",
-    section=SECTION,
-    score=_share(lambda inputs: inputs.found(0, 2)),
-    higher_is_better=False,
+    score=_share(0, 2),
 )
-HOLE = MeasureInfo(
+HOLE = replace(
+    HARM,
     name="Hole",
     text="Share of the first K slots that hold an unjudged passage; the less, the sounder the other numbers.",
     formula="#{Top(K): unjudged} / K",
-    section=SECTION,
-    score=_share(lambda inputs: inputs.found(0, 0)),
-    higher_is_better=False,
+    score=_share(0, 0),
+)
+HIT = _relevant(
+    # not applicable where nothing is needed
+    lambda of: (of.found >= of.known) + 0.0 * of.known,
+    name="Hit",
+    text="1 when the first K passages hold every passage with grade 4 or 5, else 0.",
+    formula="1 if #{Top(K): grade rel or more} = n_rel + … + n5 else 0",
+    na="No judged passage of the query has grade 4 or 5 (rel or more).",
 )
 
 
-def _complete(found: Tally, inputs: Inputs, values: Values, out: Scores) -> None:
-    needed = inputs.judged.or_nan(int(values["rel"]))
-    np.greater_equal(found, needed, out=out)
-    out += 0.0 * needed  # not applicable where nothing is needed
+def _n_recall(of: Relevant) -> Floats:
+    """Of as many relevant passages as fit in K."""
+    judged = of.judged
+    return of.found / judged.once(("fitting", of.least), lambda: np.minimum(judged.cutoffs, of.known))
 
 
-def _score(inputs: Inputs, values: Values, out: Scores) -> None:
-    _complete(inputs.found(int(values["rel"])), inputs, values, out)
+def _recall_info(name: str, grade: int | None, what: str, count: str) -> MeasureInfo:
+    return _relevant(
+        _n_recall,
+        grade,
+        name=name,
+        text=f"Share of the passages with {what}, as many as fit in K, that the first K hold.",
+        formula=f"#{{Top(K): {what}}} / min(K, {count})",
+        na=f"No judged passage of the query has {what}.",
+    )
 
 
-def _ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
-    _complete(inputs.reachable(int(values["rel"])), inputs, values, out)
+N_RECALL4 = _recall_info("N-Recall4+", 4, "grade 4 or 5", "n4 + n5")
+N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
+N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
 
 
 def _accuracy(inputs: Inputs, values: Values, out: Scores) -> None:
-    answers = inputs.answers()
     out[...] = np.nan
-    np.copyto(out, answers, where=inputs.value(HIT, values) == 1)
+    np.copyto(out, inputs.answers(), where=inputs.value(HIT, values) == 1)
 
 
 def _answered(inputs: Inputs, _values: Values, out: Scores) -> None:
     out[...] = inputs.answers()
 
 
-HIT = MeasureInfo(
-    name="Hit",
-    text="1 when the first K passages hold every passage with grade 4 or 5, else 0.",
-    formula="1 if #{Top(K): grade rel or more} = n_rel + … + n5 else 0",
-    section=SECTION,
-    score=_score,
-    ceiling=_ceiling,
-    na="No judged passage of the query has grade 4 or 5 (rel or more).",
-    params=(rel_param(),),
-)
 ACC_HIT = MeasureInfo(
     name="Acc|Hit",
     text="Correctness of the answers from K passages, over the queries whose first K hold all that is good.",
@@ -179,37 +190,3 @@ ANSWER = MeasureInfo(
     ),
     needs=frozenset({"answers"}),
 )
-
-
-def _fitting(judged: Judged, grade: int) -> Floats:
-    """min(K, good passages) as a divisor at every K."""
-    made: Floats = judged.once(("fitting", grade), lambda: np.minimum(judged.cutoffs, judged.or_nan(grade)))
-    return made
-
-
-def _recall(
-    found: Callable[[Inputs, int], Tally], grade: int | None
-) -> Callable[[Inputs, Values, Scores], None]:
-    def fill(inputs: Inputs, values: Values, out: Scores) -> None:
-        least = grade or int(values["rel"])
-        np.divide(found(inputs, least), _fitting(inputs.judged, least), out=out)
-
-    return fill
-
-
-def _recall_info(name: str, grade: int | None, what: str, count: str) -> MeasureInfo:
-    return MeasureInfo(
-        name=name,
-        text=f"Share of the passages with {what}, as many as fit in K, that the first K hold.",
-        formula=f"#{{Top(K): {what}}} / min(K, {count})",
-        section=SECTION,
-        score=_recall(lambda inputs, least: inputs.found(least), grade),
-        ceiling=_recall(lambda inputs, least: inputs.reachable(least), grade),
-        na=f"No judged passage of the query has {what}.",
-        params=() if grade else (rel_param(),),
-    )
-
-
-N_RECALL4 = _recall_info("N-Recall4+", 4, "grade 4 or 5", "n4 + n5")
-N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
-N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
