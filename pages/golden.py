@@ -9,10 +9,10 @@ from core.ui.pages import PAGES, SECTION, pick_section
 from core.ui.pick import pick_one, still_offered
 from core.ui.sections.judge import QUEUE, judge
 from core.ui.view import View, current_view, end
+from core.views.decision.near import overturned
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES, Policy
 from core.views.text import plain
-from core.views.workspace.scores import overturned
 
 STACK = {"name": show.text_column("stack", width=290)}
 MIX_COLUMNS = {

@@ -19,7 +19,7 @@ from core.importers import Import
 from core.metrics import Measure
 from core.store import Graded, Snapshot, gains_of
 from core.tables import frame
-from core.views.scoring_table import COLUMNS, Over, counted, require_cutoffs, scored_rows
+from core.views.scoring_table import Over, counted, labelled, require_cutoffs, scored_rows
 from core.views.workspace.query_sets import Mask, asked_in
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, evidence, of_graded
 
@@ -143,12 +143,10 @@ def score_files(
     seen = counted(found, lambda run_ids: _timings(made, run_ids), over)
     if tell and seen.said:
         tell(seen.said)
-    rows = scored_rows(seen, measures, per_query=per_query)
     labels = pl.DataFrame(
         [(run.run_id, run.label) for run in made.runs], schema=["run", "stack"], orient="row"
     )
-    table = rows.drop("stack").join(labels, on="run", how="left", maintain_order="left")
-    return table.select(name for name in COLUMNS if per_query or name != "query_id")
+    return labelled(scored_rows(seen, measures, per_query=per_query), labels, per_query=per_query)
 
 
 def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
@@ -186,11 +184,8 @@ def _graded(rows: pl.DataFrame, made: Import, judged: pl.DataFrame, stage: str) 
     rows = rows.filter(stage=stage)
     runs = tuple(run.run_id for run in made.runs)
     queries = tuple(judged["query_id"].unique().sort())
-    run, query, rank = (
-        _places(rows["run_id"], runs),
-        _places(rows["query_id"], queries),
-        rows["rank"].to_numpy() - 1,
-    )
+    run, query = _places(rows["run_id"], runs), _places(rows["query_id"], queries)
+    rank = rows["rank"].to_numpy() - 1
     grades = np.full((len(runs), len(queries), int(rank.max(initial=-1)) + 1), EMPTY_SLOT, dtype=np.int8)
     known = query >= 0
     grades[run[known], query[known], rank[known]] = rows["grade"].fill_null(0).to_numpy()[known]

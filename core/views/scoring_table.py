@@ -16,7 +16,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_queries
-from core.views.workspace.query_sets import ENOUGH, Mask, QuerySets, all_of, among, asked_in, overlap
+from core.views.workspace.query_sets import ENOUGH, Mask, all_of, among, asked_in, overlap
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean, unperturbed
 from core.views.workspace.stacks import runs_in
@@ -37,10 +37,9 @@ class Counted:
     """Rankings on the queries that count."""
 
     found: Evidence  # their grades
-    # [runs, queries], what is not known though it stands there; None where all is known
-    hidden: Mask | None = None
-    why: tuple[str, ...] = ()  # per run why
-    said: str = ""  # what was done, in words; empty where every run was asked every judged query
+    hidden: Mask  # [runs, queries], what is not known though it stands there
+    why: tuple[str, ...]  # per run why
+    said: str  # what was done, in words; empty where every run was asked every judged query
 
 
 def counted(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
@@ -48,33 +47,25 @@ def counted(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], o
     asked = asked_in(found, timings)
     sets = overlap(found.run_ids, asked)
     over = over or (Over.SHARED if sets.differ else Over.ALL)
+    nothing = ("",) * len(found.run_ids)
     if not sets.differ and not sets.unasked:
-        return Counted(found)
+        return Counted(found, np.zeros_like(asked), nothing, "")
     if over is Over.ALL:
-        return Counted(found, said=f"{about_queries(sets, shared=False, offer=False)} {_otherwise(over)}")
+        words = f"{about_queries(sets, shared=False, offer=False)} {_otherwise(over)}"
+        return Counted(found, np.zeros_like(asked), nothing, words)
     if over is Over.OWN:
-        said = (
+        words = (
             f"Of {sets.judged} judged queries the runs were asked {sets.fewest} to {sets.most}; each is "
             f"scored on its own, so their values do not compare. {_otherwise(over)}"
         )
-        return Counted(found, ~asked, (NOT_ASKED,) * len(found.run_ids), said)
-    return _shared(found, asked, sets)
-
-
-def _shared(found: Evidence, asked: Mask, sets: QuerySets) -> Counted:
+        return Counted(found, ~asked, (NOT_ASKED,) * len(found.run_ids), words)
     apart = np.array([run_id in sets.apart for run_id in found.run_ids])
     places = np.flatnonzero(asked[~apart].all(axis=0))
-    why = tuple(_why(sets, run_id) for run_id in found.run_ids)
-    hidden = np.repeat(apart[:, None], len(places), axis=1) if apart.any() else None
-    said = f"{about_queries(sets, shared=True, offer=False)} {_otherwise(Over.SHARED)}"
-    return Counted(found.among({found.query_ids[place] for place in places.tolist()}), hidden, why, said)
-
-
-def _why(sets: QuerySets, run_id: str) -> str:
-    if run_id not in sets.apart:
-        return ""
-    asked = f"was asked {sets.apart[run_id]} of {sets.judged} judged queries"
-    return f"{asked}, fewer than {ENOUGH} of them with the others"
+    few = f"of {sets.judged} judged queries, fewer than {ENOUGH} of them with the others"
+    why = [f"was asked {sets.apart[name]} {few}" if name in sets.apart else "" for name in found.run_ids]
+    words = f"{about_queries(sets, shared=True, offer=False)} {_otherwise(over)}"
+    shared = found.among({found.query_ids[place] for place in places.tolist()})
+    return Counted(shared, np.repeat(apart[:, None], len(places), axis=1), tuple(why), words)
 
 
 _WORDS = {
@@ -86,13 +77,13 @@ _WORDS = {
 
 def _otherwise(over: Over) -> str:
     """The other ways, as options of the command line."""
-    others: Sequence[str] = [words for each, words in _WORDS.items() if each is not over]
-    return f"(--queries: {'; '.join(others)})"
+    return f"(--queries: {'; '.join(words for other, words in _WORDS.items() if other is not over)})"
 
 
 COLUMNS = schema("run stack measure k:int32 query_id value:float reason n:int32 ci_low:float ci_high:float")
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
+_NO_ROWS = pl.DataFrame(schema=COLUMNS).drop("stack")
 _UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
@@ -130,7 +121,7 @@ def score_table(
     if per_query and told:
         raise InputError(f"{told[0].name} is known as an average only.", do="Ask for the mean.")
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
-    parts = [pl.DataFrame(schema=COLUMNS)]
+    parts = [_NO_ROWS]
     if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
@@ -143,14 +134,17 @@ def score_table(
         figures = pl.concat(_reported(snapshot, rest, name) for name in names)
         came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
         if tell and came and len(parts) > 1:
-            what = text.count(came, "run comes", "runs come")
-            tell(
-                f"{what} as averages of an evaluation elsewhere, which do not compare with scores made here."
-            )
+            what = f"{text.count(came, 'run comes', 'runs come')} as averages of an evaluation elsewhere"
+            tell(f"{what}, which do not compare with scores made here.")
         parts.append(figures)
     parts += [_reported(snapshot, runs, name) for name in told]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
-    table = pl.concat(parts, how="diagonal").drop("stack").join(labels, on="run", maintain_order="left")
+    return labelled(pl.concat(parts, how="diagonal"), labels, per_query=per_query)
+
+
+def labelled(rows: pl.DataFrame, labels: pl.DataFrame, *, per_query: bool) -> pl.DataFrame:
+    """Rows of scores as `score_table` returns them; labels name the stack of every run."""
+    table = rows.join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")
 
 
@@ -162,32 +156,25 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
 
 
 def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
-    """The rows of `score_table` for runs with rankings; stack is null."""
+    """The rows of `score_table` for runs with rankings, without labels; measures share their counts."""
+    scored = seen.found.score(measures, max(measure.k or 1 for measure in measures))
     make = _queries if per_query else _means
-    parts = [make(seen, measure, values) for measure, values in _scored(seen, measures).items()]
-    return pl.concat([pl.DataFrame(schema=COLUMNS), *parts], how="diagonal")
-
-
-def _scored(seen: Counted, measures: Sequence[Measure]) -> dict[Measure, np.ndarray]:
-    """Values [runs, queries] of every measure at its cutoff; measures share their counts."""
-    depth = max(measure.k or 1 for measure in measures)
-    scored = seen.found.score(measures, depth)
-    unknown = False if seen.hidden is None else seen.hidden
-    return {
-        measure: np.where(unknown, np.nan, values[..., (measure.k or 1) - 1])
+    parts = [
+        make(seen, measure, np.where(seen.hidden, np.nan, values[..., (measure.k or 1) - 1]))
         for measure, values in scored.items()
-    }
+    ]
+    return pl.concat([_NO_ROWS, *parts], how="diagonal")
 
 
 def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     found = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
-    usual, whole = applies_to_none(found, measure), all_of(_unknown(seen), 1)
+    usual = applies_to_none(found, measure)
     reasons = [
         (why if none else "") or lacking or usual
         for why, none, lacking in zip(
-            seen.why or [""] * len(n), whole, unperturbed(found, measure), strict=True
+            seen.why, all_of(seen.hidden, 1), unperturbed(found, measure), strict=True
         )
     ]
     return pl.DataFrame(
@@ -199,14 +186,8 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     )
 
 
-def _unknown(seen: Counted) -> Mask:
-    """[runs, queries], what is not known though it stands there."""
-    shape = len(seen.found.run_ids), len(seen.found.query_ids)
-    return np.zeros(shape, dtype=np.bool_) if seen.hidden is None else seen.hidden
-
-
 def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
-    found, hidden = seen.found, _unknown(seen)
+    found, hidden = seen.found, seen.hidden
     runs, queries = values.shape
     empty = np.isnan(values)
     reasons = np.full(values.shape, None, dtype=object)
@@ -227,9 +208,8 @@ def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFram
     ).with_columns(pl.col("value").fill_nan(None), *_named(str(measure), measure.k))
 
 
-def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    cutoff = pl.lit(k, dtype=pl.Int32).alias("k")
-    return pl.lit(name).alias("measure"), cutoff, pl.lit(None, dtype=pl.String).alias("stack")
+def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr]:
+    return pl.lit(name).alias("measure"), pl.lit(k, dtype=pl.Int32).alias("k")
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:

@@ -16,29 +16,7 @@ import polars.selectors as cs
 
 from core.written import CONTROLS, MINUS, NOT_APPLICABLE, UNKNOWN, isolated, known, ms, score, usd
 
-__all__ = (
-    "MINUS",
-    "NOT_APPLICABLE",
-    "UNKNOWN",
-    "cost",
-    "cost_of",
-    "count",
-    "escape",
-    "interval",
-    "known",
-    "label",
-    "ms",
-    "percent",
-    "plain",
-    "sample",
-    "score",
-    "shorten",
-    "signed",
-    "told",
-    "usd",
-    "weight",
-    "whole",
-)
+__all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "usd")
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -18,6 +18,7 @@ from core.views.curves import page as curves
 from core.views.decision.chart import pareto
 from core.views.decision.facts import frontier_rows, marked, ordered, status_rows
 from core.views.decision.marks import density, grid
+from core.views.decision.near import overturned
 from core.views.golden.page import with_bounds
 from core.views.latency import page as latency
 from core.views.queries import page as queries
@@ -25,7 +26,6 @@ from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.scores import overturned
 from tests.views.made import stacks
 
 BOTH = pytest.mark.parametrize("higher", [True, False])

@@ -17,7 +17,7 @@ from core.stats.significance import Sample, Setup, compare
 from core.store import Snapshot
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence
+from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence, places
 
 LEVEL = 0.05  # A difference counts as real when its adjusted p-value is below this
 MOST = 5  # Stacks that are compared at most
@@ -163,10 +163,7 @@ def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
         pl.col("run_id").is_in(list(pair.run_ids)) & pl.col("query_id").is_in(list(pair.query_ids))
     ).filter(pl.len().over("query_id", "passage_id") > 1)
     alone = np.ones((2, len(pair.query_ids), k), dtype=np.bool_)
-    run, query = (
-        both[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
-        for name, ids in (("run_id", pair.run_ids), ("query_id", pair.query_ids))
-    )
+    run, query = places(both, run_id=pair.run_ids, query_id=pair.query_ids)
     alone[run, query, both["rank"].to_numpy() - 1] = False
     return alone
 

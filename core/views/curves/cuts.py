@@ -23,7 +23,7 @@ from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Scope
-from core.views.workspace.scores import Evidence, evidence
+from core.views.workspace.scores import Evidence, evidence, places
 
 WEIGHTS = schema("name k:int32 tokens:float tokens_low:float tokens_high:float usd_per_1k:float counted")
 _OPENAI = "o200k_base"
@@ -134,8 +134,7 @@ def _curve(sums: npt.NDArray[np.float64], name: str, each: float | None) -> pl.D
 def _running(rows: pl.DataFrame) -> Running:
     """Return the running sums of one run."""
     queries = rows["query_id"].unique().sort()
-    places = dict(zip(queries, range(len(queries)), strict=True))
-    query = rows["query_id"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
+    (query,) = places(rows, query_id=queries.to_list())
     rank = rows["rank"].to_numpy() - 1
     lengths = np.zeros((len(queries), int(rank.max()) + 1))
     lengths[query, rank] = rows["tokens"].cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -211,12 +210,11 @@ def _relevant(found: Evidence) -> npt.NDArray[np.int64]:
 
 def _scores(snapshot: Snapshot, run_id: str, found: Evidence) -> npt.NDArray[np.float64]:
     """Return the scores of the final ranking [queries, depth]; NaN = none."""
-    places = {query: row for row, query in enumerate(found.query_ids)}
     rows = snapshot.rankings([run_id], stage="final").filter(
-        pl.col("query_id").is_in(list(places)), pl.col("rank") <= found.grades.shape[2]
+        pl.col("query_id").is_in(found.query_ids), pl.col("rank") <= found.depth
     )
     made = np.full(found.grades.shape[1:], np.nan)
-    query = rows["query_id"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
+    (query,) = places(rows, query_id=found.query_ids)
     made[query, rows["rank"].to_numpy() - 1] = rows["score"].fill_null(np.nan).to_numpy()
     return made
 

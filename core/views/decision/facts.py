@@ -15,10 +15,9 @@ from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Constraints, Decision, Rule
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.decision.near import near_rows, promising_rows, promising_words, unasked_words
+from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.scores import overturned
 from core.views.workspace.stacks import cap_words, harm_measure
 
 FEW_QUERIES = 30

@@ -96,9 +96,11 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         return None
     log = not share and logarithmic(numbers)
     counts = axis.key == QUALITY.key and not quality.is_share
-    bottom, top = (
-        _around(numbers, counts=counts) if share else (_floor(numbers) if log else 0.0, _ceiling(numbers))
-    )
+    if share:
+        bottom, top = _around(numbers, counts=counts)
+    else:
+        bottom = _round(numbers.min(), up=False) if log else 0.0
+        top = _round(numbers.max(), up=True)
     side = "least" if axis.higher_is_better else "most"
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
@@ -144,18 +146,10 @@ def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:
 _ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 
-def _ceiling(numbers: Floats) -> float:
-    """A round number at or above the largest."""
-    scale = 10.0 ** math.floor(math.log10(numbers.max()))
-    return next(_exact(scale * step) for step in _ROUND if scale * step >= numbers.max())
-
-
-def _floor(numbers: Floats) -> float:
-    """A round number at or below the smallest."""
-    scale = 10.0 ** math.floor(math.log10(numbers.min()))
-    return next(_exact(scale * step) for step in reversed(_ROUND) if scale * step <= numbers.min())
-
-
-def _exact(value: float) -> float:
-    """Without what multiplying by a power of ten adds."""
-    return float(f"{value:.3g}")
+def _round(value: float, *, up: bool) -> float:
+    """The nearest round number at or above a number, or at or below it."""
+    scale = 10.0 ** math.floor(math.log10(value))
+    steps = [float(f"{scale * step:.3g}") for step in _ROUND]  # without what multiplying adds
+    return (
+        min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
+    )

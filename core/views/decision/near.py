@@ -1,4 +1,4 @@
-"""What a decision left out: near misses of a limit, and stacks that lack a number."""
+"""What a decision left out: near misses of a limit, stacks that lack a number, what holes could overturn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace.latencies import latencies
-from core.views.workspace.scope import Latency
+from core.views.workspace.scope import Latency, Quality
 
 Data = Mapping[str, Any]
 HEADING = "Just outside the limits"
@@ -171,3 +171,29 @@ def unasked_words(decision: Decision) -> dict[Axis, str]:
         f"{axis.limit_word}: {axis.remedy}."
         for axis in decision.unasked
     }
+
+
+def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
+    """Say when holes could overturn a decision."""
+    if decision.chosen is None:
+        return None
+    chosen = table.row(decision.chosen, named=True)
+    if chosen["hole_low"] is None or chosen["quality"] is None:
+        return None
+    up = decision.quality.higher_is_better
+    sign, reach, worst = (1, "hole_high", "hole_low") if up else (-1, "hole_low", "hole_high")
+    rivals = table.filter(
+        pl.Series(decision.feasible)
+        & (pl.col("run_id") != chosen["run_id"])
+        & (sign * pl.col("quality") < sign * chosen["quality"])
+        & (sign * pl.col(reach) > sign * chosen[worst])
+    )
+    if rivals.is_empty():
+        return None
+    nearest = rivals.sort(reach, descending=up).row(0, named=True)
+    others = text.count(rivals.height, "other feasible stack")
+    return (
+        f"Judging more could overturn the choice: {others} could overtake it if every unjudged passage "
+        f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
+        f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
+    )

@@ -12,9 +12,8 @@ import polars as pl
 from core.decide.axes import COST
 from core.decide.rules import Constraints, Decision
 from core.views import text
-from core.views.decision.near import unasked_words
+from core.views.decision.near import overturned, unasked_words
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.scores import overturned
 from core.views.workspace.stacks import cap_words
 
 SHORT = 34

@@ -11,10 +11,10 @@ import polars as pl
 
 from core.stats.latency import FIRST_TOKEN, GENERATE, TOTAL, Generation
 from core.views import text, theme
+from core.views.decision.limits import logarithmic
 from core.views.latency.page import shown_stages
 
 Shape = Literal["ECDF", "box"]
-_DECADE = 10
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
 _POINTS = 400  # Points of a step line at most: quantiles stand for longer samples
 
@@ -64,9 +64,7 @@ def distributions(
 
 
 def _scale(ms: pl.Series) -> str:
-    """Return the type of an axis of milliseconds: log where they span more than a decade."""
-    values = ms.drop_nulls().to_numpy()
-    return "log" if len(values) and 0 < _DECADE * values.min() < values.max() else "linear"
+    return "log" if logarithmic(ms.drop_nulls().to_numpy()) else "linear"
 
 
 def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float) -> None:
@@ -102,65 +100,40 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
     Args:
         rows: Of `core.views.what_if.deeper.latency_by_depth`.
     """
-    fig = theme.figure(x="candidates K", y="reranker latency p50 (ms)", height=440)
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
-    labels = [_group(group) for group in groups]
-    colours, symbols = theme.colours_for(labels), _symbols(rows)
+    labels = [
+        f"{reranker} over {embedder}" if embedder else str(reranker)
+        for reranker, embedder in (group.select("reranker", "embedder").row(0) for group in groups)
+    ]
+    colours, rerankers = theme.colours_for(labels), rows["reranker"].unique().sort().to_list()
+    traces = []
     for label, group in zip(labels, groups, strict=True):
         colour, name = colours[label], text.escape(text.shorten(label, 50))
-        fig.add_trace(_medians(group, name, colour, symbols[str(group["reranker"][0])]))
-        if group["slope"][0] is not None:
-            fig.add_trace(_line(group, name, colour))
-    out = rows.filter(pl.col("departs"))
+        symbol = theme.SYMBOLS[rerankers.index(group["reranker"][0]) % len(theme.SYMBOLS)]
+        x, y, over = (group[column].to_numpy() for column in ("candidates", "latency_ms", "over_ms"))
+        hover = (
+            "%{fullData.name}<br>K = %{x}: %{y:.0f} ms, %{customdata:+.0f} ms from its line<extra></extra>"
+        )
+        marker = {"color": colour, "symbol": symbol, "size": 8, "opacity": 0.85}
+        own: theme.Spec = {"legendgroup": name, "customdata": over, "hovertemplate": hover}
+        traces.append(theme.scatter(name, x, y, marker=marker, **own))
+        slope, intercept = group["slope"][0], group["intercept"][0]
+        if slope is not None:
+            ends = np.array([0.0, float(x.max())])
+            hover = f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>"
+            own = {"mode": "lines", "legendgroup": name, "showlegend": False, "hovertemplate": hover}
+            line = {"color": colour, "width": 1.5, "dash": "dash"}
+            traces.append(theme.scatter(name, ends, intercept + slope * ends, line=line, **own))
+    out = rows.filter("departs")
     if out.height:
         ring = {"symbol": "circle-open", "size": 17, "color": theme.ACCENT, "line": {"width": 2}}
-        x, y, name = (
-            out["candidates"].to_numpy(),
-            out["latency_ms"].to_numpy(),
-            f"leaves its line ({out.height})",
-        )
-        fig.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=ring, name=name, hoverinfo="skip"))
-    fig.update_yaxes(type=_scale(rows["latency_ms"]))
-    return fig.update_xaxes(rangemode="tozero")
-
-
-def _group(group: pl.DataFrame) -> str:
-    reranker, embedder = group["reranker"][0], group["embedder"][0]
-    return f"{reranker} over {embedder}" if embedder else str(reranker)
-
-
-def _symbols(rows: pl.DataFrame) -> dict[str, str]:
-    names = rows["reranker"].unique().sort().to_list()
-    return {name: theme.SYMBOLS[place % len(theme.SYMBOLS)] for place, name in enumerate(names)}
-
-
-def _medians(group: pl.DataFrame, name: str, colour: str, symbol: str) -> go.Scatter:
-    return go.Scatter(
-        x=group["candidates"].to_numpy(),
-        y=group["latency_ms"].to_numpy(),
-        mode="markers",
-        marker={"color": colour, "symbol": symbol, "size": 8, "opacity": 0.85},
-        name=name,
-        legendgroup=name,
-        customdata=group["over_ms"].to_numpy(),
-        hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.0f} ms, %{customdata:+.0f} ms from its line"
-        "<extra></extra>",
-    )
-
-
-def _line(group: pl.DataFrame, name: str, colour: str) -> go.Scatter:
-    slope, intercept = group["slope"][0], group["intercept"][0]
-    ends = np.array([0.0, float(group["candidates"].to_numpy().max())])
-    return go.Scatter(
-        x=ends,
-        y=intercept + slope * ends,
-        mode="lines",
-        line={"color": colour, "width": 1.5, "dash": "dash"},
-        name=name,
-        legendgroup=name,
-        showlegend=False,
-        hovertemplate=f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>",
-    )
+        x, y = out["candidates"].to_numpy(), out["latency_ms"].to_numpy()
+        name = f"leaves its line ({out.height})"
+        traces.append(theme.scatter(name, x, y, marker=ring, hoverinfo="skip"))
+    layout = theme.layout(x="candidates K", y="reranker latency p50 (ms)")
+    layout["xaxis"]["rangemode"] = "tozero"
+    layout["yaxis"]["type"] = _scale(rows["latency_ms"])
+    return theme.finished(traces, layout)
 
 
 def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
@@ -188,23 +161,23 @@ def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[f
         timed: Of `core.views.latency.page.timed_answers`.
         prompts: Prompt tokens of the stacks shown, marked on the axis.
     """
-    fig = theme.figure(x="prompt tokens", y="ms", height=380)
     known = timed.filter(pl.col("input_tokens").is_finite())
     looks = ((FIRST_TOKEN, "first token", theme.OKABE_ITO[0]), (GENERATE, "whole answer", theme.OKABE_ITO[1]))
     longest = max([*prompts, *known["input_tokens"].drop_nulls().to_list(), 1000.0])
+    traces = []
     for stage, title, colour in looks:
         rows = known.filter(pl.col("stage") == stage)
         if not rows.is_empty():
             marker = {"color": colour, "size": 5, "opacity": 0.5}
             x, y = rows["input_tokens"].to_numpy(), rows["ms"].to_numpy()
-            fig.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name=f"{title}, timed"))
+            traces.append(theme.scatter(f"{title}, timed", x, y, marker=marker))
         if model is not None:
             ends = np.array([0.0, 1.1 * longest])
-            first = model.speed.first_token_ms
-            y = np.array([first(end) if stage == FIRST_TOKEN else model.ms(end) for end in ends])
+            takes = model.speed.first_token_ms if stage == FIRST_TOKEN else model.ms
             line = {"color": colour, "dash": "dash"}
-            fig.add_trace(go.Scatter(x=ends, y=y, mode="lines", line=line, name=f"{title}, modelled"))
+            y = np.array([takes(end) for end in ends])
+            traces.append(theme.scatter(f"{title}, modelled", ends, y, mode="lines", line=line))
+    fig = theme.finished(traces, theme.layout(x="prompt tokens", y="ms", height=380))
     for prompt in sorted(set(prompts)) if model is not None else ():
         fig.add_vline(x=prompt, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
-    fig.update_yaxes(rangemode="tozero")
-    return fig
+    return fig.update_yaxes(rangemode="tozero")

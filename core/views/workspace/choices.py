@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from core.diagnostics.noise import perturbed_runs
 from core.errors import ClqError, UnknownNameError
 from core.metrics import REGISTRY, Measure
 from core.metrics.info import Need
@@ -16,7 +17,6 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace.answers import scored
-from core.views.workspace.perturbed import has_perturbed
 from core.views.workspace.scope import Answering, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
@@ -181,7 +181,7 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
         found.add("sources")
     if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
         found.add("answers")
-    if ranked and has_perturbed(snapshot.runs(runs["collection_id"][0])):
+    if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:
         found.add("perturbed")
     return frozenset(found)
 

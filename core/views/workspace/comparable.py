@@ -27,6 +27,9 @@ _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memor
 _WORDS = {Origin.PUBLISHED.value: "published", Origin.IMPORT.value: "imported", Origin.RUN.value: "run here"}
 
 
+APART = pl.Schema({"name": pl.String(), "why": pl.String()})
+
+
 @dataclass(frozen=True)
 class Comparability:
     """What differs in a workspace, for people."""
@@ -34,7 +37,7 @@ class Comparability:
     # What differs, what the page does about it, and what else could be done; empty = all match
     sentences: tuple[str, ...] = ()
     # The runs that are not compared with the others: name, why
-    apart: pl.DataFrame = field(default_factory=lambda: _apart(()))
+    apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=APART))
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
 
 
@@ -134,18 +137,18 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
 
 
 def _ns(rows: pl.DataFrame) -> str:
-    found = rows["n"].unique().sort().to_list()
-    return (
-        "n = "
-        + (", ".join(text.UNKNOWN if n is None else str(n) for n in found[:4]))
-        + "…" * (len(found) > 4)
-    )
+    found = [text.UNKNOWN if n is None else str(n) for n in rows["n"].unique().sort()]
+    return f"n = {', '.join(found[:4])}{'…' * (len(found) > 4)}"
 
 
 def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
     """What to say about differing queries; empty where all runs were asked every judged one."""
     if not found.differ:
-        return _about_unasked(found, shared=shared, offer=offer)
+        nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
+        said, other = (f"left out: n = {found.shared}", EVERY) if shared else ("count as 0", SHARED)
+        does = "counts them as 0" if shared else "leaves them out"
+        more = f"; “{other}” in Settings {does}" if offer else ""
+        return f"{nobody} and {said}{more}." if found.unasked else ""
     asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
     if not shared:
         more = f"; “{SHARED}” in Settings compares on the {found.shared} in common" if offer else ""
@@ -153,24 +156,11 @@ def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
             f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
             f"little{more}."
         )
-    some = (
-        f"; {text.count(len(found.apart), 'stack shares', 'stacks share')} fewer than {ENOUGH} with the "
-        "others"
-    )
+    few = text.count(len(found.apart), "stack shares", "stacks share")
+    some = f"; {few} fewer than {ENOUGH} with the others"
     said = f"{asked}judged). They are compared on the n = {found.shared} they share"
     more = f" “{EVERY}” in Settings counts a query not ranked as 0." if offer else ""
     return f"{said}{some if found.apart else ''}.{more}"
-
-
-def _about_unasked(found: QuerySets, *, shared: bool, offer: bool) -> str:
-    if not found.unasked:
-        return ""
-    nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
-    if shared:
-        more = f"; “{EVERY}” in Settings counts them as 0" if offer else ""
-        return f"{nobody} and left out: n = {found.shared}{more}."
-    more = f"; “{SHARED}” in Settings leaves them out" if offer else ""
-    return f"{nobody} and count as 0{more}."
 
 
 def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
@@ -203,14 +193,3 @@ def about_pools(pools: Iterable[str | None]) -> str:
     if len(names) < 2:
         return ""
     return f"Ceilings of different pool conventions do not compare: {', '.join(names)}."
-
-
-def comparability(
-    sentences: Iterable[str], apart: Mapping[str, tuple[str, str]], offers: Iterable[str] = ()
-) -> Comparability:
-    """Gather what there is to say."""
-    return Comparability(tuple(each for each in sentences if each), _apart(apart.values()), tuple(offers))
-
-
-def _apart(rows: Iterable[tuple[str, str]]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema={"name": pl.String, "why": pl.String}, orient="row").sort("name")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import polars as pl
 
@@ -228,7 +227,7 @@ def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation |
     schema = {"run_id": pl.String, "prompt": pl.Float64, "added": pl.Float64}
     if generation is None:
         return pl.DataFrame(schema=schema)
-    recorded = _recorded(snapshot, runs["run_id"].to_list())
+    recorded = dict(prompt_tokens(snapshot, runs["run_id"].to_list()).iter_rows())
     rows = []
     for run_id, spec in runs.select("run_id", "spec").iter_rows():
         sent = json.loads(spec).get("chunks_sent")
@@ -237,11 +236,10 @@ def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation |
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _recorded(snapshot: Snapshot, run_ids: list[str]) -> Mapping[str, float]:
-    """Mean prompt tokens of the runs that recorded them."""
+def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
+    """Mean tokens of the prompts that runs recorded: run_id, amount."""
     usage = snapshot.usage(run_ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
-    means = mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
-    return dict(means.select("run_id", "amount").iter_rows())
+    return mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
 
 
 _LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine

@@ -13,7 +13,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace import comparable
-from core.views.workspace.comparable import Comparability
+from core.views.workspace.comparable import APART, Comparability
 from core.views.workspace.query_sets import (
     ANY,
     ENOUGH,
@@ -47,7 +47,6 @@ class Offer:
     """What may be chosen where stacks are not judged alike."""
 
     k: int  # the cutoff
-    n: int = 0  # queries that the stacks are compared on otherwise
     fewest: float = 0.0  # share of holes in the Top-K of the stack that has fewest, 0..1
     most: float = 0.0  # of the one that has most
     # Word of `LEAST` → queries left; only those with `ENOUGH`, where it matters
@@ -57,35 +56,28 @@ class Offer:
 
 def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
     """Find out whether the ranked runs of a workspace are judged alike, and what could be done."""
-    none, golden = Offer(quality.k), scope.golden_set_id
+    golden = scope.golden_set_id
     run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     if golden is None or quality.measure is None or not run_ids:
-        return none
+        return Offer(quality.k)
     found = evidence(snapshot, run_ids, golden, only=among(snapshot, scope))
     asked = asked_in(found, snapshot.timings)
     n = len(found.query_ids)
     shares = holes(found, quality.k).sum(axis=1) / np.maximum(asked.sum(axis=1), 1) / quality.k
     fewest, most = float(shares.min()), float(shares.max())
-    left = {
-        word: int((asked.all(axis=0) & well_judged(found, quality.k, least)).sum())
-        for word, least in LEAST.items()
-        if most - fewest >= SPREAD
-    }
+    left = {}
+    for word, least in LEAST.items() if most - fewest >= SPREAD else ():
+        left[word] = int((asked.all(axis=0) & well_judged(found, quality.k, least)).sum())
+    common = 0
+    if snapshot.golden_sets(scope.collection_id).height > 1:
+        common = len(judged_everywhere(snapshot, scope.collection_id) & set(found.query_ids))
     return Offer(
         k=quality.k,
-        n=n,
         fewest=fewest,
         most=most,
         left={word: count for word, count in left.items() if ENOUGH <= count < n},
-        everywhere=_everywhere(snapshot, scope, found.query_ids),
+        everywhere=common if ENOUGH <= common < n else 0,
     )
-
-
-def _everywhere(snapshot: Snapshot, scope: Scope, queries: tuple[str, ...]) -> int:
-    if snapshot.golden_sets(scope.collection_id).height < 2:
-        return 0
-    common = len(judged_everywhere(snapshot, scope.collection_id) & set(queries))
-    return common if ENOUGH <= common < len(queries) else 0
 
 
 class Choices:
@@ -207,14 +199,13 @@ def narrow(
         comparable.about_figures(words, together=together, offer=choices.offers),
         comparable.about_machines(machines, latency.machine),
     )
-    return Narrowed(scope, latency, table, comparable.comparability(said, apart, more))
+    out = pl.DataFrame(list(apart.values()), schema=APART, orient="row").sort("name")
+    return Narrowed(scope, latency, table, Comparability(tuple(filter(None, said)), out, more))
 
 
 def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
     """Names of the runs that share too few queries, and why they are out, by run_id."""
-    if not sets.apart:
-        return {}
-    labels = dict(snapshot.runs().select("run_id", "label").iter_rows())
+    labels = dict(snapshot.runs().select("run_id", "label").iter_rows()) if sets.apart else {}
     return {
         run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
         for run_id, asked in sets.apart.items()

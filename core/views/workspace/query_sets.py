@@ -26,7 +26,7 @@ from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.views.workspace.scope import Quality, Scope, audits
-from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence
+from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence, places
 
 ENOUGH = 10  # Shared queries from which on a comparison on them is worth more than leaving a stack out
 
@@ -119,10 +119,7 @@ def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) 
     if missing:
         timed = timings(missing).select("run_id", "query_id").unique()
         timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
-        run, query = (
-            timed[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
-            for name, ids in (("run_id", found.run_ids), ("query_id", found.query_ids))
-        )
+        run, query = places(timed, run_id=found.run_ids, query_id=found.query_ids)
         mask[run, query] = True
     if found.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
         mask &= found.pool_counts.any(axis=2)

@@ -11,19 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.decide.rules import Decision
+from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.errors import InputError
 from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import ABSENT, count_grades
 from core.metrics.rates import ANY
-from core.metrics.robust import chosen
+from core.metrics.robust import chosen, together
 from core.store import Graded, Snapshot
 from core.store.read.memory import Memory
 from core.views import text
 from core.views.workspace.answers import graded as graded_answers
-from core.views.workspace.perturbed import perturbed_grades
-from core.views.workspace.scope import Quality
 
 _KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]
@@ -131,9 +129,6 @@ def evidence(
         measures: What will be scored, so that whatever they need is read as well.
         only: The queries that count; None for every judged one.
 
-    Returns:
-        The grades of the final rankings and of the candidate pools.
-
     Raises:
         UnknownNameError: If the golden set or a run does not exist.
         InputError: If the runs searched differently chunked passages and the judgements are tied to passages.
@@ -148,7 +143,7 @@ def evidence(
     if not needs <= {"pool"}:
         found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
     if "perturbed" in needs:
-        perturbed = perturbed_grades(snapshot, golden_set_id, final, wanted)
+        perturbed = _perturbed(snapshot, golden_set_id, final, wanted)
         found = replace(found, extra=replace(found.extra, perturbed=perturbed))
     if "answers" in needs:
         about = {_about(measure): measure for measure in wanted if "answers" in measure.info.needs}
@@ -177,7 +172,7 @@ def of_graded(final: Graded, pool: Graded) -> Evidence:
         run_ids=final.run_ids,
         query_ids=final.query_ids,
         grades=final.grades,
-        pool_grades=_pools(final, pool),
+        pool_grades=_either(pool, final.grades, pool.grades),
         pool_counts=final.pool_counts,
         unjudged_queries=final.unjudged_queries,
         extra=Extra(gains=final.gains),
@@ -189,8 +184,7 @@ def _extra(
 ) -> Extra:
     made = Extra(gains=final.gains)
     if "sources" in needs:
-        depth = final.grades.shape[2]
-        own = snapshot.sources(final.run_ids, golden_set_id, depth=depth)
+        own = snapshot.sources(final.run_ids, golden_set_id, depth=final.grades.shape[2])
         made = replace(made, sources=own.codes, facets=own.facets)
         if "pool" in needs:
             offered = snapshot.sources(final.run_ids, golden_set_id, stage="pool", depth=pool.grades.shape[2])
@@ -207,12 +201,17 @@ def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
     )
     deepest = rows["k"].max()
     made = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)
-    run, query = (
-        rows[name].replace_strict(list(ids), range(len(ids)), return_dtype=pl.Int64).to_numpy()
-        for name, ids in (("run_id", final.run_ids), ("query_id", final.query_ids))
-    )
+    run, query = places(rows, run_id=final.run_ids, query_id=final.query_ids)
     made[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
     return made
+
+
+def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+    """Where the names in some columns stand among the known ones, column by column."""
+    return [
+        rows[column].replace_strict(list(names), range(len(names)), return_dtype=pl.Int64).to_numpy()
+        for column, names in known.items()
+    ]
 
 
 def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> None:
@@ -227,13 +226,8 @@ def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_
         )
 
 
-def _pools(final: Graded, pool: Graded) -> Grades:
-    """The pool of each run; a run that stored none could choose from its final ranking only."""
-    return _either(pool, final.grades, pool.grades)
-
-
 def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
-    """Per run what belongs to its stored pool, or else to its final ranking."""
+    """Per run what belongs to its stored pool; one that stored none could choose from its final ranking."""
     stored = (pool.grades != EMPTY_SLOT).any(axis=(1, 2))
     if not stored.any():
         return own
@@ -260,11 +254,9 @@ def unperturbed(found: Evidence, measure: Measure) -> list[str]:
     lacking = {
         name: (each == ABSENT).all(axis=(1, 2)) for name, each in (found.extra.perturbed or {}).items()
     }
-    told = []
-    for run in range(len(found.run_ids)):
-        names = [name for name in alone if lacking[name][run]]
-        told.append(f"needs a run of the stack with {' and one with '.join(names)}" if names else "")
-    return told
+    lacked = [[name for name in alone if lacking[name][run]] for run in range(len(found.run_ids))]
+    words = "needs a run of the stack with {}"
+    return [words.format(" and one with ".join(names)) if names else "" for names in lacked]
 
 
 def applies_to_none(found: Evidence, measure: Measure) -> str:
@@ -290,39 +282,70 @@ _HOLE, _WORST, _BEST = 0, 1, 5
 def bounds(found: Evidence, measure: Measure) -> tuple[Floats, Floats]:
     """Mean score of every run if all its holes were of the worst, or of the best, grade."""
     top = found.grades[:, :, : measure.k]
-    ends = [mean(_scored(found, top, measure, grade))[0] for grade in (_WORST, _BEST)]
+    holes, ends = top == _HOLE, []
+    for grade in (_WORST, _BEST):
+        counts = np.broadcast_to(found.pool_counts, (*top.shape[:2], 5)).copy()
+        counts[..., grade - 1] += holes.sum(axis=2, dtype=counts.dtype)
+        grades = np.where(holes, np.int8(grade), top)
+        ends.append(mean(found.rescored(measure, grades, counts))[0])
     return np.fmin(*ends), np.fmax(*ends)
 
 
-def _scored(found: Evidence, top: Grades, measure: Measure, grade: int) -> Floats:
-    holes = top == _HOLE
-    counts = np.broadcast_to(found.pool_counts, (*top.shape[:2], 5)).copy()
-    counts[..., grade - 1] += holes.sum(axis=2, dtype=counts.dtype)
-    grades = np.where(holes, np.int8(grade), top)
-    return found.rescored(measure, grades, counts)
+def _perturbed(
+    snapshot: Snapshot, golden_set_id: str, final: Graded, measures: Iterable[Measure]
+) -> dict[str, Grades]:
+    """What the siblings of some runs rank for perturbed queries: int8 [runs, queries, depth] by perturbation.
+
+    `ABSENT` where a run has no sibling, or one that was not asked the query. Several perturbations at once
+    are left out where no run has such a sibling.
+    """
+    values = [measure.values for measure in measures if "perturbed" in measure.info.needs]
+    alone, others = ({name for each in values for name in some(each)} for some in (chosen, together))
+    siblings = _siblings(snapshot, final.run_ids, alone | others)
+    wanted = alone | {name for name in others if siblings[name]}
+    return {name: _of_siblings(snapshot, golden_set_id, final, siblings[name]) for name in sorted(wanted)}
 
 
-def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
-    """Say when holes could overturn a decision."""
-    if decision.chosen is None:
-        return None
-    chosen = table.row(decision.chosen, named=True)
-    if chosen["hole_low"] is None or chosen["quality"] is None:
-        return None
-    up = decision.quality.higher_is_better
-    sign, reach, worst = (1, "hole_high", "hole_low") if up else (-1, "hole_low", "hole_high")
-    rivals = table.filter(
-        pl.Series(decision.feasible)
-        & (pl.col("run_id") != chosen["run_id"])
-        & (sign * pl.col("quality") < sign * chosen["quality"])
-        & (sign * pl.col(reach) > sign * chosen[worst])
-    )
-    if rivals.is_empty():
-        return None
-    nearest = rivals.sort(reach, descending=up).row(0, named=True)
-    others = text.count(rivals.height, "other feasible stack")
-    return (
-        f"Judging more could overturn the choice: {others} could overtake it if every unjudged passage "
-        f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
-        f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
-    )
+def _of_siblings(snapshot: Snapshot, golden_set_id: str, final: Graded, wanted: Mapping[str, str]) -> Grades:
+    """Return the grades of each run's sibling."""
+    there = sorted(set(wanted.values()))
+    if not there:
+        return np.full((*final.grades.shape[:2], 1), ABSENT, dtype=np.int8)
+    graded = snapshot.graded(there, golden_set_id, stage="final")
+    ranked = to_depth(graded.grades, max(graded.grades.shape[2], 1))
+    timed = snapshot.timings(there).select("run_id", "query_id").unique()
+    timed = timed.filter(pl.col("query_id").is_in(graded.query_ids))
+    asked = ranked[..., 0] != EMPTY_SLOT
+    run, query = places(timed, run_id=graded.run_ids, query_id=graded.query_ids)
+    asked[run, query] = True
+    known = np.where(asked[..., None], ranked, np.int8(ABSENT))
+    made = np.full((*final.grades.shape[:2], known.shape[2]), ABSENT, dtype=np.int8)
+    place_of = {query_id: place for place, query_id in enumerate(graded.query_ids)}
+    into = [place for place, query_id in enumerate(final.query_ids) if query_id in place_of]
+    taken = [place_of[final.query_ids[place]] for place in into]
+    row_of = {run_id: row for row, run_id in enumerate(graded.run_ids)}
+    for row, run_id in enumerate(final.run_ids):
+        if run_id in wanted:
+            made[row, into] = known[row_of[wanted[run_id]], taken]
+    return made
+
+
+def _siblings(
+    snapshot: Snapshot, run_ids: tuple[str, ...], names: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Return by perturbation the newest run of each run's stack that was asked queries perturbed so."""
+    runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec", "manifest")
+    of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
+    near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
+    place_of = dict(near.select("run_id", "collection_id").iter_rows())
+    newest = {(place_of[run_id], key): run_id for run_id, key in kin(perturbed_runs(near)).items()}
+    own = {run_id: (place_of[run_id], key) for run_id, key in kin(of).items()}
+    clean = {run_id: key for run_id, key in own.items() if key[1].perturb == CLEAN}
+    return {
+        name: {
+            run_id: newest[key]
+            for run_id, (place, stack) in clean.items()
+            if (key := (place, stack._replace(perturb=name))) in newest
+        }
+        for name in names
+    }

@@ -17,17 +17,15 @@ from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
 from core.metrics.rates import ANSWER, HOLES
 from core.prices import PriceBook
-from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
-from core.stats.latency import GENERATE
 from core.store import Snapshot
 from core.tables import remembered, schema
 from core.views import text
 from core.views.workspace.answers import graded, means
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.costs import basis, costs
-from core.views.workspace.latencies import jitters, latencies
+from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
@@ -79,9 +77,7 @@ def cap_words(table: pl.DataFrame, limits: Constraints) -> str:
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     """What every run sends to the generator."""
-    ids = runs["run_id"].to_list()
-    usage = snapshot.usage(ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
-    read = mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
+    read = prompt_tokens(snapshot, runs["run_id"].to_list())
     specs = [json.loads(spec) for spec in runs["spec"]]
     sent = [_passages(*row) for row in zip(specs, runs["origin"], runs["candidates"], strict=True)]
     sizes = [_chunk(spec) for spec in specs]

@@ -142,6 +142,3 @@ def test_what_is_said():
     assert comparable.about_machines({"A": 3}, None) == ""
     assert comparable.about_pools(["dense@50", None, "dense@50"]).endswith("dense@50, not stated.")
     assert comparable.about_pools(["dense@50"]) == ""
-    made = comparable.comparability(["", "One."], {"r2": ("b", "why"), "r1": ("a", "so")})
-    assert made.sentences == ("One.",)
-    assert made.apart.rows() == [("a", "so"), ("b", "why")]

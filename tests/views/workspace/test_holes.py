@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as arrays
 
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure, score_at
-from core.views.workspace.scores import Evidence, bounds, overturned
+from core.views.decision.near import overturned
+from core.views.workspace.scores import Evidence, bounds
 from tests.stores import Lab
 from tests.views.made import AT_10, LAB, stacks, table
 

@@ -54,7 +54,7 @@ def uneven(tmp_path: Path) -> Snapshot:
 
 def test_what_is_offered_and_left(uneven: Snapshot):
     offer = judging_offer(uneven, LAB, AT_2)
-    assert offer == Offer(2, 30, 0.0, pytest.approx(28 / 60), {"half": 20, "most": 12, "all": 12}, 11)
+    assert offer == Offer(2, 0.0, pytest.approx(28 / 60), {"half": 20, "most": 12, "all": 12}, 11)
     assert [len(among(uneven, replace(LAB, judging=judging(AT_2, word))) or ()) for word in offer.left] == [
         20,
         12,
@@ -85,7 +85,7 @@ def test_scores_on_them(uneven: Snapshot):
 def test_golden_sets_that_judge_the_same_are_no_matter(tmp_path: Path):
     lab = Lab().judge(GRADES).judge(GRADES, "other").run("a", final=ranked(dict.fromkeys(ALL, 0)))
     snapshot = lab.write(tmp_path / "store").read()
-    assert judging_offer(snapshot, LAB, AT_2) == Offer(2, 30)
+    assert judging_offer(snapshot, LAB, AT_2) == Offer(2)
     assert judged_everywhere(snapshot, "lab") == frozenset(ALL)
     assert judging_offer(snapshot, Scope("lab"), AT_2) == Offer(2)
     assert judging_offer(snapshot, LAB, Quality("ERR", 2)) == Offer(2)
