@@ -130,7 +130,7 @@ def span(values: Iterable[float], room: float, least: float = 1e-9) -> list[floa
 
 
 def figure(
-    traces: Sequence[go.BaseTraceType] = (),
+    traces: Sequence[go.BaseTraceType | Spec] = (),
     *,
     x: str = "",
     y: str = "",
@@ -229,14 +229,14 @@ class Panels:
         """Row and column of a panel, as Plotly takes them."""
         return {"row": place // self._across + 1, "col": place % self._across + 1}
 
-    def add(self, place: int, trace: go.BaseTraceType, group: str = "") -> None:
+    def add(self, place: int, trace: go.BaseTraceType | Spec, group: str = "") -> None:
         """Draw in a panel; what has one name, or one group, stands in the legend once.
 
         Args:
             place: Which panel, from 0.
             group: What it belongs to; its name unless given.
         """
-        group = group or trace.name
+        group = group or trace["name"]
         trace.update(legendgroup=group, showlegend=group not in self._listed)
         self._listed.add(group)
         self.figure.add_trace(trace, **self.at(place))

@@ -260,26 +260,21 @@ def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.floa
 def figure(rows: pl.DataFrame) -> go.Figure:
     """F1 against the passages kept: fixed depths as a line, every dynamic cut-off as a mark of its own."""
     fixed, dynamic = (rows.filter(pl.col("dynamic") == wanted) for wanted in (False, True))
-    traces = [_marks(fixed.sort("kept"), "fixed K", "lines+markers", 0)]
-    traces += [
-        _marks(dynamic.filter(pl.col("way") == way), way, "markers", place)
-        for place, way in enumerate(dynamic["way"], start=1)
-    ]
+    lines = [("fixed K", fixed.sort("kept"), "lines+markers")]
+    lines += [(way, dynamic.filter(pl.col("way") == way), "markers") for way in dynamic["way"]]
+    traces = []
+    for place, (name, part, mode) in enumerate(lines):
+        colour, symbol = theme.OKABE_ITO[place], theme.SYMBOLS[place % len(theme.SYMBOLS)]
+        marker = {"size": 11, "color": colour, "symbol": symbol}
+        hover = [
+            f"{way}<br>{kept:.1f} kept: F1 {f1:.3f}"
+            for way, kept, f1 in part.select("way", "kept", "f1").rows()
+        ]
+        x, y = part["kept"].to_numpy(), part["f1"].to_numpy()
+        traces.append(
+            theme.scatter(name, x, y, hover=hover, mode=mode, line={"color": colour}, marker=marker)
+        )
     return theme.figure(traces, x="passages kept (mean)", y="F1 of what is kept", height=380)
-
-
-def _marks(rows: pl.DataFrame, name: str, mode: str, place: int) -> go.Scatter:
-    colour = theme.OKABE_ITO[place]
-    return go.Scatter(
-        x=rows["kept"].to_numpy(),
-        y=rows["f1"].to_numpy(),
-        name=name,
-        mode=mode,
-        line={"color": colour},
-        marker={"size": 11, "color": colour, "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)]},
-        customdata=rows["way"].to_list(),
-        hovertemplate="%{customdata}<br>%{x:.1f} kept: F1 %{y:.3f}<extra></extra>",
-    )
 
 
 def answer(found: Cuts, fixed: int) -> str:

@@ -217,64 +217,51 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
             fig.add_trace(_band(rows.drop_nulls("low"), colour, name))
         fig.add_trace(_line(rows, name, colour, stress=not place))
         if ceiling.height:
-            limit = _line(ceiling, name, colour, stress=False).update(
-                mode="lines", line={"dash": "dot", "width": 1}, opacity=0.7, showlegend=False,
-                name=f"{text.escape(text.shorten(name))} ceiling",
-            )  # fmt: skip
-            fig.add_trace(limit)
+            dotted = {"mode": "lines", "line": {"dash": "dot", "width": 1, "color": colour}, "opacity": 0.7}
+            named = {"name": f"{text.escape(text.shorten(name))} ceiling", "showlegend": False}
+            fig.add_trace({**_line(ceiling, name, colour, stress=False), **dotted, **named})
         if x != "k":
-            fig.add_trace(_at_cutoff(rows.filter(pl.col("k") == quality.k), name, colour))
+            at = rows.filter(pl.col("k") == quality.k).select("x", "value").to_numpy().T
+            marker = {"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}}
+            fig.add_trace(theme.quiet("", *at, marker=marker, legendgroup=text.escape(name)))
+    line = {"width": 1, "color": theme.NEUTRAL}
     if ceilings.height:
-        key = {"dash": "dot", "width": 1, "color": theme.NEUTRAL}
-        fig.add_trace(
-            go.Scatter(x=[None], y=[None], mode="lines", line=key, name="ceiling of the pool (PROC)")
-        )
+        key = "ceiling of the pool (PROC)"
+        fig.add_trace(theme.scatter(key, [None], [None], mode="lines", line={**line, "dash": "dot"}))
     if x == "k":
-        line = {"color": theme.NEUTRAL, "width": 1, "dash": "dash"}
-        fig.add_vline(
-            x=quality.k, line=line, annotation_text=f"cutoff {quality.k}", annotation_position="bottom right"
-        )
+        words = {"annotation_text": f"cutoff {quality.k}", "annotation_position": "bottom right"}
+        fig.add_vline(x=quality.k, line={**line, "dash": "dash"}, **words)
     return fig
 
 
-def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> go.Scatter:
+def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.Spec:
     tokens = rows.get_column("tokens", default=pl.repeat(None, rows.height, eager=True))
-    told = rows.select("k", tokens.alias("tokens"), "value", "low", "high", "n").iter_rows()
-    return go.Scatter(
-        x=rows["x"].to_numpy(),
-        y=rows["value"].to_numpy(),
+    told = [
+        f"K = {k}{'' if tokens is None else f', {tokens:,.0f} tokens sent'}: {text.score(value)}"
+        f"{text.interval(low, high)}, {text.sample(n)}"
+        for k, tokens, value, low, high, n in rows.select(
+            "k", tokens.alias("tokens"), "value", "low", "high", "n"
+        ).iter_rows()
+    ]
+    return theme.scatter(
+        text.escape(text.shorten(name)),
+        rows["x"].to_numpy(),
+        rows["value"].to_numpy(),
         mode="lines+markers" if rows.height <= 12 else "lines",
         line={"color": colour, "width": 3.5 if stress else 1.8},
-        name=text.escape(text.shorten(name)),
         legendgroup=text.escape(name),
-        customdata=[
-            f"K = {k}{'' if tokens is None else f', {tokens:,.0f} tokens sent'}: {text.score(value)}"
-            f"{text.interval(low, high)}, {text.sample(n)}"
-            for k, tokens, value, low, high, n in told
-        ],
+        customdata=told,
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
     )
 
 
-def _at_cutoff(rows: pl.DataFrame, name: str, colour: str) -> go.Scatter:
-    """Mark the point of a stack at the cutoff."""
-    marker = {"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}}
-    return go.Scatter(x=rows["x"].to_numpy(), y=rows["value"].to_numpy(), mode="markers", marker=marker,
-                      legendgroup=text.escape(name), showlegend=False, hoverinfo="skip")  # fmt: skip
-
-
-def _band(rows: pl.DataFrame, colour: str, name: str) -> go.Scatter:
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return go.Scatter(
-        x=pl.concat([rows["x"], rows["x"].reverse()]).to_numpy(),
-        y=pl.concat([rows["high"], rows["low"].reverse()]).to_numpy(),
-        fill="toself",
-        fillcolor=f"rgba({red},{green},{blue},0.12)",
-        line={"width": 0},
-        legendgroup=text.escape(name),
-        showlegend=False,
-        hoverinfo="skip",
-    )
+def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
+    """The interval as an area, there along its upper end and back along its lower one."""
+    x, low, high = (rows[column].to_numpy() for column in ("x", "low", "high"))
+    shade = f"rgba({','.join(map(str, bytes.fromhex(colour[1:])))},0.12)"
+    area = {"mode": "none", "fill": "toself", "fillcolor": shade, "line": {"width": 0}}
+    ends = np.append(x, x[::-1]), np.append(high, low[::-1])
+    return theme.quiet("", *ends, legendgroup=text.escape(name), **area)
 
 
 def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figure:
@@ -327,13 +314,9 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
         if part["proc"].count():
             drawn.append((0, "proc", f"{label}, ceiling", "dot"))
         for panel, field, name, dash in drawn:
-            line = go.Scatter(
-                x=part["candidates"].to_numpy(),
-                y=part[field].to_numpy(),
-                mode="lines+markers",
-                line={"color": colour, "width": 1.8 if place else 3.5, "dash": dash},
-                name=name,
-                hovertemplate="%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>",
-            )
-            panels.add(panel, line)
+            line = {"color": colour, "width": 1.8 if place else 3.5, "dash": dash}
+            hover = "%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>"
+            x, y = part["candidates"].to_numpy(), part[field].to_numpy()
+            drawn_as = theme.scatter(name, x, y, mode="lines+markers", line=line, hovertemplate=hover)
+            panels.add(panel, drawn_as)
     return panels.figure.update_yaxes(exponentformat="none")

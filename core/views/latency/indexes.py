@@ -187,19 +187,20 @@ def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
     for place, (label, group) in enumerate(zip(labels, groups, strict=True)):
         line = group.sort(RECALL, against)
         imported = group["basis"][0] == IMPORTED
-        marker = {
-            "symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)] + ("-open" if imported else ""),
-            "size": 10,
-        }
-        shown = text.escape(text.shorten(label, 70))
+        symbol = theme.SYMBOLS[place % len(theme.SYMBOLS)] + ("-open" if imported else "")
+        look = {"color": colours[label], "dash": "dot" if imported else "solid"}
         notes = [text.escape(_note(row)) for row in line.iter_rows(named=True)]
-        fig.add_trace(
-            go.Scatter(
-                x=line[RECALL].to_list(), y=line[against].to_list(), name=shown, mode="lines+markers",
-                marker=marker, line={"color": colours[label], "dash": "dot" if imported else "solid"},
-                customdata=notes, hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
-            )
-        )  # fmt: skip
+        hover = {"customdata": notes, "hovertemplate": "%{fullData.name}<br>%{customdata}<extra></extra>"}
+        traced = theme.scatter(
+            text.escape(text.shorten(label, 70)),
+            line[RECALL].to_list(),
+            line[against].to_list(),
+            mode="lines+markers",
+            marker={"symbol": symbol, "size": 10},
+            line=look,
+            **hover,
+        )
+        fig.add_trace(traced)
     fig.update_yaxes(type="log")
     return fig
 
