@@ -14,9 +14,8 @@ from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import Outside
 from core.pipeline.ranking.cut import keep
-from core.pipeline.ranking.dedup import DEDUPS, kept
-from core.pipeline.ranking.fuse import FUSIONS, fusion_options
 from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking.pool import DEDUPS, FUSIONS, fusion_options, kept
 from core.providers.base import Amount, Reply
 from core.providers.rerank import Reranked, Scores
 from core.records import Basis

@@ -33,7 +33,6 @@ from core.pipeline.index import (
 )
 from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
 from core.pipeline.query.rewrite import Rewrite, make_rewrite
-from core.pipeline.ranking.hits import SparseSearcher
 from core.providers.base import Amount, Meter, Reply, total
 from core.providers.calls import Journal, Keys
 from core.providers.chat import Chat, make_chat
@@ -197,7 +196,7 @@ class Builder:
         index, options = self.index(step.built), step.params.get("options")
         return index.with_options(options) if options else index
 
-    def bm25(self, step: Step, within: Within = _untold) -> SparseSearcher:
+    def bm25(self, step: Step, within: Within = _untold) -> Bm25Index:
         """The sparse index of a step of kind "bm25"."""
 
         def make(_: Path) -> Bm25Index:

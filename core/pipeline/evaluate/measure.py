@@ -24,10 +24,10 @@ from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.index import INDEXES, ann_recall, is_ann
+from core.pipeline.index import INDEXES, DenseIndex, Outside, ann_recall, is_ann
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
-from core.pipeline.ranking.hits import DenseSearcher, Hits, signals
+from core.pipeline.ranking.hits import Hits, signals
 from core.providers.base import Amount
 from core.records import JsonMap
 from core.tables import frame
@@ -246,7 +246,7 @@ class Signal(NamedTuple):
 class Signals:
     """Computes signals of routes; exact searches are done once for all indexes over the same vectors."""
 
-    def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseSearcher]) -> None:
+    def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | Outside]) -> None:
         self._graph, self._results, self._index = graph, results, index
         self._exact: dict[Step, list[Hits]] = {}
         self._found: dict[tuple[Step, int], list[float | None]] = {}

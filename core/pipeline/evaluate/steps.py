@@ -13,7 +13,7 @@ from typing import Any
 from core.pipeline.index import is_existing, parted
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
-from core.pipeline.ranking.dedup import BY_VECTORS
+from core.pipeline.ranking.pool import BY_VECTORS
 from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"

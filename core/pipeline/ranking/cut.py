@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.params import Method, Param, number, read_method
+from core.params import Method, Param, read_method
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Cut(Method):
 
 
 def _percentile(scores: Scores, options: JsonMap) -> int:
-    threshold = np.percentile(scores, number(options, "percentile"))
+    threshold = np.percentile(scores, options["percentile"])
     return int(np.count_nonzero(scores >= threshold - _ROUNDING))
 
 
@@ -56,7 +57,7 @@ def _knee(scores: Scores, options: JsonMap) -> int:
     located = KneeLocator(
         np.arange(len(scores)),
         scores,
-        S=number(options, "sensitivity"),
+        S=options["sensitivity"],
         curve="convex",
         direction="decreasing",
         online=True,
@@ -104,13 +105,6 @@ def _first_of_the_largest(values: Scores) -> int:
     return int(np.argmax(values >= values.max() - _ROUNDING * max(1.0, values.max())))
 
 
-_SENSITIVITY = Param(
-    name="sensitivity",
-    default=1.0,
-    low=0.0,
-    high=100.0,
-    text="How far the curve must flatten behind a knee, in steps of the list (S in the paper).",
-)
 _CUTS = (
     Cut(
         name="percentile",
@@ -131,7 +125,15 @@ _CUTS = (
         name="knee",
         text="Cuts before the knee, where the fall turns flat (Kneedle: Satopää et al., 2011).",
         place=_knee,
-        options=(_SENSITIVITY,),
+        options=(
+            Param(
+                name="sensitivity",
+                default=1.0,
+                low=0.0,
+                high=100.0,
+                text="How far the curve must flatten behind a knee, in steps of the list (S in the paper).",
+            ),
+        ),
     ),
     Cut(
         name="second-derivative",
@@ -152,9 +154,8 @@ _CUTS = (
 CUTS: Mapping[str, Cut] = MappingProxyType({cut.name: cut for cut in _CUTS})
 
 
-def cut_options(spec: JsonMap) -> JsonMap:
-    """Check a cut and fill in the defaults."""
-    return read_method("cut", CUTS, spec)
+cut_options = partial(read_method, "cut", CUTS)
+"""Check a cut and fill in the defaults."""
 
 
 def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
@@ -186,17 +187,14 @@ def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
     return min(max(CUTS[options["method"]].place(scaled, options), 1), len(values))
 
 
-_Values = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True)
 class CutReport:
     """One value per query, float64 [..., queries]."""
 
-    precision: _Values  # Share of the kept passages that are relevant; 0 where nothing is kept
-    recall: _Values  # Share of the relevant passages that are kept; NaN where the query has none
-    f1: _Values  # Their harmonic mean, 0 where both are 0; NaN where recall is
-    kept: _Values  # How many passages are kept
+    precision: Scores  # Share of the kept passages that are relevant; 0 where nothing is kept
+    recall: Scores  # Share of the relevant passages that are kept; NaN where the query has none
+    f1: Scores  # Their harmonic mean, 0 where both are 0; NaN where recall is
+    kept: Scores  # How many passages are kept
 
 
 def cut_report(

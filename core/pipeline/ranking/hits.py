@@ -1,19 +1,12 @@
-"""What a search returns, how equal scores are ordered, what can be searched, and how sure a ranking is."""
+"""What a search returns, how equal scores are ordered, and how sure a ranking is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from core.providers.embed import Vectors
-from core.records import JsonMap
-
-if TYPE_CHECKING:
-    from core.pipeline.index import DenseIndex, Outside
-    from core.pipeline.index.bm25 import Bm25Index
 
 
 class Hits(NamedTuple):
@@ -49,41 +42,6 @@ def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[A
     return [Hits(ids[row, :count], values[row, :count]) for row, count in enumerate(counts)]
 
 
-_One_contra = TypeVar("_One_contra", contravariant=True)
-_Many_contra = TypeVar("_Many_contra", contravariant=True)
-
-
-class Searcher(Protocol[_One_contra, _Many_contra]):
-    """Finds passages by their position in a corpus; one query, or many at once with the same answers."""
-
-    @property
-    def parameters(self) -> JsonMap:
-        """How it was built and searches, for the manifest."""
-
-    @property
-    def size_bytes(self) -> int | None:
-        """Bytes that the index takes, without the texts; None where that is not known."""
-
-    def search(self, query: _One_contra, k: int, /) -> Hits:
-        """At most k passages for one query, k ≥ 1."""
-
-    def search_batch(self, queries: _Many_contra, k: int, /) -> list[Hits]:
-        """The same for many queries, in their order."""
-
-
-SparseSearcher = Searcher[str, Sequence[str]]  # Asked with a query's text
-
-DenseSearcher = Searcher[Vectors, Vectors]
-"""Asked with a query's vector, float32 [dim]; with many, float32 [queries, dim]."""
-
-if TYPE_CHECKING:
-
-    def _have_this_shape(
-        sparse: Bm25Index, dense: DenseIndex, outside: Outside
-    ) -> tuple[SparseSearcher, DenseSearcher, DenseSearcher]:
-        return sparse, dense, outside
-
-
 SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
 """How sure a ranking is of itself, by the scores of its pool: what a router may later decide by.
 
@@ -97,14 +55,11 @@ SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
 """
 
 
-def signals(
-    scores: Sequence[float] | NDArray[np.floating[Any]], *, temperature: float | None = None
-) -> dict[str, float | None]:
+def signals(scores: Sequence[float] | NDArray[np.floating[Any]]) -> dict[str, float | None]:
     """The signals of one query.
 
     Args:
         scores: [n], scores of its pool in any order, higher is better.
-        temperature: Divides the scores before the softmax, > 0; None: their standard deviation.
 
     Returns:
         Every name of `SIGNALS`; None where a pool is too small to tell: all of an empty pool, and all but
@@ -119,16 +74,15 @@ def signals(
         "top1": float(values[0]),
         "top_margin": float(values[0] - values[1]),
         "score_gap": float(values[0] - values[-1]),
-        "score_entropy": _entropy(values, temperature),
+        "score_entropy": _entropy(values),
     }
 
 
-def _entropy(values: NDArray[np.float64], temperature: float | None) -> float:
-    scale = float(values.std()) if temperature is None else temperature
+def _entropy(values: NDArray[np.float64]) -> float:
+    scale = float(values.std())
     if values[0] == values[-1] or not scale:
         return 1.0
-    with np.errstate(over="ignore"):  # a share of e^-inf is 0
-        raised = np.exp((values - values[0]) / scale)
+    raised = np.exp((values - values[0]) / scale)
     shares = raised / raised.sum()
     inside = shares[shares > 0]
     return float(-(inside * np.log(inside)).sum() / np.log(len(values)))

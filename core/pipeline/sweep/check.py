@@ -11,7 +11,7 @@ from core.extras import SEARCH_REQUIREMENTS, installed
 from core.pipeline.evaluate.identity import MODELS, billed_by
 from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.query.perturb import check_perturb
-from core.pipeline.ranking.dedup import BY_VECTORS
+from core.pipeline.ranking.pool import BY_VECTORS, LEGS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
 from core.pipeline.sweep.known import NONE, READ, Known
 from core.pipeline.sweep.model import SweepSpec
@@ -22,7 +22,6 @@ from core.providers.calls import Keys
 from core.providers.config import ModelConfig
 from core.records import JsonMap, Stack
 
-LEGS = 2
 TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed.TokenEmbedder`
 
 

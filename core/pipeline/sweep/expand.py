@@ -11,7 +11,7 @@ from core.errors import ClqError
 from core.pipeline.chunk import CHUNKERS
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
-from core.pipeline.ranking.dedup import BY_VECTORS
+from core.pipeline.ranking.pool import BY_VECTORS
 from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
 from core.pipeline.sweep.known import NONE, READ, Known
 from core.pipeline.sweep.model import Axes, Mode, Point, SweepSpec

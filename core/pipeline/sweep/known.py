@@ -14,8 +14,7 @@ from core.pipeline.index import INDEX_NAMES
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite
 from core.pipeline.ranking.cut import CUTS, cut_options
-from core.pipeline.ranking.dedup import DEDUPS, dedup_options
-from core.pipeline.ranking.fuse import FUSIONS, fusion_options
+from core.pipeline.ranking.pool import DEDUPS, FUSIONS, dedup_options, fusion_options
 from core.providers import chat, embed, rerank
 from core.providers.calls import Keys, Secret
 from core.providers.config import ModelConfig, place_of

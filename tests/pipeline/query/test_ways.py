@@ -20,7 +20,7 @@ from core.pipeline.query.rewrite import (
     rewrite_config,
     way_of,
 )
-from core.pipeline.ranking.fuse import reciprocal_rank_fusion
+from core.pipeline.ranking.pool import reciprocal_rank_fusion
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.providers.calls.keys import ALLOW

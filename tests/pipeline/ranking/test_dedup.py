@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import run_job
-from core.pipeline.ranking.dedup import DEDUPS, dedup_options, kept
+from core.pipeline.ranking.pool import DEDUPS, dedup_options, kept
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.problems import SpecError

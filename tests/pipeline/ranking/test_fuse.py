@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.ranking.fuse import NORMALISE, fuse, fusion_options, reciprocal_rank_fusion
 from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking.pool import NORMALISE, fuse, fusion_options, reciprocal_rank_fusion
 from tests.pipeline.corpora import hits
 
 RANKINGS = st.lists(st.integers(0, 300), unique=True, max_size=150)
@@ -94,16 +94,16 @@ def naive_sum(legs: list[Hits], weights: list[float], normalise: str) -> dict[in
 
 
 @given(
-    st.lists(SCORED, min_size=2, max_size=3),
+    st.lists(SCORED, min_size=2, max_size=2),
     st.sampled_from(list(NORMALISE)),
     st.integers(1, 40),
     st.integers(1, 25),
-    st.lists(st.sampled_from([0, 0.5, 1, 2]), min_size=3, max_size=3).filter(lambda w: w[0] + w[1] > 0),
+    st.lists(st.sampled_from([0, 0.5, 1, 2]), min_size=2, max_size=2).filter(any),
 )
 def test_weighted_sums_equal_dictionaries(
     drawn: list[Leg], normalise: str, k: int, depth: int, weights: list[float]
 ):
-    legs, weights = [ranking(leg) for leg in drawn], weights[: len(drawn)]
+    legs = [ranking(leg) for leg in drawn]
     spec = {"method": "weighted", "weights": weights, "normalise": normalise, "depth": depth}
     found = fuse(spec, legs, k)
     expected = naive_sum([Hits(leg.passages[:depth], leg.scores[:depth]) for leg in legs], weights, normalise)
@@ -178,8 +178,8 @@ def test_options_are_filled_in():
         "normalise": "minmax",
         "depth": 100,
     }
-    weighted = fusion_options({"method": "weighted"}, legs=4)
-    assert weighted == {"method": "weighted", "weights": [0.25] * 4, "normalise": "minmax", "depth": 100}
+    weighted = fusion_options({"method": "weighted"})
+    assert weighted == {"method": "weighted", "weights": [0.5] * 2, "normalise": "minmax", "depth": 100}
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,3 @@ def test_options_are_filled_in():
 def test_fusions_that_cannot_work(spec: dict[str, Any], says: str):
     with pytest.raises((InputError, UnknownNameError), match=says):
         fuse(spec, [hits(1, 2), hits(3)], 10)
-
-
-def test_convex_takes_two_legs():
-    with pytest.raises(InputError, match="Found 3 legs"):
-        fuse({"method": "convex"}, [hits(1)] * 3, 10)

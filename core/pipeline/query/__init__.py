@@ -1,1 +1,0 @@
-"""What is done to a query before it is searched."""

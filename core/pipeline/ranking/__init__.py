@@ -1,1 +1,0 @@
-"""Rankings of passages: what a search returns, and what is done with it."""
