@@ -1,63 +1,148 @@
-"""The chunkers: each a function that cuts a document, and what it declares."""
+"""Chunkers: functions that cut a document into passages, each with what it declares.
+
+A chunker is a method with parameters, ``{"method": "sentence", "size": 200}``; `canonical` adds the defaults
+and `chunking_name` names the result.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
-from core.errors import InputError, UnknownNameError
-from core.params import Param, Value, read_options
-from core.pipeline.chunk.base import LANGUAGES, Chunker, Span, Work, next_word, pack, paragraphs, sentences
-from core.pipeline.chunk.gauge import TOKENIZERS
+from core.errors import InputError
+from core.params import Method, Param, read_method
+from core.pipeline.chunk.work import TOKENIZERS, Span, Work, next_word
 from core.records import JsonMap, canonical_json, short_hash
 
-SMALLEST, LARGEST = 16, 32_768
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunker(Method):
+    """One way to cut documents; sizes count tokens."""
+
+    split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
 
 
-def size(default: int) -> Param:
-    """The most tokens of a passage."""
-    text = "The most tokens of a passage, its metadata included"
-    return Param(name="size", default=default, low=SMALLEST, high=LARGEST, text=text)
+LANGUAGES = {
+    "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it", "portuguese": "pt",
+    "dutch": "nl", "danish": "da", "norwegian": "no", "swedish": "sv", "russian": "ru", "turkish": "tr",
+    "other": "en",
+}  # fmt: skip
+"""Languages whose abbreviations are known, by name; what ends a sentence is known of all scripts."""
+
+_BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
 
 
-def overlap(default: int) -> Param:
-    """How much a passage repeats of the one before it."""
-    text = "The most tokens that a passage repeats of the one before it; less than half of the size"
-    return Param(name="overlap", default=default, low=0, high=LARGEST // 2, text=text)
+def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
+    """The sentences of a stretch, without the blanks at their ends; a blank line ends one, too."""
+    import sentencex  # noqa: PLC0415 - a compiled library, needed only here
+
+    language = LANGUAGES[work.options["language"]]
+    for left, right in paragraphs(work, start, end):
+        part = work.text[left:right]
+        edges = [left + each["start_index"] for each in sentencex.get_sentence_boundaries(language, part)]
+        inner = sorted({edge for edge in edges if left < edge < right})
+        spans = (work.trimmed(*span) for span in pairwise([left, *inner, right]))
+        yield from (span for span in spans if span[0] < span[1])
 
 
-def metadata(default: str) -> Param:
-    """What stands before the text of a passage."""
-    return Param(
-        name="metadata",
-        default=default,
-        choices=("none", "title", "breadcrumb"),
-        text="What is put before a passage as its title: nothing, the document's title, or the path to it "
-        "(document > section > subsection, page)",
-    )
+def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
+    """The paragraphs of a stretch: what blank lines and page breaks set apart, without blanks at the ends."""
+    begin = start
+    for blank in [*_BLANK_LINE.finditer(work.text, start, end), None]:
+        left, right = work.trimmed(begin, blank.start() if blank else end)
+        if left < right:
+            yield left, right
+        begin = blank.end() if blank else end
 
 
-LANGUAGE = Param(
+def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
+    """Join units in order, as many as fit."""
+    units = [
+        part
+        for start, end in units
+        for part in ([(start, end)] if work.fits(start, end) else work.cut(start, end))
+    ]
+    starts = [start for start, _ in units]
+    spans: list[Span] = []
+    first = 0
+    while first < len(units):
+        last = _last(work, units, first)
+        start, end = starts[first], units[last][1]
+        spans.append((start, end))
+        if last + 1 == len(units):
+            break
+        begin = work.overlap_from(start, end, overlap)
+        following = last + 1
+        again = next((unit for unit in range(first + 1, following) if starts[unit] >= begin), following)
+        # A passage that begins again with a unit reaches the following one: else it repeats alone
+        while again < following and not (
+            work.fits(starts[again], units[following][1]) and _last(work, units, again) >= following
+        ):
+            again += 1
+        first = again
+    return spans
+
+
+def _last(work: Work, units: Sequence[Span], first: int) -> int:
+    """The last unit that fits into a passage that begins with the first."""
+    start = units[first][0]
+    far = work.reach(start, units[-1][1])
+    last = first
+    while last + 1 < len(units) and units[last + 1][1] <= far:
+        last += 1
+    while last > first and not work.fits(start, units[last][1]):
+        last -= 1
+    return last
+
+
+_LARGEST = 32_768
+
+
+_SIZE = Param(
+    name="size",
+    default=500,
+    low=16,
+    high=_LARGEST,
+    text="The most tokens of a passage, its metadata included",
+)
+_OVERLAP = Param(
+    name="overlap",
+    default=0,
+    low=0,
+    high=_LARGEST // 2,
+    text="The most tokens that a passage repeats of the one before it; less than half of the size",
+)
+_METADATA = Param(
+    name="metadata",
+    default="title",
+    choices=("none", "title", "breadcrumb"),
+    text="What is put before a passage as its title: nothing, the document's title, or the path to it "
+    "(document > section > subsection, page)",
+)
+_LANGUAGE = Param(
     name="language",
     default="english",
     choices=tuple(LANGUAGES),
     text="Whose abbreviations do not end a sentence",
 )
-TOKENIZER = Param(
+_TOKENIZER = Param(
     name="tokenizer",
     default="o200k_base",
     choices=TOKENIZERS,
     text="What counts tokens; estimate = a token per four bytes",
 )
-LATE = Param(
+_LATE = Param(
     name="late",
     default="no",
     choices=("no", "yes"),
     text="yes: the whole document is encoded at once and each chunk's vector is the mean of its tokens' "
     "(thesis §3.5); the encoder must give token vectors",
 )
+_SPOKEN = (_LANGUAGE, _TOKENIZER, _LATE)
 
 
 def _fixed(work: Work) -> list[Span]:
@@ -69,7 +154,7 @@ def _fixed(work: Work) -> list[Span]:
         after = next_word(work.text, far, end)
         if after >= end:
             break
-        start = work.overlap_from(start + 1, far, work.option("overlap"))
+        start = work.overlap_from(start + 1, far, work.options["overlap"])
         far = work.reach(start, end) if start < far else far
         if far <= after:  # an overlap that leaves no room for anything new would repeat itself for ever
             start, far = after, work.reach(after, end)
@@ -77,10 +162,10 @@ def _fixed(work: Work) -> list[Span]:
 
 
 FIXED = Chunker(
-    method="fixed",
+    name="fixed",
     text="A fixed number of tokens with overlap, regardless of words and sentences (thesis §3.1.1).",
     split=_fixed,
-    params=(size(500), overlap(50), metadata("title"), TOKENIZER, LATE),
+    options=(_SIZE, replace(_OVERLAP, default=50), _METADATA, _TOKENIZER, _LATE),
 )
 
 
@@ -88,16 +173,21 @@ def _by_sentence(work: Work) -> list[Span]:
     return [
         span
         for start, end in work.sections()
-        for span in pack(work, list(sentences(work, start, end)), work.option("overlap"))
+        for span in pack(work, list(sentences(work, start, end)), work.options["overlap"])
     ]
 
 
 SENTENCE = Chunker(
-    method="sentence",
+    name="sentence",
     text="Whole sentences up to a size, within one section, with the path of headings as metadata "
     "(CLQ paper §3.1).",
     split=_by_sentence,
-    params=(size(500), overlap(70), metadata("breadcrumb"), LANGUAGE, TOKENIZER, LATE),
+    options=(
+        _SIZE,
+        replace(_OVERLAP, default=70),
+        replace(_METADATA, default="breadcrumb"),
+        *_SPOKEN,
+    ),
 )
 
 
@@ -121,10 +211,6 @@ def _lines(work: Work, start: int, end: int) -> list[Span]:
 _LEVELS: Sequence[Divide] = (_sections, paragraphs, _lines, sentences)
 
 
-def _recursive(work: Work) -> list[Span]:
-    return _within(work, (0, len(work.text)), _LEVELS)
-
-
 def _within(work: Work, whole: Span, levels: Sequence[Divide]) -> list[Span]:
     """Divide a stretch; neighbours that fit are packed, what does not fit is divided further."""
     if work.fits(*whole):
@@ -139,17 +225,22 @@ def _within(work: Work, whole: Span, levels: Sequence[Divide]) -> list[Span]:
         if work.fits(*part):
             fitting.append(part)
             continue
-        spans += pack(work, fitting, work.option("overlap"))
+        spans += pack(work, fitting, work.options["overlap"])
         fitting = []
         spans += _within(work, part, levels[1:])
-    return spans + pack(work, fitting, work.option("overlap"))
+    return spans + pack(work, fitting, work.options["overlap"])
 
 
 RECURSIVE = Chunker(
-    method="recursive",
+    name="recursive",
     text="The largest units that fit: sections, then paragraphs, lines, sentences, words (thesis §3.1.1).",
-    split=_recursive,
-    params=(size(500), overlap(0), metadata("title"), LANGUAGE, TOKENIZER, LATE),
+    split=lambda work: _within(work, (0, len(work.text)), _LEVELS),
+    options=(
+        _SIZE,
+        _OVERLAP,
+        _METADATA,
+        *_SPOKEN,
+    ),
 )
 
 
@@ -178,35 +269,26 @@ def _too_little(work: Work, start: int, end: int) -> bool:
     """Whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
     heading = any(at == start for at, _, _ in work.headings)
     alone = heading and _ONE_LINE.fullmatch(work.text, start, end) is not None
-    return alone or work.gauge.count(start, end) < work.option("least")
+    return alone or work.gauge.count(start, end) < work.options["least"]
 
 
+_LEAST = "Shorter paragraphs (in tokens) are joined with the next"
 PARAGRAPH = Chunker(
-    method="paragraph",
+    name="paragraph",
     text="One paragraph each; a heading goes with the paragraph below it (thesis §7, page split).",
     split=_by_paragraph,
-    params=(
-        size(500),
-        Param(
-            name="least",
-            default=0,
-            low=0,
-            high=4096,
-            text="Shorter paragraphs (in tokens) are joined with the next",
-        ),
-        metadata("title"),
-        LANGUAGE,
-        TOKENIZER,
-        LATE,
+    options=(
+        _SIZE,
+        Param(name="least", default=0, low=0, high=4096, text=_LEAST),
+        _METADATA,
+        *_SPOKEN,
     ),
 )
 
 
 def _by_page(work: Work) -> list[Span]:
-    edges = [*(work.pages or [0]), len(work.text)]
-    edges[0] = 0
     spans: list[Span] = []
-    for start, end in pairwise(edges):
+    for start, end in pairwise([0, *work.pages[1:], len(work.text)]):
         left, right = work.trimmed(start, end)
         if left == right:
             continue
@@ -216,54 +298,53 @@ def _by_page(work: Work) -> list[Span]:
 
 
 PAGE = Chunker(
-    method="page",
+    name="page",
     text="One page each; a longer page is cut between sentences (thesis §7, full page).",
     split=_by_page,
-    params=(size(8192), metadata("title"), LANGUAGE, TOKENIZER, LATE),
+    options=(replace(_SIZE, default=8192), _METADATA, *_SPOKEN),
 )
 
 
-def _whole(work: Work) -> list[Span]:
-    return [(0, len(work.text))]
-
-
-NONE = Chunker(method="none", text="Documents are passages, as they are.", split=_whole, params=(TOKENIZER,))
+NONE = Chunker(
+    name="none",
+    text="Documents are passages, as they are.",
+    split=lambda work: [(0, len(work.text))],
+    options=(_TOKENIZER,),
+)
 
 
 CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
-    {each.method: each for each in (FIXED, SENTENCE, RECURSIVE, PARAGRAPH, PAGE, NONE)}
+    {each.name: each for each in (FIXED, SENTENCE, RECURSIVE, PARAGRAPH, PAGE, NONE)}
 )
-_METHOD = "method"
 
 
-def canonical(chunker: JsonMap) -> dict[str, Value]:
-    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``."""
-    method = str(chunker.get(_METHOD, ""))
-    if method not in CHUNKERS:
-        raise UnknownNameError("chunker", method, CHUNKERS)
-    where = f"chunker {method}"
-    given = {name: _word(value) for name, value in chunker.items() if name != _METHOD}
-    options = read_options(CHUNKERS[method].params, given, where=where)
-    overlap, size = options.get("overlap", 0), options.get("size", 0)
-    if isinstance(overlap, int) and isinstance(size, int) and overlap and overlap * 2 >= size:
+def canonical(chunker: JsonMap) -> dict[str, Any]:
+    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
+
+    Raises:
+        UnknownNameError: If there is no such method or parameter.
+        InputError: If a parameter is out of range.
+    """
+    given = {
+        name: ("no", "yes")[value] if isinstance(value, bool) else value for name, value in chunker.items()
+    }
+    whole = read_method("chunker", CHUNKERS, given)
+    overlap, size = whole.get("overlap", 0), whole.get("size", 0)
+    if overlap and overlap * 2 >= size:
         raise InputError(
             f"overlap={overlap} is not below half of size={size}.",
-            where=where,
+            where=f"chunker {whole['method']}",
             do="Lower the overlap or raise the size.",
         )
-    return {_METHOD: method, **options}
-
-
-def _word(value: object) -> object:
-    return ("no", "yes")[value] if isinstance(value, bool) else value
+    return whole
 
 
 def chunking_name(chunker: JsonMap) -> str | None:
     """The name of what a chunker makes: method, size and four digits that stand for all parameters."""
     whole = canonical(chunker)
-    if whole[_METHOD] == NONE.method:
+    if whole["method"] == NONE.name:
         return None
-    return f"{whole[_METHOD]}-{whole['size']}-{short_hash(canonical_json(whole))[:4]}"
+    return f"{whole['method']}-{whole['size']}-{short_hash(canonical_json(whole))[:4]}"
 
 
 def is_late(chunker: JsonMap | None) -> bool:

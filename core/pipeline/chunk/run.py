@@ -1,4 +1,9 @@
-"""Cuts all documents of a collection, on several processes where there is much to cut."""
+"""Documents in, passages out, each with the exact characters of its document that it covers.
+
+`chunk` cuts the documents of a collection, on several processes where there is much to cut. The passages are
+those of its part "<collection>@<name>", and the chunks say where each lies, which is what grades anchored to
+characters are derived from (`core.pipeline.anchors`).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +17,10 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.jobs import cores, spread
-from core.pipeline.chunk.base import Span, Work
-from core.pipeline.chunk.gauge import Tokenizer
 from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name
+from core.pipeline.chunk.work import Span, Work
 from core.providers.embed.base import TokenEmbedder
 from core.providers.embed.batches import Vectors
-from core.providers.tokens import ESTIMATE
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame, schema
 
@@ -25,10 +28,7 @@ Pool = Callable[[Vectors], Vectors]
 
 
 def late_vectors(
-    token_vectors: Vectors,
-    token_spans: NDArray[np.int64],
-    chunk_spans: NDArray[np.int64],
-    pool: Pool | None = None,
+    token_vectors: Vectors, token_spans: NDArray[np.int64], chunk_spans: NDArray[np.int64], pool: Pool
 ) -> Vectors:
     """Vectors of the chunks of one document."""
     if len(token_vectors) != len(token_spans):
@@ -36,17 +36,10 @@ def late_vectors(
     first = np.searchsorted(token_spans[:, 1], chunk_spans[:, 0], side="right")
     last = np.searchsorted(token_spans[:, 0], chunk_spans[:, 1], side="left")
     made = np.zeros((len(chunk_spans), token_vectors.shape[1]), dtype=np.float32)
-    pool = pool or _unit_mean
     for row, (left, right) in enumerate(zip(first, last, strict=True)):
         if left < right:
             made[row] = pool(token_vectors[left:right])
     return made
-
-
-def _unit_mean(vectors: Vectors) -> Vectors:
-    mean: Vectors = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    length = float(np.linalg.norm(mean))
-    return mean / np.float32(length) if length else mean
 
 
 def vectors_of(
@@ -99,23 +92,17 @@ class Chunked:
     chunks: pl.DataFrame
 
 
-def chunk(
-    documents: pl.DataFrame,
-    chunker: JsonMap,
-    *,
-    collection: Collection,
-    tokenizer: str | None = None,
-    workers: int | None = None,
-) -> Chunked:
-    """Cut documents into passages."""
-    given = {**({"tokenizer": tokenizer} if tokenizer else {}), **chunker}
-    whole, name = canonical(given), chunking_name(given)
+def chunk(documents: pl.DataFrame, chunker: JsonMap, *, collection: Collection) -> Chunked:
+    """Cut documents into passages.
+
+    Raises:
+        UnknownNameError: If there is no such chunker.
+        InputError: If a parameter is out of range, a document stands twice, or none has text.
+    """
+    whole, name = canonical(chunker), chunking_name(chunker)
     rows = _complete(documents)
-    blocks = list(_blocks(rows))
-    task = partial(_cut, dict(whole))
-    if workers is None:
-        workers = 1 if int(rows["text"].str.len_chars().sum()) < PARALLEL_FROM else cores()
-    pieces = spread(task, blocks, workers, lambda parts: pl.concat(list(parts)))
+    workers = cores() if int(rows["text"].str.len_chars().sum()) >= PARALLEL_FROM else 1
+    pieces = spread(partial(_cut, whole), list(_blocks(rows)), workers, lambda parts: pl.concat(list(parts)))
     if not (pieces["text"].str.strip_chars() != "").any():
         raise InputError("No document has text.", where="documents")
     part = _part(collection, name, whole)
@@ -168,28 +155,23 @@ _PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32
 
 def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
     """Cut some documents: columns of `_PIECES`."""
-    tokenizer = Tokenizer(str(chunker["tokenizer"]))
     split, whole = CHUNKERS[chunker["method"]].split, chunker["method"] == "none"
-    counted = tokenizer.name if tokenizer.exact else ESTIMATE
     rows = []
     for document in documents.iter_rows(named=True):
-        work = Work(document, chunker, tokenizer)
+        work = Work(document, chunker)
         for start, end in split(work) if whole else _exact(work, split(work)):
             title = (document["title"] if whole else work.metadata(start)) or None
             text = work.text[start:end]
-            tokens = (
-                work.gauge.count(start, end, f"{title}\n" if title else "")
-                if whole
-                else work.tokens(start, end)
-            )
-            rows.append((document["source"], start, end, title, text, tokens, counted))
+            prefix = f"{title}\n" if title else ""
+            tokens = work.gauge.count(start, end, prefix) if whole else work.tokens(start, end)
+            rows.append((document["source"], start, end, title, text, tokens, chunker["tokenizer"]))
     return pl.DataFrame(rows, schema=_PIECES, orient="row")
 
 
 def _exact(work: Work, spans: Iterable[Span]) -> Iterator[Span]:
     """The spans without blanks at their ends; one that turns out too long is cut once more."""
     for start, end in spans:
-        parts = [(start, end)] if work.tokens(start, end) <= work.option("size") else work.cut(start, end)
+        parts = [(start, end)] if work.tokens(start, end) <= work.options["size"] else work.cut(start, end)
         for part in parts:
             left, right = work.trimmed(*part)
             if left < right:

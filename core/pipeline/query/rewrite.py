@@ -36,7 +36,7 @@ QUERIES = 4
 _LONGEST = 200  # characters that a rewritten query may always have
 _LONGEST_RATIO = 2  # beyond them, how many times the query's own length
 _LONGEST_PASSAGE = 3000
-_PIECE = re.compile(r"\w")
+_WORD = re.compile(r"\w")
 _LABEL = re.compile(r"\A(?:search )?(?:query|question)\s*:\s*", re.IGNORECASE)
 _LISTED = re.compile(r"\A(?:[-*•]|\d+[.)])\s+")
 _QUOTED = re.compile(r"\A[\"“«](.*)[\"”»]\Z", re.DOTALL)
@@ -93,43 +93,40 @@ def way_of(name: str) -> str:
     return name.partition(":")[0]
 
 
-def read_query(answer: str, *, most: int, mark: str) -> Reading[str]:
+def read_query(answer: str, clean: str, mark: str) -> Reading[str]:
     """Read one query from JSON or from a single line."""
     text, problem = _text(answer, "query")
     if not problem and len(text.splitlines()) > 1 and not bare(answer).startswith("{"):
         problem = "it is more than one line"
     query = hygiene(_QUOTED.sub(r"\1", _LABEL.sub("", text.strip())))
-    problem = problem or _problem(query, most, mark)
-    return Reading("" if problem else query, problem, 0 if problem else 1)
+    return _usable(query, problem or _problem(query, _most(clean), mark))
 
 
-def _restated(answer: str, clean: str, mark: str) -> Reading[str]:
-    return read_query(answer, most=_most(clean), mark=mark)
+def _usable(text: str, problem: str) -> Reading[str]:
+    return Reading("" if problem else text, problem, 0 if problem else 1)
 
 
 def _passage(answer: str, _: str, mark: str) -> Reading[str]:
     text, problem = _text(answer, "passage")
     passage = hygiene(text)
-    problem = problem or _problem(passage, _LONGEST_PASSAGE, mark)
-    return Reading("" if problem else passage, problem, 0 if problem else 1)
+    return _usable(passage, problem or _problem(passage, _LONGEST_PASSAGE, mark))
 
 
 def _queries(answer: str, clean: str, mark: str) -> Reading[str]:
     text = bare(answer)
-    lines = text.splitlines()
+    lines: object = text.splitlines()
     if text.startswith("{"):
-        found = _value(text)
-        listed = found.get("queries") if isinstance(found, Mapping) else None
-        if not isinstance(listed, list):
-            return Reading("", 'it has no list "queries"', 0)
-        lines = [each for each in listed if isinstance(each, str)]
+        value = _value(text)
+        lines = value.get("queries") if isinstance(value, Mapping) else None
+    if not isinstance(lines, list):
+        return _usable("", 'it has no list "queries"')
+    lines = [line for line in lines if isinstance(line, str)]
     cleaned = (hygiene(_QUOTED.sub(r"\1", _LISTED.sub("", line.strip()))) for line in lines)
     usable = [
         each for each in dict.fromkeys(cleaned) if each != clean and not _problem(each, _most(clean), mark)
     ]
-    if not usable:
-        return Reading("", "it has no query that can be used", 0)
-    return Reading("\n".join([clean, *usable[: QUERIES - 1]]), "", 1)
+    problem = "" if usable else "it has no query that can be used"
+    return _usable("\n".join([clean, *usable[: QUERIES - 1]]), problem)
 
 
 def _text(answer: str, key: str) -> tuple[str, str]:
@@ -156,7 +153,7 @@ def _most(clean: str) -> int:
 
 
 def _problem(text: str, most: int, mark: str) -> str:
-    if not _PIECE.search(text):
+    if not _WORD.search(text):
         return "it is empty"
     if len(text) > most:
         return f"it is longer than {most} characters"
@@ -169,7 +166,7 @@ WAYS: Mapping[str, Way] = MappingProxyType(
         RESTATE: Way(
             system=_RESTATE,
             schema=object_schema({"query": _STRING}),
-            read=_restated,
+            read=read_query,
             answer=lambda length: length,
         ),
         HYDE: Way(
@@ -189,7 +186,6 @@ WAYS: Mapping[str, Way] = MappingProxyType(
 
 
 _ANSWER_TOKENS = 400
-_WORD = re.compile(r"\w")
 
 
 class Rewrite(Model, ABC):
@@ -207,9 +203,9 @@ class Rewrite(Model, ABC):
 class LocalRewrite(Rewrite):
     """A function of the text."""
 
-    def __init__(self, name: str, change: Callable[[str], str]) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._change = change
+        self._change = REWRITES[name]
 
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:  # noqa: ARG002
         """Apply the function, with the processor time that it took."""
@@ -258,14 +254,8 @@ class ChatRewrite(Rewrite):
 
     def _task(self, clean: str) -> Task[str]:
         mark, way = mark_for(clean), self._way
-        tokens = _ANSWER_TOKENS + way.answer(len(clean))
-        return Task(
-            way.system,
-            marked("question", clean, mark),
-            lambda answer: way.read(answer, clean, mark),
-            tokens,
-            way.schema,
-        )
+        asked, tokens = marked("question", clean, mark), _ANSWER_TOKENS + way.answer(len(clean))
+        return Task(way.system, asked, lambda answer: way.read(answer, clean, mark), tokens, way.schema)
 
 
 def _told(query: str, text: str, reason: str) -> dict[str, object]:
@@ -294,6 +284,6 @@ def make_rewrite(
     """Make a rewrite."""
     config = rewrite_config(name, models)
     if config is None:
-        return LocalRewrite(name, REWRITES[name])
+        return LocalRewrite(name)
     chat = make_chat(config, ready=ready, **wired)
     return ChatRewrite(chat, way_of(name))

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from core.errors import ClqError
-from core.pipeline.chunk import CHUNKERS
+from core.pipeline.chunk.methods import CHUNKERS
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.ranking.pool import BY_VECTORS
@@ -73,7 +73,7 @@ def _canonical(kind: str, chosen: Methodic | None, language: str = "") -> JsonMa
         return {}
     table = chosen.model_dump()
     if language and chosen.method in CHUNKERS:
-        params = {param.name: param.choices for param in CHUNKERS[chosen.method].params}
+        params = {param.name: param.choices for param in CHUNKERS[chosen.method].options}
         table = {"language": language, **table} if language in params.get("language", ()) else table
     try:
         return READ[kind](table)

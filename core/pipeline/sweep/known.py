@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from core.errors import ClqError
-from core.pipeline.chunk import CHUNKERS, canonical
+from core.pipeline.chunk.methods import CHUNKERS, canonical
 from core.pipeline.index import INDEX_NAMES
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite

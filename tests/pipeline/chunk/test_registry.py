@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.chunk import CHUNKERS, canonical, chunking_name, is_late
+from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name, is_late
 
 
 def test_defaults_are_written_out():
@@ -50,6 +50,7 @@ def test_late():
         ({"method": "fixed", "size": 100, "overlap": 50}, InputError, "overlap=50 is not below half"),
         ({"method": "sentence", "language": "latin"}, InputError, "language=latin.*english"),
         ({"method": "sentence", "metadata": ["x"]}, InputError, "metadata"),
+        ({"method": "fixed", "tokenizer": "gpt-1"}, InputError, "tokenizer=gpt-1.*estimate"),
     ],
 )
 def test_what_is_refused(chunker, error, message):

@@ -21,7 +21,7 @@ import pytest
 from core.errors import BudgetError, ClqError, InputError, ProviderError, UnknownNameError
 from core.jobs import Stopped
 from core.paths import ROOT
-from core.pipeline.chunk import chunk
+from core.pipeline.chunk.run import chunk
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk

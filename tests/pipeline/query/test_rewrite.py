@@ -133,12 +133,12 @@ def test_a_query_without_a_word_is_not_asked_about():
     ],
 )
 def test_answers_are_read(answer: str, query: str):
-    reading = read_query(answer, most=200, mark=MARK)
+    reading = read_query(answer, "forests", MARK)
     assert (reading.value, reading.problem) == (query, "")
 
 
 def test_an_answer_that_repeats_the_marks_is_none():
-    reading = read_query(f"<question {MARK}> forests", most=200, mark=MARK)
+    reading = read_query(f"<question {MARK}> forests", "forests", MARK)
     assert (reading.value, reading.problem) == ("", "it repeats the marks")
 
 
