@@ -10,7 +10,7 @@ from core.decide.planner import Bill, bill
 from core.decide.rules import Constraints
 from core.ui import cache, door, show
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import still_offered
+from core.ui.pick import pick_listed
 from core.ui.sections.confidence import chances, other_weights, sample, what_flips_it, would_it_hold
 from core.ui.sections.judge_cards import book
 from core.ui.view import View, current_view
@@ -105,8 +105,7 @@ def _passages(view: View) -> None:
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
     if others:
-        still_offered("with", others)
-        more = st.selectbox("The choice with the grades of", others, key="with", bind="query-params")
+        more = pick_listed("The choice with the grades of", others, "with")
         show.table(_with(view, view.constraints, more), "with_grades", WITH)
 
 

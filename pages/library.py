@@ -8,8 +8,9 @@ from core.errors import ClqError
 from core.exporters import FORMATS
 from core.store import Kind, Snapshot
 from core.ui import cache, door, show
-from core.ui.pick import still_offered
+from core.ui.pick import pick_listed
 from core.ui.shell import show_error
+from core.ui.state import linked
 from core.ui.view import end, find_place
 from core.views.library import inventory
 from core.views.library.inventory import NAMES, goes_along, printed, printed_tables
@@ -98,9 +99,8 @@ def held(snapshot: Snapshot, forbidden: str) -> None:
 def sought(rows: pl.DataFrame) -> pl.DataFrame:
     """The runs of one collection, or with some words in their name."""
     names = [inventory.ALL, *rows["collection_id"].unique().sort()]
-    still_offered("held", names)
-    collection = st.selectbox("Collection", names, key="held", bind="query-params", width=240)
-    words = st.text_input("Runs whose name holds", key="named", bind="query-params", width=240)
+    collection = pick_listed("Collection", names, "held", width=240)
+    words = st.text_input("Runs whose name holds", width=240, **linked("named"))
     return inventory.chosen(rows, collection, words)
 
 
@@ -235,8 +235,8 @@ def history(snapshot: Snapshot) -> None:
 def published() -> None:
     """The tables of the papers that the product ships."""
     tables = printed_tables()
-    name: str = st.selectbox(
-        "Table", tables["name"].to_list(), key="printed", bind="query-params",
+    name = pick_listed(
+        "Table", tables["name"], "printed",
         help="What papers print, number by number, for comparison; nothing of it was measured here.",
     )  # fmt: skip
     row = tables.row(by_predicate=pl.col("name") == name, named=True)

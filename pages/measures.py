@@ -9,6 +9,7 @@ from core.store import Snapshot
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
+from core.ui.pick import pick_listed
 from core.ui.view import View, current_view, end, find_view
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Samples, samples
@@ -126,8 +127,8 @@ def predicting_answers() -> None:
         end()
     offered = outcome.segments(found.rows)
     which, how = st.columns(2)
-    segment = which.selectbox("Answers", list(offered), key="seg", bind="query-params")
-    kind = how.selectbox("Correlation", KINDS, key="corr", bind="query-params", help=words.KINDS)
+    segment = pick_listed("Answers", offered, "seg", place=which)
+    kind = pick_listed("Correlation", KINDS, "corr", place=how, help=words.KINDS)
     table, curves = correlated(view.snapshot, view.scope, kind, segment)
     sentence, more = words.answer(found, table, kind, segment)
     show.head(sentence, caveats=more)
@@ -152,12 +153,8 @@ def by_ratio(found: Samples, kind: Kind, keep: pl.Expr) -> None:
     """Where a measure predicts the grade better than another does, and the grades: by run and K / Np."""
     st.subheader("Two measures, by run and K / Np", anchor=False)
     left, middle, right = st.columns(3)
-    measure, other = (
-        column.selectbox(label, MEASURES, index=MEASURES.index(usual), key=key, bind="query-params")
-        for column, label, usual, key in (
-            (left, "Measure", "T", "against"), (middle, "Minus the coefficient of", REFERENCE, "less")
-        )
-    )  # fmt: skip
+    measure = pick_listed("Measure", MEASURES, "against", usual="T", place=left)
+    other = pick_listed("Minus the coefficient of", MEASURES, "less", usual=REFERENCE, place=middle)
     least = right.number_input(
         "Answers per cell, at least", 10, 10_000, outcome.SEGMENT_SIZE, 10, key="least", bind="query-params"
     )

@@ -11,6 +11,7 @@ from core.ui import cache, show
 from core.ui.pages import PAGES, pick_section
 from core.ui.pick import KEPT, carry_over, pick_one
 from core.ui.sections.routing import routing
+from core.ui.state import linked
 from core.ui.view import View, current_view
 from core.views.link import RULES
 from core.views.text import plain
@@ -86,8 +87,7 @@ def _ask_own() -> list[Scenario]:
             st.form_submit_button("Add, or replace by name", on_click=_add)
         line = st.text_input(
             "As text; the link carries it",
-            key=_OWN,
-            bind="query-params",
+            **linked(_OWN),
             placeholder="Launch: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7",
             help="NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), harm, "
             "dim (at most) and K (at least), each with a number. A semicolon between scenarios, "
@@ -189,8 +189,7 @@ def _ask_targets(view: View) -> list[float]:
     usual = read_targets("", view.table)
     line = st.text_input(
         "Targets (ms)",
-        key="slas",
-        bind="query-params",
+        **linked("slas"),
         placeholder=", ".join(f"{target:g}" for target in usual),
         help="Numbers between commas. Budget and floor hold; the SLA does not.",
     )

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.tables import remembered
-from core.ui.state import bound
+from core.ui.state import bound, linked
 from core.ui.view import just_arrived
 
 T = TypeVar("T")
@@ -38,9 +38,7 @@ def pick_stack(
         `BY_RULE`, else None.
     """
     carry_over(key)
-    names = [default, *listed(table, key, decision.quality)]
-    still_offered(key, names)
-    picked = st.selectbox(label, names, key=key, bind="query-params")
+    picked = pick_listed(label, [default, *listed(table, key, decision.quality)], key)
     st.session_state[KEPT + key] = None if picked == default else picked
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
@@ -65,9 +63,34 @@ def pick_one(
     """
     offered = list(options)
     default = offered[0] if usual is None else usual
-    about = bound(key, default) if setting else {"key": key, "bind": "query-params"}
+    about = bound(key, default) if setting else linked(key)
     draw = st.segmented_control if place is None else place.segmented_control
     chosen: T = draw(label, offered, default=default, required=True, **about, **more)
+    return chosen
+
+
+def pick_listed(
+    label: str,
+    options: Iterable[T],
+    key: str,
+    *,
+    usual: T | None = None,
+    place: DeltaGenerator | None = None,
+    setting: bool = False,
+    **more: Any,
+) -> T:
+    """Draw a list, one of it chosen; takes what `pick_one` does.
+
+    A choice that is not offered any more becomes the first: Streamlit would show that while the address kept
+    what is gone.
+    """
+    offered = list(options)
+    default = offered[0] if usual is None else usual
+    if st.session_state.get(key, default) not in offered:
+        st.session_state[key] = offered[0]
+    about = bound(key, default) if setting else linked(key)
+    draw = st.selectbox if place is None else place.selectbox
+    chosen: T = draw(label, offered, index=offered.index(default), **about, **more)
     return chosen
 
 
@@ -150,8 +173,7 @@ def pick_stacks(
     picked = st.multiselect(
         "Beside the chosen stack",
         listed(table, key, decision.quality),
-        key=key,
-        bind="query-params",
+        **linked(key),
         max_selections=most,
         placeholder="the runner-up",
     )

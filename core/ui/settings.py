@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
-from core.ui.pick import pick_one, still_offered
+from core.ui.pick import pick_listed, pick_one, still_offered
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.page import fitted
@@ -56,14 +56,11 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | Non
         return None
     usual = _usual(snapshot, scope) or OFF
     options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
-    still_offered("noise", options)
-    chosen: str = st.selectbox(
-        "Judge noise, as graded by",
-        options,
-        **bound("noise", usual),
+    chosen = pick_listed(
+        "Judge noise, as graded by", options, "noise", setting=True,
         help="Draws in every resample what another judge would have graded, from the passages that both "
         "judged: P(best), intervals and what ties take the judge's mistakes in. The choice stays.",
-    )
+    )  # fmt: skip
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
     return None if chosen == OFF else chosen
@@ -114,14 +111,10 @@ class _Asking(Choices):
     def machine(self, names: list[str]) -> str | None:
         """Offer one machine, or all."""
         options = [*names, ALL_MACHINES]
-        still_offered("env", options)
-        chosen = st.selectbox(
-            "Latency measured on",
-            options,
-            **bound("env", options[0]),
-            help="Latencies of different machines do not compare; stacks timed elsewhere keep quality "
-            "and cost.",
-        )
+        chosen = pick_listed(
+            "Latency measured on", options, "env", setting=True,
+            help="Latencies of different machines do not compare; others keep quality and cost.",
+        )  # fmt: skip
         return None if chosen == ALL_MACHINES else chosen
 
 
@@ -171,15 +164,11 @@ def _name(parameter: str, key: str, label: str, known: tuple[str, ...]) -> str:
     """Choose a reader, or a scorer, by the parameter of the measure of answers."""
     about = ANSWER.param(parameter)
     usual, help_text = (str(about.default), about.text) if about else ("", "")
-    still_offered(key, [usual, *known])
-    chosen: str = st.selectbox(
-        label,
-        [usual, *known],
-        format_func=lambda name: f"usual: {', '.join(known[:1]) or 'unnamed'}" if name == usual else name,
-        help=help_text,
-        **bound(key, usual),
-    )
-    return chosen
+    word = f"usual: {', '.join(known[:1]) or 'unnamed'}"
+    return pick_listed(
+        label, [usual, *known], key, setting=True, help=help_text,
+        format_func=lambda name: word if name == usual else name,
+    )  # fmt: skip
 
 
 _SPEEDS = (
@@ -243,26 +232,9 @@ def parameters(name: str) -> str:
 def _widget(param: Param) -> Value:
     key = parameter_key(param) or param.name
     if param.choices:
-        chosen: str = st.selectbox(
-            param.name,
-            param.choices,
-            index=param.choices.index(str(param.default)),
-            help=param.text,
-            **bound(key, str(param.default)),
-        )
-        return chosen
-    low, high, step, about = param.low, param.high, param.step, param.text
-    if isinstance(param.default, int):
-        whole: int = st.slider(
-            param.name,
-            int(low),
-            int(high),
-            param.default,
-            int(step),
-            help=about,
-            **bound(key, param.default),
-        )
-        return whole
-    low, high, usual, step = float(low), float(high), float(param.default), float(step)
-    number: float = st.slider(param.name, low, high, usual, step, help=about, **bound(key, usual))
+        default = str(param.default)
+        return pick_listed(param.name, param.choices, key, usual=default, setting=True, help=param.text)
+    kind: type[float] = int if isinstance(param.default, int) else float
+    low, high, usual, step = (kind(end) for end in (param.low, param.high, param.default, param.step))
+    number: float = st.slider(param.name, low, high, usual, step, help=param.text, **bound(key, usual))
     return number

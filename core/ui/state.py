@@ -236,10 +236,15 @@ def forget_defaults() -> None:
     st.session_state[_DEFAULTS] = {}
 
 
-def bound(key: str, default: object) -> dict[str, Any]:
-    """Return the options that bind a widget to its setting, and note what the setting is by default."""
-    st.session_state[_DEFAULTS][key] = default
+def linked(key: str) -> dict[str, Any]:
+    """Return the options that bind a widget to its setting of the address."""
     return {"key": key, "bind": "query-params"}
+
+
+def bound(key: str, default: object) -> dict[str, Any]:
+    """As `linked`, for a setting that counts as changed where it is not its default."""
+    st.session_state[_DEFAULTS][key] = default
+    return linked(key)
 
 
 def changed(keys: Iterable[str]) -> int:

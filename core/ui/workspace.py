@@ -15,7 +15,7 @@ from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.pages import links
-from core.ui.pick import pick_one, still_offered
+from core.ui.pick import pick_listed, pick_one
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
@@ -170,15 +170,10 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         return None
     if st.session_state.get("ws", names[0]) not in workspaces:  # it was deleted
         _forget_dependent()
-    still_offered("ws", names)
-    name: str = st.selectbox(
-        "Workspace",
-        names,
-        key="ws",
-        bind="query-params",
-        on_change=_forget_dependent,
+    name = pick_listed(
+        "Workspace", names, "ws", on_change=_forget_dependent,
         help="One collection: results on different corpora never share a chart.",
-    )
+    )  # fmt: skip
     st.session_state[_SHOWN] = name
     return name
 
@@ -186,8 +181,7 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
 def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tuple[Scope, Choices]:
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
-        still_offered("gs", golden)
-        golden_set = st.selectbox("Golden set", golden, **bound("gs", golden[0]))
+        golden_set = pick_listed("Golden set", golden, "gs", setting=True)
     whole = Scope(collection, golden_set)
     offered = cache.offered(snapshot, whole)
     chosen: list[str] = []

@@ -12,7 +12,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import cache, show
-from core.ui.pick import listed, pick_one, still_offered
+from core.ui.pick import listed, pick_listed, pick_one
+from core.ui.state import linked
 from core.ui.view import View, end
 from core.views.text import plain
 from core.views.what_if import words
@@ -88,14 +89,13 @@ def _pick_options(view: View) -> tuple[Family | None, list[Option]]:
     names = [name for name, each in found.items() if len(each.options) > 1 or each.reranker]
     left, right = st.columns(2)
     offered = [*names, OF_MY_CHOICE]
-    still_offered("fam", offered)
     flat = all(idle(found[name], view.quality.k) for name in names if not found[name].rewrites)
-    name = left.selectbox(
+    name = pick_listed(
         "Stack",
         offered,
-        index=len(names) if flat else 0,
-        key="fam",
-        bind="query-params",
+        "fam",
+        usual=OF_MY_CHOICE if flat else None,
+        place=left,
         help="Stacks that differ only in their candidate depth K, or only in a rewrite. Smaller K of a "
         "pointwise reranker are replayed from its deepest run; a listwise one has to be run at every K.",
     )
@@ -103,8 +103,7 @@ def _pick_options(view: View) -> tuple[Family | None, list[Option]]:
         picked = right.multiselect(
             "Stacks, two or three",
             listed(view.table, "among", view.decision.quality),
-            key="among",
-            bind="query-params",
+            **linked("among"),
             max_selections=_MOST,
             placeholder="the fastest and the best",
         )
@@ -124,8 +123,7 @@ def _pick_depths(family: Family) -> list[Option]:
         "Rewrites, two or three" if family.rewrites else "Depths, two or three",
         list(labels),
         default=None if "ks" in st.session_state else usual,
-        key="ks",
-        bind="query-params",
+        **linked("ks"),
         max_selections=_MOST,
     )
     return [option for label, option in labels.items() if label in picked]
@@ -147,12 +145,10 @@ def _pick_signal(view: View, options: list[Option]) -> Signal | None:
     found = {signal.label: signal for signal in _available(view, options[0])}
     if not found:
         return None
-    still_offered("sig", list(found))
-    label = st.selectbox(
+    label = pick_listed(
         "Signal",
-        list(found),
-        key="sig",
-        bind="query-params",
+        found,
+        "sig",
         help="What the router looks at, of the shallowest depth. Small margins and gaps and high entropy ask "
         "for a deeper K (CLQ paper §6).",
     )
@@ -188,8 +184,7 @@ def _ask_most() -> float:
         100,
         50,
         5,
-        key="most",
-        bind="query-params",
+        **linked("most"),
         help="The rule sends no more of the queries that it learns from beyond the shallowest depth.",
     )
     return percent / 100
@@ -229,8 +224,7 @@ def _own_threshold(found: Routable, signal: Signal, learnt: tuple[float, ...]) -
         (inside[0], inside[-1]) if several else inside[0],
         step=(high - low) / 200 or 1.0,
         format="%.4g",
-        key=key,
-        bind="query-params",
+        **linked(key),
     )
     return tuple(value) if isinstance(value, tuple) else (float(value),)
 
@@ -250,14 +244,9 @@ def _pick_axis(rows: pl.DataFrame, view: View) -> str | None:
     axes = drawable(rows)
     if not axes:
         return None
-    titles = [AXES[axis] for axis in axes]
-    if "rx" not in st.session_state and view.latency.percentile in axes:
-        usual = axes.index(view.latency.percentile)
-    else:
-        usual = 0
-    still_offered("rx", titles)
-    title = st.selectbox("Across", titles, index=usual, key="rx", bind="query-params")
-    return axes[titles.index(title)]
+    usual = view.latency.percentile if view.latency.percentile in axes else axes[0]
+    titles = {AXES[axis]: axis for axis in axes}
+    return titles[pick_listed("Across", titles, "rx", usual=AXES[usual])]
 
 
 COLUMNS: Mapping[str, Any] = {
