@@ -8,9 +8,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.ui.door import Door
+from core.ui.door import ROUTE, Door
 from core.ui.pages import open_page
-from core.ui.plotly_js import ROUTE
 from core.ui.serving import TURNS, ready
 from core.ui.shell import ICON, shell
 

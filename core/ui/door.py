@@ -1,18 +1,28 @@
-"""The door of the server: who may connect, write and start work, what browsers may do with a page."""
+"""The door of the server: who may connect, write and start work, what browsers may do with a page.
+
+Plotly for the live chart goes out here too: Streamlit keeps its own copy to itself.
+"""
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import plotly
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
-from core.ui.plotly_js import PRELOAD
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -95,6 +105,27 @@ HEADERS: Mapping[str, str] = {
 }
 """Sent with every answer."""
 _REFUSED = 1008
+_PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+PLOTLY = f"plotly-{plotly.__version__}/plotly.min.js"
+"""Of the library, beside the pages; another version has another, so browsers may keep it for good."""
+_PRELOAD = f"<{PLOTLY}>; rel=preload; as=script"  # The header to fetch it while the page still starts
+_KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+
+
+@cache
+def _packed() -> bytes:
+    return gzip.compress(_PLOTLY.read_bytes())
+
+
+async def _plotly(request: Request) -> Response:
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(_PLOTLY, media_type="text/javascript", headers=_KEPT)
+    packed = await run_in_threadpool(_packed)
+    return Response(packed, media_type="text/javascript", headers=_KEPT | {"Content-Encoding": "gzip"})
+
+
+ROUTE = Route("/{base:path}" + PLOTLY, _plotly)
+"""Wherever the pages lie."""
 
 
 class Door:
@@ -150,7 +181,7 @@ def _with_headers(send: Send, *, first: bool) -> Send:
             for name, value in HEADERS.items():
                 headers[name] = value
             if first:
-                headers["Link"] = PRELOAD
+                headers["Link"] = _PRELOAD
         await send(message)
 
     return sent

@@ -92,7 +92,12 @@ def offer(
     place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
 ) -> None:
     """A button that opens the choice of files."""
-    case = partial(case_of, view, rule, weak=weak)
+
+    def write(render: Callable[..., str]) -> str:
+        """Write what is on screen now."""
+        case = case_of(view, rule, weak=weak)
+        return render(case, decided(view, rule), address=link, made_at=datetime.now(UTC))
+
     button = place.popover("Record", icon=":material/fact_check:", key="record", on_change="rerun")
     if not button.open:  # what nobody looks at costs every move of a slider its time
         return
@@ -106,48 +111,26 @@ def offer(
         for ending, label, mime, icon in _FILES:
             bar.download_button(
                 label,
-                _writer(view, ending, link, case),
+                partial(write, partial(record_file, ending)),
                 file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
                 mime=mime,
                 key=f"record{ending}",
                 on_click="ignore",
                 icon=icon,
             )
-
         st.caption(
             "Snapshot: the whole workspace as one HTML file that stands still, with the frontier, headroom, "
             "K curves, evidence and a table of every stack."
         )
         st.download_button(
             "Snapshot",
-            _snapshot(view, link, case),
+            partial(write, snapshot_file),
             file_name=f"snapshot-revision-{view.snapshot.revision}.html",
             mime="text/html",
             key="snapshot",
             on_click="ignore",
             icon=":material/photo_camera:",
         )
-
-
-def _snapshot(view: View, link: str, case: Callable[[], Case]) -> Callable[[], str]:
-    """Writes the workspace as it is on screen now."""
-
-    def written() -> str:
-        made = case()
-        return snapshot_file(made, decided(view, made.asked.rule), address=link, made_at=datetime.now(UTC))
-
-    return written
-
-
-def _writer(view: View, ending: str, link: str, case: Callable[[], Case]) -> Callable[[], str]:
-    """Writes a file of the record from what is on screen now."""
-
-    def written() -> str:
-        made = case()
-        found = decided(view, made.asked.rule)
-        return record_file(ending, made, found, address=link, made_at=datetime.now(UTC))
-
-    return written
 
 
 def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:

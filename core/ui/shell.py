@@ -1,4 +1,7 @@
-"""The frame around every page: answer, limits, buttons, the link, errors."""
+"""The frame around every page: answer, limits, buttons, the link, errors.
+
+What a visitor meets who has nothing yet: the first visit, an empty store, a page that cannot be filled.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,36 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from core.errors import ClqError, refusal
-from core.ui import cache
-from core.ui.pages import Page
+from core.jobs import State
+from core.jobs.job import STATUS, Job, begin, new_folder
+from core.ui import cache, door
+from core.ui.pages import PAGES, Page
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
-from core.ui.view import Frame, Lacking, PageEnd, Place, arrive, find_place, find_view, remember
-from core.ui.welcome import first_visit, hint, way_out
-from core.ui.workspace import open_workspace
+from core.ui.view import (
+    Empty,
+    Frame,
+    Lacking,
+    PageEnd,
+    Place,
+    arrive,
+    current_page,
+    find_place,
+    find_view,
+    remember,
+)
+from core.ui.workspace import go_to_workspace, open_workspace
 from core.views.decision.words import FORMS
 from core.views.library.inventory import gone
 from core.views.link import RULES, pinned
 from core.views.text import count, plain
+from core.views.workspace.choices import lacking
 
 _ASKED = "_asked"
+_VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
+_FIRST, _SINGLE = "clq-paper", "python-docs"
+_LIMITS = {"sla": 600.0, "budget": 2.5}  # Limits under which the published stacks differ
 
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
@@ -54,18 +73,18 @@ def shell(page: Page) -> Iterator[None]:
     started = again = False
     remember(None)  # until the workspace is known, nothing may start the app over or use an old one
     try:
-        first_visit()
+        _first_visit()
         place = open_workspace(frame)
         remember(place, emptied=place is None and bool(_gone().get("ws")))
         with st.sidebar:
-            hint()
+            _hint()
         _newer(place)
         started = True
         yield
     except PageEnd as reason:
         if isinstance(reason, Lacking) and not started:
             _newer(reason.place)
-        way_out(reason)
+        _way_out(reason)
     except ClqError as error:
         show_error(error)
     except OSError as error:
@@ -141,11 +160,7 @@ def _newer(place: Place | None) -> None:
             f"Pinned to revision {place.snapshot.revision}; {count(newer, 'newer revision')} since.",
             icon=":material/update:",
         )
-        bar.button("Show the newest data", on_click=_to_latest)
-
-
-def _to_latest() -> None:
-    st.session_state["rev"] = LATEST
+        bar.button("Show the newest data", on_click=st.session_state.update, kwargs={"rev": LATEST})
 
 
 def _take_away(bar: DeltaGenerator, page: Page) -> None:
@@ -163,3 +178,96 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
         offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
     with bar:
         share(view.snapshot.revision)
+
+
+def _first_visit() -> None:
+    """Where at most its workspace was asked for, open the published evidence with limits that tell.
+
+    A link that was shared pins its revision, so one without limits means that there are none.
+    """
+    if st.session_state.setdefault(_VISITED, False):
+        return
+    st.session_state[_VISITED] = True
+    asked = SETTINGS.keys() & st.query_params.keys()
+    plain_link = asked == {"ws"} and st.query_params["ws"] == _FIRST
+    if current_page() is not next(iter(PAGES.values())) or (asked and not plain_link):
+        return
+    if _FIRST in cache.workspaces(cache.snapshot(None)):
+        st.session_state.update({"ws": _FIRST, **_LIMITS, _HINT: not asked})
+        # Before the widgets are bound: else the address, and so a link, would lack them until one is moved.
+        st.query_params.update({"ws": _FIRST, **{key: f"{value:g}" for key, value in _LIMITS.items()}})
+
+
+def _hint() -> None:
+    """Say in three steps what to do, until it is dismissed."""
+    if not st.session_state.get(_HINT):
+        return
+    with st.container(border=True, gap="xsmall", key="hint"):
+        st.caption(
+            "**New here?**  \n1 · Move a limit: the choice follows.  \n"
+            "2 · Click a mark to see its stack.  \n3 · Share the view."
+        )
+        place, row = find_place(), st.container(horizontal=True, gap="xsmall")
+        if place is not None and _SINGLE in cache.holds(place.snapshot):
+            about = f"Opens {_SINGLE}, whose stacks were measured query by query."
+            row.button("Single queries", on_click=go_to_workspace, args=(_SINGLE,), help=about)
+        row.button("Got it", on_click=st.session_state.update, kwargs={_HINT: False})
+
+
+def _way_out(reason: PageEnd) -> None:
+    """Where a page has ended because there is nothing to show on it, say why and lead on."""
+    if isinstance(reason, Empty):
+        _fill_store()
+    elif isinstance(reason, Lacking):
+        _cannot_fill(reason)
+
+
+def _cannot_fill(lack: Lacking) -> None:
+    name, page = lack.place.scope.collection_id, current_page()
+    st.info(plain(lacking(name, lack.need)), icon=":material/inbox:")
+    fills = [other for other, has in cache.holds(lack.place.snapshot).items() if lack.need in has]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if fills:
+            label = f"{page.title} in {plain(fills[0])}"
+            st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
+        for other in (PAGES["add"], *([PAGES["run"]] if lack.need == "answers" else [])):
+            st.page_link(other.file, label=other.title, icon=other.icon)
+
+
+def _fill_store() -> None:
+    """Offer the three ways to results: the demo, which is loaded here, one's own, and a new evaluation."""
+    if _JOB in st.session_state:
+        _watch()
+        return
+    st.info("The store is empty. Three ways to results:", icon=":material/inbox:")
+    why_not = door.forbidden()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Load the demo"
+        st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
+        for page in (PAGES["add"], PAGES["run"]):
+            st.page_link(page.file, label=page.title, icon=page.icon)
+    st.caption("The demo: the figures of the CLQ paper, and 82 stacks measured on this machine in seconds.")
+
+
+def _begin() -> None:
+    door.require()
+    store = Path(cache.store().path)
+    folder = new_folder(store.absolute().parent / "imports")
+    command = ["--store", str(store), "demo", "--status", str(folder / STATUS)]
+    st.session_state[_JOB] = begin(folder, "The demo", command)
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    """Progress, looked at twice a second."""
+    job: Job = st.session_state[_JOB]
+    status = job.status()
+    if status.state is State.RUNNING:
+        st.progress(status.share if status.total else 0.0, plain(f"The demo: {status.stage or 'starting'}"))
+        return
+    del st.session_state[_JOB]
+    job.see()
+    if status.state is State.FINISHED:
+        st.session_state[_VISITED] = False  # what the first visit shows is there now
+        st.rerun()
+    st.error(plain(status.message or str(status.state)), icon=":material/error:")

@@ -8,8 +8,7 @@ from plotly.offline import get_plotlyjs_version
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from core.ui.door import HEADERS, VISITOR, Door, welcome
-from core.ui.plotly_js import PATH, PRELOAD, ROUTE
+from core.ui.door import HEADERS, PLOTLY, ROUTE, VISITOR, Door, welcome
 
 
 @pytest.mark.parametrize(
@@ -65,15 +64,15 @@ def test_every_answer_carries_the_headers():
 
 def test_the_first_page_names_the_library_of_its_chart():
     (start,), _ = _asked("http", "/", host="localhost")
-    assert dict(start["headers"])[b"link"] == PRELOAD.encode()
+    assert dict(start["headers"])[b"link"] == f"<{PLOTLY}>; rel=preload; as=script".encode()
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
 @pytest.mark.parametrize("base", ["/", "/behind/a-proxy/"])
 def test_the_library_is_served_once_per_version(base: str, coding: str):
     with TestClient(Starlette(routes=[ROUTE])) as browser:
-        found = browser.get(base + PATH, headers={"Accept-Encoding": coding})
-        assert browser.get(base + PATH.replace("plotly-", "plotly-0")).status_code == 404
+        found = browser.get(base + PLOTLY, headers={"Accept-Encoding": coding})
+        assert browser.get(base + PLOTLY.replace("plotly-", "plotly-0")).status_code == 404
     assert found.headers.get("content-encoding", "identity") == coding
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-type"].startswith("text/javascript")

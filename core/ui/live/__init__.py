@@ -14,9 +14,9 @@ import pyarrow as pa
 import streamlit as st
 
 from core.ui import show
+from core.ui.door import PLOTLY
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
-from core.ui.plotly_js import PATH
 from core.ui.view import View
 from core.views.decision.chart import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
@@ -55,7 +55,7 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
             "drawing": drawing(table, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),
-            "library": PATH,
+            "library": PLOTLY,
             "alt": alt,
         },
         on_picked_change=picked,
