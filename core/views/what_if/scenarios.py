@@ -156,7 +156,7 @@ def matrix(
         *("run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis"),
         *("cost", "cost_least", "cost_missing", "cost_note", "embedder", "dim", "reranker", "candidates"),
     )
-    runs = runs_in(snapshot, replace(scope, run_ids=ids)) if ids else stacks
+    runs = runs_in(snapshot, scope).filter(pl.col("run_id").is_in(ids))
     medians = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", rerank_ms="latency_ms")
     rows = heads
     for numbers in (stacks, medians):
