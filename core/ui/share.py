@@ -92,12 +92,7 @@ def offer(
     place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
 ) -> None:
     """A button that opens the choice of files."""
-
-    def write(render: Callable[..., str]) -> str:
-        """Write what is on screen now."""
-        case = case_of(view, rule, weak=weak)
-        return render(case, decided(view, rule), address=link, made_at=datetime.now(UTC))
-
+    screen = (view, link, rule, weak)
     button = place.popover("Record", icon=":material/fact_check:", key="record", on_change="rerun")
     if not button.open:  # what nobody looks at costs every move of a slider its time
         return
@@ -111,7 +106,7 @@ def offer(
         for ending, label, mime, icon in _FILES:
             bar.download_button(
                 label,
-                partial(write, partial(record_file, ending)),
+                partial(_written, partial(record_file, ending), *screen),
                 file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
                 mime=mime,
                 key=f"record{ending}",
@@ -124,13 +119,19 @@ def offer(
         )
         st.download_button(
             "Snapshot",
-            partial(write, snapshot_file),
+            partial(_written, snapshot_file, *screen),
             file_name=f"snapshot-revision-{view.snapshot.revision}.html",
             mime="text/html",
             key="snapshot",
             on_click="ignore",
             icon=":material/photo_camera:",
         )
+
+
+def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak: bool) -> str:
+    """Write a file of what is on screen now."""
+    case = case_of(view, rule, weak=weak)
+    return render(case, decided(view, rule), address=link, made_at=datetime.now(UTC))
 
 
 def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:

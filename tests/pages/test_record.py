@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as commands
 from core.report.data import decision_data
+from core.report.files import record_file
 from core.ui import share
 from core.views.link import RULES
 from tests.pages.conftest import OpenPage
@@ -35,8 +36,8 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
     app = open_page(published_store, "confidence", rule="lowest cost", floor="0.7")
     assert_sound(app)
     view = app.session_state["_view"]
-    case = partial(share.case_of, view, RULES[app.session_state["rule"]])
-    written = json.loads(share._writer(view, ".json", "", case)())
+    render, rule = partial(record_file, ".json"), RULES[app.session_state["rule"]]
+    written = json.loads(share._written(render, view, "", rule, weak=False))
     assert written["asked"]["rule"] == "cost"
     assert "--rule cost" in written["command"]
     assert written["chosen"]["stack"] in answer(app)
@@ -45,6 +46,6 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision", floor="1")
     view = app.session_state["_view"]
-    written = share._writer(view, ".md", "http://host/?rev=1", partial(share.case_of, view))()
+    written = share._written(partial(record_file, ".md"), view, "http://host/?rev=1", "quality", weak=False)
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")
     assert "http://host/?rev=1" in written
