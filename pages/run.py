@@ -20,6 +20,7 @@ from core.ui.pages import PAGES, pick_section
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
+from core.views.library.export import StoreShelf
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, LEVELS, Form
@@ -35,7 +36,6 @@ from core.views.run.plan import (
     stack_rows,
     time_and_memory,
 )
-from core.views.run.shelf import StoreShelf
 from core.views.text import count, plain
 
 SCALE = {

@@ -17,8 +17,8 @@ from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
 from core.records import Batch
 from core.store import Store
+from core.views.library.export import StoreShelf
 from core.views.readers import landing
-from core.views.run.shelf import StoreShelf
 from tests.readers import asked
 from tests.vendors import Vendors, serve
 

@@ -161,7 +161,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
     from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
-    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
+    from core.views.library.export import StoreShelf  # noqa: PLC0415
 
     sweep = load(path)
     known = Known(sweep.models)

@@ -71,7 +71,7 @@ def run(
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.pipeline.sweep.resources import probe  # noqa: PLC0415
     from core.readers.plan import with_readers  # noqa: PLC0415
-    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
+    from core.views.library.export import StoreShelf  # noqa: PLC0415
 
     if schema:
         typer.echo(json.dumps(json_schema(), ensure_ascii=False, indent=2))
@@ -221,7 +221,7 @@ def find(context: Context, name: str) -> dict[str, Any]:
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
     """Read what a specification names, stored collections and golden sets included."""
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
-    from core.views.run.shelf import StoreShelf  # noqa: PLC0415
+    from core.views.library.export import StoreShelf  # noqa: PLC0415
 
     shelf = StoreShelf(context.store().read())
     return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)

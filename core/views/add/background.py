@@ -24,6 +24,7 @@ from core.jobs import Job, State, Status
 from core.jobs.job import STATUS
 from core.records import Collection, GoldenSet, Run, short_hash
 from core.store import Kind, Snapshot
+from core.store.rules import RULES
 from core.tables import TABLES, altered
 from core.views.add.matching import Unmatched
 
@@ -36,7 +37,7 @@ AFTER_DELETION: Mapping[Choice, str] = {
     "restore": "Restore: it is what was deleted, and comes back with all that its deletion hid",
     "new": "Leave that deleted: what comes now is a new version",
 }
-_SAME, _OTHER = " (deleted)", " (deleted, had other content)"
+_GONE = {"no": "", "same": " (deleted)", "other": " (deleted, had other content)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,12 @@ class Changed:
 
     def __str__(self) -> str:
         """In words."""
-        told = {"no": "", "same": _SAME, "other": _OTHER}[self.deleted]
-        return f"{self.kind.replace('_', ' ')} {self.name!r}{told}"
+        return f"{self.kind.replace('_', ' ')} {self.name!r}{_GONE[self.deleted]}"
 
 
 def offers(changed: Sequence[str]) -> Mapping[Choice, str]:
     """What can be done about changes, given in words: restored only where all of them are but deleted."""
-    return AFTER_DELETION if all(each.endswith(_SAME) for each in changed) else CHOICES
+    return AFTER_DELETION if all(each.endswith(_GONE["same"]) for each in changed) else CHOICES
 
 
 def told(changed: Sequence[str]) -> str:
@@ -91,8 +91,7 @@ class ChangedError(InputError):
 Named = TypeVar("Named", Collection, GoldenSet, Run)
 RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
 OWNED: Mapping[Kind, tuple[str, ...]] = {
-    "collection": ("queries", "passages", "chunks", "gold_answers", "diagnostics"),
-    "golden_set": ("judgements", "spans", "gradings", "orders"),
+    kind: tuple(table for table, rules in RULES.items() if rules.kind == kind) for kind in RECORDS
 }
 """Tables whose rows belong to a collection or a golden set."""
 
@@ -113,45 +112,36 @@ def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
 
 
 def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
-    key = f"{kind}_id"
+    key, own = f"{kind}_id", Collection if kind == "collection" else GoldenSet
     frames = {
         table: altered(rows, pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
         for table, rows in made.frames.items()
     }
 
     def moved(record: Named) -> Named:
-        own = Collection if kind == "collection" else GoldenSet
+        changes: dict[str, Any] = {}
         if isinstance(record, GoldenSet) and kind == "golden_set" and name in record.parents:
-            record = replace(
-                record, parents=tuple(chosen if each == name else each for each in record.parents)
-            )
+            changes["parents"] = tuple(chosen if parent == name else parent for parent in record.parents)
         if isinstance(record, own) and record.part_of == name:
-            return replace(record, part_of=chosen)
-        if getattr(record, key, None) != name:
-            return record
-        changes: dict[str, Any] = {key: chosen} | _name(record, key, name, chosen)
+            changes["part_of"] = chosen
+        elif getattr(record, key, None) == name:
+            changes[key] = chosen
+            if isinstance(record, own):  # else it only refers to the id
+                changes["name"] = chosen if record.name == name else f"{record.name} ({chosen})"
         return replace(record, **changes)
 
-    collections = [moved(each) for each in made.collections]
+    collections = [moved(collection) for collection in made.collections]
     if kind == "collection" and known:
-        collections = [each for each in collections if each.collection_id != chosen]
-    elif kind == "collection" and chosen not in {each.collection_id for each in collections}:
+        collections = [collection for collection in collections if collection.collection_id != chosen]
+    elif kind == "collection" and chosen not in {collection.collection_id for collection in collections}:
         collections.append(Collection(collection_id=chosen, name=chosen, source=f"another version of {name}"))
     return replace(
         made,
         frames=frames,
         collections=tuple(collections),
-        golden_sets=tuple(moved(each) for each in made.golden_sets),
-        runs=tuple(moved(each) for each in made.runs),
+        golden_sets=tuple(moved(golden) for golden in made.golden_sets),
+        runs=tuple(moved(run) for run in made.runs),
     )
-
-
-def _name(record: Run | Collection | GoldenSet, key: str, name: str, chosen: str) -> dict[str, str]:
-    """What a record is called when its own id changes; nothing when it only refers to that id."""
-    own = Collection if key == "collection_id" else GoldenSet
-    if isinstance(record, Run) or not isinstance(record, own):
-        return {}
-    return {"name": chosen if record.name == name else f"{record.name} ({chosen})"}
 
 
 def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
@@ -225,8 +215,7 @@ def look(job: Job) -> Status:
 def cancel(job: Job) -> None:
     """End an import; the store is as it was."""
     job.cancel(wait_s=5)
-    _forget(job, _SCRATCH)
-    _forget(job, _FILES)
+    _forget(job, _SCRATCH, _FILES)
 
 
 def open_jobs(store: Path) -> list[Job]:
@@ -240,8 +229,9 @@ def see(job: Job) -> None:
     job.see()
 
 
-def _forget(job: Job, part: str) -> None:
-    shutil.rmtree(job.folder / part, ignore_errors=True)
+def _forget(job: Job, *parts: str) -> None:
+    for part in parts:
+        shutil.rmtree(job.folder / part, ignore_errors=True)
 
 
 def _flags(options: Options) -> list[str]:

@@ -18,8 +18,8 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store
+from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, fact, listed, now, press
-from core.views.run.shelf import StoreShelf
 from core.views.text import count
 from core.written import toml
 

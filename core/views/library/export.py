@@ -1,26 +1,30 @@
-"""What a store holds, or a part of it, as one batch that can be exported and read back."""
+"""What a store holds, or a part of it, as one batch: to export, or for work that names it by its id."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from core.errors import UnknownNameError
+from core.errors import InputError, UnknownNameError
 from core.exporters.mlflow import Tracked
 from core.metrics import Measure
 from core.prices import PriceBook
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
-from core.tables import TABLES
+from core.store.rules import RULES
+from core.tables import frame
 from core.views.scoring_table import score_table
 from core.views.workspace.costs import costs
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Scope
 from core.views.workspace.stacks import runs_in
+
+if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
+    from core.golden.job import Kind, Ranked
 
 Record = TypeVar("Record", Collection, GoldenSet)
 
@@ -39,29 +43,29 @@ def batch_of(
     Raises:
         UnknownNameError: A run or the collection does not exist.
     """
-    runs = _chosen_runs(snapshot, run_ids, collection_id)
-    collections = _chosen_collections(snapshot, runs if run_ids is not None else None, collection_id)
+    runs = snapshot.runs(collection_id)
+    collections = snapshot.collections(parts=True)
+    of_whole = pl.coalesce("part_of", "collection_id")
+    if collection_id is not None:
+        _named("collection", [collection_id], snapshot.collections()["collection_id"])
+        collections = collections.filter(of_whole == collection_id)
+    if run_ids is not None:
+        _named("run", run_ids, runs["run_id"])
+        runs = runs.filter(pl.col("run_id").is_in(list(run_ids)))
+        collections = collections.filter(of_whole.is_in(runs["collection_id"].to_list()))
     names = collections["collection_id"].to_list()
     golden_sets = snapshot.golden_sets(parts=True).filter(pl.col("collection_id").is_in(names))
-    judged, chosen = golden_sets["golden_set_id"].to_list(), runs["run_id"].to_list()
-    frames = {
-        **_each(names, snapshot.queries, "queries"),
-        **_each(names, snapshot.passages, "passages"),
-        **_each(names, snapshot.chunks, "chunks"),
-        **_each(names, snapshot.gold_answers, "gold_answers"),
-        "diagnostics": snapshot.diagnostics(names),
-        **_each(judged, snapshot.judgements, "judgements"),
-        **_each(judged, snapshot.spans, "spans"),
-        **_each(judged, snapshot.gradings, "gradings"),
-        **_each(judged, snapshot.orders, "orders"),
-        "rankings": snapshot.rankings(chosen),
-        "timings": snapshot.timings(chosen),
-        "usage": snapshot.usage(chosen),
-        "aggregates": snapshot.aggregates(chosen),
-        "signals": snapshot.signals(chosen),
-        "answers": snapshot.answers(chosen),
-        "answer_scores": snapshot.answer_scores(chosen),
+    owners = {
+        "collection": names,
+        "golden_set": golden_sets["golden_set_id"].to_list(),
+        "run": runs["run_id"].to_list(),
     }
+    frames = {}
+    for table, rules in RULES.items():
+        read, ids = getattr(snapshot, table), owners[rules.kind]
+        several = rules.kind == "run" or table == "diagnostics"  # which are read at once
+        parts = [read(ids)] if several else [read(name) for name in ids]
+        frames[table] = pl.concat([frame(table, []), *parts])
     return Batch(
         collections=tuple(records(Collection, collections)),
         golden_sets=tuple(records(GoldenSet, golden_sets)),
@@ -70,37 +74,11 @@ def batch_of(
     )
 
 
-def _chosen_runs(
-    snapshot: Snapshot, run_ids: Sequence[str] | None, collection_id: str | None
-) -> pl.DataFrame:
-    runs = snapshot.runs(collection_id)
-    if run_ids is None:
-        return runs
-    known = set(runs["run_id"])
-    for run_id in run_ids:
-        if run_id not in known:
-            raise UnknownNameError("run", run_id, known)
-    return runs.filter(pl.col("run_id").is_in(list(run_ids)))
-
-
-def _chosen_collections(
-    snapshot: Snapshot, runs: pl.DataFrame | None, collection_id: str | None
-) -> pl.DataFrame:
-    collections = snapshot.collections(parts=True)
-    of_whole = pl.coalesce("part_of", "collection_id")
-    if collection_id is not None:
-        known = snapshot.collections()["collection_id"].to_list()
-        if collection_id not in known:
-            raise UnknownNameError("collection", collection_id, known)
-        collections = collections.filter(of_whole == collection_id)
-    if runs is not None:
-        collections = collections.filter(of_whole.is_in(runs["collection_id"].to_list()))
-    return collections
-
-
-def _each(ids: Sequence[str], read: Callable[[str], pl.DataFrame], table: str) -> dict[str, pl.DataFrame]:
-    parts = [read(each) for each in ids]
-    return {table: pl.concat(parts) if parts else pl.DataFrame(schema=TABLES[table])}
+def _named(what: str, names: Iterable[str], known: pl.Series, **where: str) -> None:
+    """Refuse what does not exist."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(what, name, known, **where)
 
 
 def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
@@ -125,6 +103,81 @@ def _run(row: dict[str, Any]) -> Run:
         created_at=row["created_at"],
         chunking=row["chunking"],
     )
+
+
+class StoreShelf:
+    """The stored material that work names by its id; see `core.pipeline.sweep.sources.Shelf`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def collection(self, collection_id: str) -> Batch:
+        """A collection with passages, questions and its golden set, if it has only one.
+
+        Raises:
+            UnknownNameError: If there is none of this id.
+            InputError: If it has no passages with text, as after an import of rankings alone.
+        """
+        known = self._snapshot.collections()
+        _named("collection", [collection_id], known["collection_id"])
+        rows = known.filter(collection_id=collection_id)
+        if not rows["passages"].item():
+            found = "The collection has no passages in the store."
+            raise InputError(found, where=collection_id, do="Import its corpus, or name a path.")
+        golden = self._snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
+        judged = self.golden_set(golden[0]) if len(golden) == 1 else Batch()
+        return Batch(
+            collections=tuple(records(Collection, rows)),
+            golden_sets=judged.golden_sets,
+            frames={
+                "passages": self._snapshot.passages(collection_id),
+                "queries": self._snapshot.queries(collection_id),
+                **judged.frames,
+            },
+        )
+
+    def golden_set(self, golden_set_id: str) -> Batch:
+        """A golden set with its judgements and spans.
+
+        Raises:
+            UnknownNameError: If there is none of this id.
+        """
+        known = self._snapshot.golden_sets()
+        _named("golden set", [golden_set_id], known["golden_set_id"])
+        rows = known.filter(golden_set_id=golden_set_id)
+        frames = {
+            "judgements": self._snapshot.judgements(golden_set_id),
+            "spans": self._snapshot.spans(golden_set_id),
+        }
+        return Batch(
+            golden_sets=tuple(records(GoldenSet, rows)),
+            frames={table: some for table, some in frames.items() if some.height},
+        )
+
+    def gradings(self, golden_set_id: str) -> pl.DataFrame:
+        """The acts of judging behind a golden set."""
+        return self._snapshot.gradings(golden_set_id)
+
+    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
+        """The first ranks of runs on the collection's own passages; all of them where none is named.
+
+        Raises:
+            UnknownNameError: If a named run is none of these.
+        """
+        from core.golden.job import Ranked  # noqa: PLC0415 - loads the engines
+
+        runs = self._snapshot.runs(collection_id).filter(
+            pl.col("has_rankings") & pl.col("chunking").is_null()
+        )
+        _named("run", names or (), runs["run_id"], where=collection_id)
+        chosen = runs if names is None else runs.filter(pl.col("run_id").is_in(list(names)))
+        found = []
+        for row in chosen.sort("run_id").iter_rows(named=True):
+            rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
+            mode = json.loads(row["spec"]).get("mode")
+            kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
+            found.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
+        return found
 
 
 MEASURES = "RA-nWG@10,N-Recall4+@10,nDCG@10"

@@ -88,9 +88,8 @@ def services(made: Plan) -> list[str]:
         elif not each.allowed_by:
             key = f"key {each.key_env}, which may not be sent there"
         else:
-            key = f"key {each.key_env}" + (
-                ", allowed by who runs this" if each.allowed_by != "vendor" else ""
-            )
+            allowed = "" if each.allowed_by == "vendor" else ", allowed by who runs this"
+            key = f"key {each.key_env}{allowed}"
         told.append(f"{each.model} is asked at {each.url}: {key}")
     return told
 
@@ -107,13 +106,10 @@ def size_of(made: Plan) -> str:
 
 def button(made: Plan) -> str:
     """What the button says: ``Run 27 stacks · $0 · about 13 s``."""
-    price = (
-        "$0" if not made.lines else f"≥ {usd(made.usd_known, '')}" if made.usd is None else usd(made.usd, "")
-    )
-    takes = f"{price} · about {duration(made.resources.total_s)}"
+    stacks, seconds = count(len(made.stacks), "stack"), made.resources.total_s
     if made.begun is not None:
-        return f"Search {count(len(made.stacks), 'stack')} · at most {takes}"
-    return f"Run {count(len(made.stacks), 'stack')} · {takes}"
+        return paid.press(f"Search {stacks}", made, seconds).replace(" · ", " · at most ", 1)
+    return paid.press(f"Run {stacks}", made, seconds)
 
 
 def dollars(made: Plan, *, here: bool = True) -> str:
@@ -122,10 +118,8 @@ def dollars(made: Plan, *, here: bool = True) -> str:
         where = "Nothing is paid for: everything runs on this machine."
         return where if here else "No vendor is paid: everything runs on the cluster."
     how = "exact" if made.exact else "estimated"
-    if made.usd is None:
-        total = f"Dollars: unknown, at least ${made.usd_known:,.4f} ({how})"
-    else:
-        total = f"Dollars: ${made.usd:,.4f} ({how})"
+    sum_known = f"${made.usd_known:,.4f} ({how})"
+    total = f"Dollars: {'unknown, at least ' if made.usd is None else ''}{sum_known}"
     if made.begun is not None:
         total = f"{total}, at most"
     if made.limit is None:
@@ -152,21 +146,23 @@ def headline(known: Sequence[Status]) -> str:
     return f"{count(len(known), 'evaluation')}; {paid.now(known, 'running', 'none is running')}."
 
 
+def landed(status: Status) -> str:
+    """How many of its stacks have landed."""
+    done = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
+    return done if status.runs_total else ""
+
+
 def progress(status: Status) -> str:
     """How far one is: stage, stacks that have landed, time left, dollars so far."""
-    landed = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
-    return paid.progress(status, landed if status.runs_total else "")
+    return paid.progress(status, landed(status))
 
 
 def ended(status: Status) -> str:
     """How it ended, in a sentence; what a lost answer may have cost besides is said."""
-    lost = f" Lost answers may have cost up to {usd(status.usd_lost, '')} more." if status.usd_lost else ""
-    if status.calls_again:
-        calls = count(status.calls_again, "call")
-        lost += f" {calls} whose answers were lost were sent again and may have been paid twice."
-    landed = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
-    landed += f", {answers:,} answers" if (answers := status.facts.get("answers")) else ""
-    return f"{status.state} ({landed}). {status.message}{lost}".strip()
+    answers = status.facts.get("answers")
+    done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
+    lost = [f"Lost answers may have cost up to {usd(status.usd_lost, '')} more."] if status.usd_lost else []
+    return paid.closing(status, done, lost)
 
 
 def table(known: Sequence[Status]) -> pl.DataFrame:
