@@ -2,6 +2,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -85,24 +86,13 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
 
     documents = chosen(places["collection"], "Documents", begun.documents, collections, key=start)
     own = [name for name, of in golden_sets.items() if of == documents]
-    judgements = chosen(
-        places["golden_set"],
-        "Judgements",
-        begun.judgements,
-        own,
-        key=f"{start} {documents}",
-        empty=OF_DOCUMENTS,
-    )
-    split = chosen_split(places["golden_set"], judgements or documents, {*collections, *golden_sets})
+    place, key = places["golden_set"], f"{start} {documents}"
+    judgements = chosen(place, "Judgements", begun.judgements, own, key=key, empty=OF_DOCUMENTS)
+    split = chosen_split(place, judgements or documents, {*collections, *golden_sets})
     questions = chosen(places["queries"], "Questions", begun.questions, (), key=start, empty=OF_DOCUMENTS)
-    limit = places["limit"].number_input(
-        "How many",
-        min_value=1,
-        value=begun.limit,
-        placeholder="all",
-        key=f"limit_{start}",
-        help="Drawn at random from those that are judged.",
-    )
+    number = partial(_number, places, start)
+    about = "Drawn at random from those that are judged."
+    limit = number("limit", "How many", begun.limit, about=about, placeholder="all")
     offered = asked.offered(begun)
     values = {
         axis: tuple(
@@ -126,30 +116,15 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         for way in PERTURBATIONS
     }
     name = places["name"].text_input("Name", begun.name, key=f"name_{start}")
-    repeats = places["latency"].number_input(
-        "Times each question is asked",
-        min_value=0,
-        value=begun.repeats,
-        key=f"latency_{start}",
-        help="Latencies are medians of these; 0 measures none.",
+    about = "Latencies are medians of these; 0 measures none."
+    repeats = number("latency", "Times each question is asked", begun.repeats, about=about, min_value=0)
+    about = "It stops before it would spend more."
+    budget = number("budget", "Budget, $", None, about=about, min_value=0.0, placeholder="no limit")
+    about = (
+        "With a number the space is searched: stacks that another beats are dropped after few questions and "
+        "are no runs."
     )
-    budget = places["budget"].number_input(
-        "Budget, $",
-        min_value=0.0,
-        value=None,
-        placeholder="no limit",
-        key=f"budget_{start}",
-        help="It stops before it would spend more.",
-    )
-    trials = places["trials"].number_input(
-        "Stacks to begin",
-        min_value=1,
-        value=None,
-        placeholder="all",
-        key=f"trials_{start}",
-        help="With a number the space is searched: stacks that another beats are dropped after few questions"
-        " and are no runs.",
-    )
+    trials = number("trials", "Stacks to begin", None, about=about, placeholder="all")
     folded = st.expander("Readers: what the passages are worth to the answer")
     places["reader"] = folded.container()
     filled = replace(
@@ -166,6 +141,14 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         budget=budget,
     )
     return filled, asked.specification(filled, collections, golden_sets), places
+
+
+def _number(
+    places: Places, start: str, key: str, label: str, value: float | None, *, about: str, **more: Any
+) -> Any:
+    """Draw the field of a number."""
+    more = {"min_value": 1, "value": value, "key": f"{key}_{start}", "help": about, **more}
+    return places[key].number_input(label, **more)
 
 
 def chosen(

@@ -162,73 +162,65 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     usual = Form(axes={}) if preset is None else preset
     said = {} if preset is None else preset.axes
     axes = {
-        axis: ("0", *values) if axis in LEVELS else values
+        axis: _numbers(("0", *values) if axis in LEVELS else values)
         for axis, values in form.axes.items()
         if (values or axis in LEVELS) and values != said.get(axis, () if axis in LEVELS else None)
     }
-    return "\n".join(
-        [
-            f"name = {toml(form.name)}",
-            *([f"preset = {toml(form.preset)}"] if form.preset else []),
-            *_place("collection", form.documents, collections),
-            *_place("golden_set", form.judgements, golden_sets, alone=not form.split),
-            *([f"golden_set.split = {toml(form.split)}"] if form.split else []),
-            *([f"queries.path = {toml(form.questions)}"] if form.questions else []),
-            *([f"queries.limit = {form.limit}"] if form.limit not in (None, usual.limit) else []),
-            *([f"latency.repeats = {form.repeats}"] if form.repeats != usual.repeats else []),
-            *([f"budget.usd = {form.budget:g}"] if form.budget is not None else []),
-            "",
-            "[axes]",
-            *(['method = "search"'] if form.trials else []),
-            *(_listed(axis, values) for axis, values in axes.items()),
-            "",
-            *(["[search]", f"trials = {form.trials}", ""] if form.trials else []),
-            *(_reader(form) if form.readers else []),
-        ]
-    )
+    head = {
+        "name": form.name,
+        "preset": form.preset,
+        _place("collection", form.documents, collections): form.documents,
+        _place("golden_set", form.judgements, golden_sets, alone=not form.split): form.judgements,
+        "golden_set.split": form.split,
+        "queries.path": form.questions,
+        "queries.limit": None if form.limit == usual.limit else form.limit,
+        "latency.repeats": None if form.repeats == usual.repeats else form.repeats,
+        "budget.usd": form.budget,
+    }
+    method = "search" if form.trials else None
+    search = {"trials": form.trials}
+    reader = _reader(form) if form.readers else {}
+    return _written({"": head, "axes": {"method": method, **axes}, "search": search, "reader": reader})
 
 
 def reader_specification(form: Form) -> str:
     """The form as the text of a specification of readers on stored runs (TOML)."""
-    return "\n".join(
-        [
-            f"name = {toml(form.name)}",
-            f"collection.stored = {toml(form.documents)}",
-            *([f"budget_usd = {form.budget:g}"] if form.budget is not None else []),
-            "",
-            *_reader(form),
-        ]
-    )
+    head = {"name": form.name, "collection.stored": form.documents, "budget_usd": form.budget}
+    return _written({"": head, "reader": _reader(form)})
 
 
-def _reader(form: Form) -> list[str]:
-    told = {"models": form.readers, "prompts": form.prompts, "k": form.sent, "modes": form.modes}
-    return [
-        "[reader]",
-        *([_listed("runs", form.runs)] if form.runs else []),
-        *([f"golden_set = {toml(form.judgements)}"] if form.runs and form.judgements else []),
-        *(_listed(key, values) for key, values in told.items()),
-        *([f"judge = {toml(form.judge)}"] if form.judge else []),
-        "",
-    ]
+def _reader(form: Form) -> dict[str, object]:
+    return {
+        "runs": _numbers(form.runs) or None,
+        "golden_set": form.judgements if form.runs else None,
+        "models": _numbers(form.readers),
+        "prompts": _numbers(form.prompts),
+        "k": _numbers(form.sent),
+        "modes": _numbers(form.modes),
+        "judge": form.judge,
+    }
 
 
-def _listed(key: str, values: Iterable[str]) -> str:
-    return f"{key} = [{', '.join(map(_value, values))}]"
+def _written(parts: Mapping[str, Mapping[str, object]]) -> str:
+    """Tables of a specification as text, the one without a name first; what is empty is not said."""
+    blocks = []
+    for table, keys in parts.items():
+        lines = [f"{key} = {toml(value)}" for key, value in keys.items() if value not in (None, "")]
+        if lines:
+            blocks.append("\n".join([*([f"[{table}]"] if table else []), *lines, ""]))
+    return "\n".join(blocks)
 
 
-def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> list[str]:
-    """Where something is; a path needs its own key where it is not all that is said."""
-    if not name:
-        return []
+def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> str:
+    """The key of where something is; a path needs its own where it is not all that is said."""
     if name in known:
-        return [f"{key}.stored = {toml(name)}"]
-    return [f"{key} = {toml(name)}" if alone else f"{key}.path = {toml(name)}"]
+        return f"{key}.stored"
+    return key if alone else f"{key}.path"
 
 
-def _value(text: str) -> str:
-    """A number as such, all else as text, so that a mistake is found where everything is checked."""
-    return text if text.isascii() and text.isdigit() else toml(text)
+def _numbers(values: Iterable[str]) -> list[int | str]:
+    """Numbers as such, all else as text, so that a mistake is found where everything is checked."""
+    return [int(value) if value.isascii() and value.isdigit() else value for value in values]
 
 
 def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Problem]], list[Problem]]:
