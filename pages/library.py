@@ -241,7 +241,13 @@ def published() -> None:
     )  # fmt: skip
     row = tables.row(by_predicate=pl.col("name") == name, named=True)
     figures = printed(row["file"], row["table"])
-    show.table(figures, "published", dict.fromkeys(figures.columns))
+    columns = {
+        column: st.column_config.Column(
+            inventory.HEADINGS.get(column, column), help=f"Column {column} of {row['file']}."
+        )
+        for column in figures.columns
+    }
+    show.table(figures, "published", columns)
 
 
 view = find_place()

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -153,5 +154,8 @@ def test_a_published_table_is_shown_whole(open_page: OpenPage, published_store: 
         published_store, "library", printed="CLQ paper, Table 13: Cosine lost from clean to high noise"
     )
     assert_sound(app)
-    table = next(frame.value for frame in app.dataframe if "condition" in frame.value.columns)
-    assert sorted(table["value"]) == [-0.377, -0.296, -0.274, -0.235]
+    table = next(frame for frame in app.dataframe if "condition" in frame.value.columns)
+    assert sorted(table.value["value"]) == [-0.377, -0.296, -0.274, -0.235]
+    heading = json.loads(table.proto.columns)["value"]
+    assert heading["label"] == "value, in the metric's unit"
+    assert "value of clq_diagnostics.csv" in heading["help"]

@@ -251,6 +251,23 @@ SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG meth
 """Sources by their word in the index, as people read them; in full in data/published/README.md."""
 
 
+HEADINGS: Mapping[str, str] = {
+    "dim": "dimensions",
+    "mode": "search, or what is sent",
+    "ann": "index",
+    "candidates_k": "K (candidates)",
+    "k": "cutoff, or passages sent",
+    "n_queries": "n (queries)",
+    "pool": "pool convention",
+    "threshold": "score threshold",
+    "doc_match": "gold document among them (share)",
+    "row": "printed row",
+    "value": "value, in the metric's unit",
+    "value_pct": "value (%)",
+}
+"""What columns of the published files are called where their name alone does not say it."""
+
+
 def printed_tables() -> pl.DataFrame:
     """The published tables.
 
@@ -260,12 +277,9 @@ def printed_tables() -> pl.DataFrame:
     """
     index = pl.read_csv(PUBLISHED / "index.csv", infer_schema=False)
     source = pl.col("source").replace_strict(SOURCES)
-    number = (
-        pl.when(pl.col("table").is_not_null()).then(pl.format(", Table {}", "table")).otherwise(pl.lit(""))
-    )
-    return index.select(
-        pl.format("{}{}: {}", source, number, "title").alias("name"), "file", "table", "source"
-    )
+    number = pl.coalesce(pl.format(", Table {}", "table"), pl.lit(""))
+    name = pl.format("{}{}: {}", source, number, "title").alias("name")
+    return index.select(name, "file", "table", "source")
 
 
 def printed(file: str, table: str | None) -> pl.DataFrame:
