@@ -190,8 +190,8 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "run",
             "Run",
             ":material/play_circle:",
-            "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists what "
-            "was run for every store in its folder.",
+            "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists "
+            "what was run for every store in its folder.",
             ("stacks", "readers"),
         ),
         Page(
