@@ -116,6 +116,9 @@ def _strip(offered: Sequence[Limit]) -> None:
             number = sent.get("number")
             st.session_state[_ANSWERED] = number if isinstance(number, int) else 0
 
+    def noted() -> None:
+        st.session_state[PHONE] = (st.session_state.get(_KEY) or {}).get("phone") is True
+
     _component(
         key=_KEY,
         data={
@@ -126,13 +129,8 @@ def _strip(offered: Sequence[Limit]) -> None:
             "phone": bool(st.session_state.get(PHONE)),
         },
         on_released_change=released,
-        on_phone_change=_note_phone,
+        on_phone_change=noted,
     )
-
-
-def _note_phone() -> None:
-    """Keep whether the window is as narrow as a phone's."""
-    st.session_state[PHONE] = (st.session_state.get(_KEY) or {}).get("phone") is True
 
 
 def current(offered: Sequence[Limit]) -> dict[str, float | None]:

@@ -215,16 +215,11 @@ MOVED: Mapping[str, tuple[Page, str]] = {
 
 def pages_markdown() -> str:
     """Return the README's table of the pages."""
-    rows = [
-        f"| {group} | {page.title} | {page.tells}{_listed(page)} |"
-        for group, pages in GROUPS.items()
-        for page in pages
-    ]
-    return "\n".join(["| group | page | what it tells or does |", "|---|---|---|", *rows])
-
-
-def _listed(page: Page) -> str:
-    return f" Sections: {', '.join(page.sections)}." if page.sections else ""
+    rows = ["| group | page | what it tells or does |", "|---|---|---|"]
+    for page in PAGES.values():
+        sections = f" Sections: {', '.join(page.sections)}." if page.sections else ""
+        rows.append(f"| {page.group} | {page.title} | {page.tells}{sections} |")
+    return "\n".join(rows)
 
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:

@@ -25,6 +25,12 @@ _ROWS, _VALUES = 8, 4  # Rows shown of a file, and values under the meaning of a
 _BESIDE, _MOST_ASKED = 5, 25  # Columns that are asked about side by side, and in all
 _BLOCKS = 12  # Files with a block of their own; of more only those with a problem have one
 _WIDE = 28
+_CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "split": ("Split", ["all"]),
+    "sheet": ("Sheet", []),
+    "tasks": ("Tasks", []),
+}
+"""What is asked of a file where there are several: its title, and what stands before those of the file."""
 _HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
 
 
@@ -46,7 +52,9 @@ def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str
         places[file.name] = st.container()
         if (said := _columns(file, row, place)) is not None:
             tables[file.name] = said
-        chosen |= _choose(file.choices, place)
+        for what, (title, first) in _CHOICES.items():
+            if options := file.choices.get(what):
+                chosen[what] = st.selectbox(title, [*first, *options], key=f"{what}{place}", width=320)
     if more := len(seen) - len(places) - len(skip):
         st.caption(f"And {count(more, 'more file')}.")
     return replace(
@@ -110,16 +118,6 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
                 "Leave out", key=f"leave{place}", type="tertiary", on_click=leave_out, args=(file.name,)
             )
     return row or file.row
-
-
-def _choose(choices: Mapping[str, Sequence[str]], place: int) -> dict[str, str]:
-    """The split, the sheet or the tasks to take, where there are several."""
-    asked = {"split": ("Split", ["all"]), "sheet": ("Sheet", []), "tasks": ("Tasks", [])}
-    return {
-        what: st.selectbox(title, [*first, *choices[what]], key=f"{what}{place}", width=320)
-        for what, (title, first) in asked.items()
-        if choices.get(what)
-    }
 
 
 def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
@@ -226,8 +224,9 @@ def fingerprint(items: Sequence[Any], *decided: object) -> str:
     """What identifies what was offered and what was decided about it."""
     digest = hashlib.blake2b(digest_size=16)
     for item in items:
+        content = item.getvalue() if not isinstance(item, os.PathLike) else _as_it_lies(Path(item))
         digest.update(item.name.encode())
-        digest.update(hashlib.blake2b(_mark(item)).digest())
+        digest.update(hashlib.blake2b(content).digest())
     digest.update(repr(decided).encode())
     return digest.hexdigest()
 
@@ -252,10 +251,7 @@ def _size(item: Any) -> int:
     return sum(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
 
 
-def _mark(item: Any) -> bytes:
-    """What identifies the content of what was offered."""
-    if not isinstance(item, os.PathLike):
-        return bytes(item.getvalue())
-    path = Path(item)
+def _as_it_lies(path: Path) -> bytes:
+    """What identifies the content of a path that need not be read for it."""
     changed = max((file.stat().st_mtime_ns for file in [path, *path.rglob("*")]), default=0)
-    return f"{path.absolute()} {_size(item)} {changed}".encode()
+    return f"{path.absolute()} {_size(path)} {changed}".encode()

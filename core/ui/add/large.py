@@ -164,7 +164,13 @@ def underway() -> None:
     """
     job: Job | None = st.session_state.get(_JOB)
     if job is None or not job.folder.is_dir():
-        _others()
+        for other in background.open_jobs(cache.store().path):
+            state = background.look(other).state
+            with st.container(horizontal=True, vertical_alignment="center"):
+                icon = ":material/hourglass_top:" if state is State.RUNNING else ":material/info:"
+                st.info(f"The import of {plain(other.name)} {words.STATES.get(state, state)}.", icon=icon)
+                key = f"show_{other.folder.name}"
+                st.button("Show it", on_click=st.session_state.update, kwargs={_JOB: other}, key=key)
         return
     status = background.look(job)
     if status.state is State.FINISHED:
@@ -174,20 +180,6 @@ def underway() -> None:
     else:
         _ended(job, status)
     end()
-
-
-def _others() -> None:
-    """Imports that nobody of this session has begun: each with its state, and a button to show it."""
-    for job in background.open_jobs(cache.store().path):
-        state = background.look(job).state
-        with st.container(horizontal=True, vertical_alignment="center"):
-            icon = ":material/hourglass_top:" if state is State.RUNNING else ":material/info:"
-            st.info(f"The import of {plain(job.name)} {words.STATES.get(state, state)}.", icon=icon)
-            st.button("Show it", on_click=_take_over, args=(job,), key=f"show_{job.folder.name}")
-
-
-def _take_over(job: Job) -> None:
-    st.session_state[_JOB] = job
 
 
 @st.fragment(run_every=0.5)

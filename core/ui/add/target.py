@@ -47,6 +47,8 @@ def options(decided: Decided) -> Options:
     snapshot = cache.snapshot(None)
     known = frozenset(snapshot.collections()["collection_id"])
     titles = {known_format.name: known_format.title for known_format in FORMATS}
+    into: str | None = st.session_state.get(_INTO + decided.files)
+    named = st.session_state.get(_NAMED, {}).get(decided.files)  # the one that the files name
     with st.popover("Options", icon=":material/tune:"):
         label = st.text_input("Name", placeholder="from the file", help="What the stack is called in charts.")
         golden = st.text_input(
@@ -70,7 +72,7 @@ def options(decided: Decided) -> Options:
         )
     return Options(
         format=format_,
-        collection_id=_chosen(decided),
+        collection_id=None if into in ("", named) else into,
         label=label or None,
         golden_set_id=golden or None,
         grades=None if grades == _BY_CONTENT else grades,
@@ -83,12 +85,6 @@ def open_workspace(chosen: Options) -> str | None:
     """The workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
     workspace = st.session_state.get("ws")
     return workspace if chosen.collection_id is None and workspace in chosen.known_collections else None
-
-
-def _chosen(decided: Decided) -> str | None:
-    """The workspace that the user chose or typed; None while it is the one that the files name."""
-    value: str | None = st.session_state.get(_INTO + decided.files)
-    return None if value in ("", st.session_state.get(_NAMED, {}).get(decided.files)) else value
 
 
 def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
@@ -121,27 +117,17 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
     if len(lines) > _LINES:
         st.caption(f"And {len(lines) - _LINES} more workspaces.")
     if plan.suggested:
-        line = plain("; ".join(words.matched(plan.suggested)))
-        _offer(line, plan.suggested[0].collection_id, decided)
-    elif plan.apart:
-        _foreign(plan, decided, workspace)
-
-
-def _offer(line: str, collection: str, decided: Decided) -> None:
-    """A stored workspace that the ids fit, with the button that chooses it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/link: {line}", width="content")
-        st.button(
-            plain(f"Put it into {collection}"), on_click=_into, args=(decided, collection), key="put_into"
-        )
-
-
-def _foreign(plan: Plan, decided: Decided, workspace: str | None) -> None:
-    """A new workspace beside the open one, whose ids are others; with a way into it where there is one."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _chip(plan.apart)
-        if workspace and any(match.strip for match in plan.apart):
-            _strip_button(Strange(decided.names, plan.apart), decided, workspace, "foreign")
+        fitting = plan.suggested[0].collection_id
+        with st.container(horizontal=True, vertical_alignment="center"):
+            line = plain("; ".join(words.matched(plan.suggested)))
+            st.markdown(f":material/link: {line}", width="content")
+            label = plain(f"Put it into {fitting}")
+            st.button(label, on_click=_into, args=(decided, fitting), key="put_into")
+    elif plan.apart:  # a new workspace beside the open one, whose ids are others
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _chip(plan.apart)
+            if workspace and any(match.strip for match in plan.apart):
+                _strip_button(Strange(decided.names, plan.apart), decided, workspace, "foreign")
 
 
 def strangers(plan: Plan, decided: Decided) -> None:
@@ -157,11 +143,22 @@ def strangers(plan: Plan, decided: Decided) -> None:
             if set(group.files) != set(decided.names):
                 st.button("Leave out", key=f"without{place}", on_click=leave_out, args=group.files)
             st.button(
-                "Take it as it is", key=f"take{place}", on_click=_take, args=(decided,), type="tertiary"
+                "Take it as it is",
+                key=f"take{place}",
+                on_click=setattr,
+                args=(decided, "take", True),
+                type="tertiary",
             )
     if decided.strips or decided.take:
         label = "Undo what was decided about ids"
-        st.button(label, key="undo_ids", type="tertiary", icon=":material/undo:", on_click=_undo)
+        st.button(
+            label,
+            key="undo_ids",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=st.session_state.pop,
+            args=(_SLOT, None),
+        )
 
 
 def _chip(found: Sequence[Match]) -> None:
@@ -189,14 +186,6 @@ def _own(plan: Plan, decided: Decided, group: Strange) -> None:
         _into(decided, imports.own_name(plan.made, cache.snapshot(None)))
     else:
         decided.strips |= {name: {} for name in group.files}
-
-
-def _take(decided: Decided) -> None:
-    decided.take = True
-
-
-def _undo() -> None:
-    st.session_state.pop(_SLOT, None)
 
 
 def _into(decided: Decided, collection: str) -> None:

@@ -225,11 +225,8 @@ def own_name(made: Import, snapshot: Snapshot) -> str:
     label = first.label if isinstance(first, Run) else first.name
     taken = {*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]}
     name = slug(f"{first.collection_id} {label}")
-    return next(each for number in itertools.count(1) if (each := _numbered(name, number)) not in taken)
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else slug(f"{name} {number}")
+    later = (slug(f"{name} {number}") for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], later) if free not in taken)
 
 
 def bring(

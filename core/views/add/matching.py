@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import takewhile
 from typing import Literal
 
@@ -116,7 +115,9 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
         One for each collection and kind of id of which something is known; none for a new collection that
         comes without queries, passages and judgements.
     """
-    wholes = _wholes(snapshot, made)
+    stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
+    wholes = dict(stored.iter_rows())  # part with the chunks of a collection → that collection
+    wholes |= {each.collection_id: each.part_of for each in made.collections if each.part_of}
     owners = _owners(made, into, wholes)
     found = []
     for what, column in ID_COLUMNS.items():
@@ -126,14 +127,17 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
             shelf = _Shelf(snapshot, made, str(name), wholes)
             if of := shelf.reference(what):
                 found += _match(shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled)
-    return tuple(sorted(map(partial(_useful, found), found), key=lambda each: each.collection_id))
-
-
-def _useful(found: Sequence[Match], match: Match) -> Match:
-    """The match, with no pattern for queries where not one passage would exist all the same."""
-    lost = [each.collection_id for each in found if each.what == "passages" and not each.known + each.fit]
-    useless = match.what == "queries" and match.collection_id in lost
-    return replace(match, strip=None, fit=0) if useless else match
+    # No pattern for queries is of use where not one passage would exist all the same.
+    lost = {
+        match.collection_id for match in found if match.what == "passages" and not match.known + match.fit
+    }
+    useful = [
+        replace(match, strip=None, fit=0)
+        if match.what == "queries" and match.collection_id in lost
+        else match
+        for match in found
+    ]
+    return tuple(sorted(useful, key=lambda match: match.collection_id))
 
 
 def refused(found: Sequence[Match]) -> list[Match]:
@@ -174,14 +178,6 @@ def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
     return (
         len(named) == 1 and not named & known and not {"queries", "passages", "chunks"} & made.frames.keys()
     )
-
-
-def _wholes(snapshot: Snapshot, made: Import) -> dict[str, str]:
-    """Part with the chunks of a collection → that collection."""
-    stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
-    return dict(stored.iter_rows()) | {
-        each.collection_id: each.part_of for each in made.collections if each.part_of
-    }
 
 
 def _owners(made: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:

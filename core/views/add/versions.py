@@ -59,7 +59,9 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
                 if gives_way and chosen:
                     parts = parts_of(made, kind, name)
                     replacing |= {chosen, *(chosen + part.removeprefix(name) for part in parts)}
-                made = _without(made, kind, name) if back and not gives_way else made
+                if back and not gives_way and kind == "collection":  # restored as it was
+                    others = tuple(each for each in made.collections if each.collection_id != name)
+                    made = replace(made, collections=others)
             chosen = chosen or name
             made = renamed(made, kind, name, chosen, known=chosen in found.known)
     made = with_own_runs(made, snapshot)
@@ -162,19 +164,13 @@ def _decided(found: _Found, choice: Choice | None) -> tuple[str | None, bool, bo
     if change is None or choice is None:
         return None, False, False
     if choice == "new":
-        return _next(change.name, found.known), False, False
+        last = found.known[-1].removeprefix(change.name).lstrip("-")
+        return f"{change.name}-{int(last or 1) + 1}", False, False
     if found.again:
         return found.again, True, False
     if choice == "restore":
         return None, False, False
     return change.known[-1], change.deleted != "no", True
-
-
-def _without(made: Import, kind: Kind, name: str) -> Import:
-    """The import without the record of a collection that is restored as it was."""
-    if kind != "collection":
-        return made
-    return replace(made, collections=tuple(each for each in made.collections if each.collection_id != name))
 
 
 def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
@@ -214,11 +210,6 @@ def _by_version(ids: Sequence[str]) -> Mapping[str, Sequence[tuple[int, str]]]:
     return {name: sorted(versions) for name, versions in found.items()}
 
 
-def _next(name: str, known: list[str]) -> str:
-    last = known[-1].removeprefix(name).lstrip("-")
-    return f"{name}-{int(last or 1) + 1}"
-
-
 def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     order = [name for name, dtype in one.schema.items() if not dtype.is_nested()]
     return one.height == other.height and one.sort(order).equals(other.select(one.columns).sort(order))
@@ -249,8 +240,12 @@ def _runs(
             removed.append(rivals[-1][0])
             label = rivals[-1][1]
         elif choice == "new":
-            label = _free_label(run.label, {taken for _, taken in rivals})
-        made.append(_as_stored(_labelled(run, label), stored.get(run.run_id)))
+            taken = {other for _, other in rivals}
+            label = next(free for number in count(2) if (free := f"{run.label} ({number})") not in taken)
+        if label != run.label:
+            stack = Stack({"name": label}) if set(run.stack.spec) == {"name"} else run.stack
+            run = replace(run, label=label, stack=stack)  # noqa: PLW2901
+        made.append(_as_stored(run, stored.get(run.run_id)))
     return made, removed, changes
 
 
@@ -262,17 +257,6 @@ def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str
         if version := _VERSION.fullmatch(label):
             found[collection, version[1]].append((run_id, label))
     return found
-
-
-def _free_label(label: str, taken: set[str]) -> str:
-    return next(each for number in count(2) if (each := f"{label} ({number})") not in taken)
-
-
-def _labelled(run: Run, label: str) -> Run:
-    if label == run.label:
-        return run
-    stack = Stack({"name": label}) if set(run.stack.spec) == {"name"} else run.stack
-    return replace(run, label=label, stack=stack)
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:

@@ -12,6 +12,7 @@ from core.importers.read.text import shown
 from core.importers.stripping import STAR
 from core.jobs import State
 from core.store import Snapshot
+from core.tables import frame
 from core.views import text
 from core.views.add.matching import Match, Unmatched
 
@@ -133,14 +134,10 @@ def adds(made: Import) -> str:
     """What the button will do, in a sentence, and what is left out, in another."""
     named = {*_whole(made), "collections"}
     more = ", ".join(worded(what, rows) for what, rows in made.taken.items() if what not in named)
-    return f"Adds {things(made)}{f' with {more}' if more else ''}.{_left(made)}"
-
-
-def _left(made: Import) -> str:
-    """What is left out, the first few by name."""
+    adding = f"Adds {things(made)}{f' with {more}' if more else ''}."
     lost = [f"{each.count:,} × {each.reason}" if each.count > 1 else each.reason for each in made.left_out]
     more = f" and {len(lost) - _SHOWN} more kinds" if len(lost) > _SHOWN else ""
-    return f" Left out: {on_page('; '.join(lost[:_SHOWN]))}{more}." if lost else ""
+    return f"{adding} Left out: {on_page('; '.join(lost[:_SHOWN]))}{more}." if lost else adding
 
 
 def summary(made: Import) -> list[str]:
@@ -181,22 +178,14 @@ def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[
     if "rankings" not in made.frames:
         return []
     judged = bool(made.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
+    figures = made.frames.get("aggregates", frame("aggregates", [])).lazy()
+    timed = not figures.filter(pl.col("measure").str.starts_with("latency_p")).collect().is_empty()
     lacks = {
         "judgements (quality stays unknown until you add qrels)": not judged,
-        "latencies (on the chart these stacks stand apart)": (
-            "timings" not in made.frames and not _reports(made, "latency_p")
-        ),
+        "latencies (on the chart these stacks stand apart)": "timings" not in made.frames and not timed,
         "usage (their cost stays unknown)": "usage" not in made.frames and "aggregates" not in made.frames,
     }
     return [words for words, lacking in lacks.items() if lacking]
-
-
-def _reports(made: Import, measure: str) -> bool:
-    """Whether results over all queries hold a measure whose name begins so."""
-    figures = made.frames.get("aggregates")
-    if figures is None:
-        return False
-    return not figures.lazy().filter(pl.col("measure").str.starts_with(measure)).collect().is_empty()
 
 
 def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> tuple[tuple[str, ...], str]:

@@ -204,11 +204,12 @@ def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book:
         told = latencies(snapshot, runs, latency)
         _add(numbers, told, "latency_ms", f"latency_{latency.percentile}_ms")
     _add(numbers, costs(snapshot, runs, book), "cost", "usd_per_1k_queries")
+    about = {"collection": scope.collection_id, "golden_set": scope.golden_set_id}
     return [
         Tracked(
             name=row["name"],
             created_at=row["created_at"],
-            params=_params(row, scope, book),
+            params=_flat({**about, "pool": row["pool"], "prices": book.name, **json.loads(row["spec"])}),
             metrics=numbers[row["run_id"]],
             tags={"clq.run_id": row["run_id"], "clq.stack_id": row["stack_id"], "clq.origin": row["origin"]},
         )
@@ -219,13 +220,6 @@ def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book:
 def _add(numbers: Mapping[str, dict[str, float]], rows: pl.DataFrame, column: str, name: str) -> None:
     for run_id, value in rows.select("run_id", column).drop_nulls().iter_rows():
         numbers[run_id][name] = float(value)
-
-
-def _params(row: Mapping[str, str], scope: Scope, book: PriceBook) -> dict[str, str]:
-    about = {"collection": scope.collection_id, "golden_set": scope.golden_set_id, "pool": row["pool"]}
-    spec = _flat(json.loads(row["spec"]))
-    known = {name: value for name, value in about.items() if value is not None}
-    return {**known, "prices": book.name, **spec}
 
 
 def _flat(spec: Mapping[str, object], before: str = "") -> dict[str, str]:

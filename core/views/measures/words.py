@@ -47,7 +47,9 @@ def measure_table() -> pl.DataFrame:
             "measure": [info.name for info in plain],
             "says": [info.text for info in plain],
             "formula": [info.formula for info in plain],
-            "parameters": [_params(info) for info in plain],
+            "parameters": [
+                ", ".join(f"{param.name}={show(param.default)}" for param in info.params) for info in plain
+            ],
             "range": [info.range for info in plain],
             "better": [better(info) for info in plain],
             "ceiling": [f"PROC[{info.name}]" if info.ceiling else "" for info in plain],
@@ -57,10 +59,6 @@ def measure_table() -> pl.DataFrame:
             "defined_in": [info.section for info in plain],
         }
     )
-
-
-def _params(info: MeasureInfo) -> str:
-    return ", ".join(f"{param.name}={show(param.default)}" for param in info.params)
 
 
 def better(info: MeasureInfo) -> str:
@@ -180,17 +178,13 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
     more["chosen alpha"] = (
         f"{best['measure']}: {best['note']}." if best["low"] is None and best["note"] else ""
     )
+    ends = "" if best["low"] is None else f" [{best['low']:.2f}, {best['high']:.2f}]"
     sentence = (
         f"{best['measure']} predicts the answer's grade best ({segment}): {kind} "
-        f"{best['value']:.2f}{_interval(best)}, n = {best['n']:,} answers to "
+        f"{best['value']:.2f}{ends}, n = {best['n']:,} answers to "
         f"{text.count(best['queries'], 'query', 'queries')}."
     )
     return sentence, more
-
-
-def _interval(row: dict[str, object]) -> str:
-    low, high = row["low"], row["high"]
-    return f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else ""
 
 
 def in_words(curve: Curve) -> str:

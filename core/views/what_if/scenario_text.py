@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import cast, get_args
 
 from core.decide.rules import Rule
 from core.errors import InputError, UnknownNameError
@@ -86,7 +86,9 @@ def _scenario(name: str, rest: str) -> Scenario:
     words = [each.strip() for each in rest.split(",") if each.strip()]
     rule: Rule = "quality"
     if words and len(words[0].split()) == 1:
-        rule = _rule(words.pop(0))
+        rule = cast(Rule, words.pop(0))
+        if rule not in get_args(Rule):
+            raise UnknownNameError("rule", rule[:40], get_args(Rule))
     given: dict[str, float] = {}
     for word in words:
         key, _, value = word.partition(" ")
@@ -96,13 +98,6 @@ def _scenario(name: str, rest: str) -> Scenario:
             raise InputError(f"“{name}” sets {key} twice.", do="Keep one of them.")
         given[key] = _number(name, key, value)
     return Scenario(name, rule, **{_KEYS[key]: value for key, value in given.items()})
-
-
-def _rule(word: str) -> Rule:
-    for rule in get_args(Rule):
-        if word == rule:
-            return rule  # type: ignore[no-any-return]
-    raise UnknownNameError("rule", word[:40], get_args(Rule))
 
 
 def _number(name: str, key: str, value: str) -> float:

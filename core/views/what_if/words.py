@@ -106,7 +106,7 @@ def details(
     """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
     told = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
-    close = len(waits) == len(found.options) and _spread(waits) < jitter_ms
+    close = len(waits) == len(found.options) and np.ptp(waits.to_numpy()) < jitter_ms
     queries = text.count(found.left_out, "judged query is", "judged queries are")
     return {
         "why": "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a "
@@ -125,11 +125,6 @@ def details(
         else "",
         "left out": f"{queries} left out: a depth cannot score them." if found.left_out else "",
     }
-
-
-def _spread(values: pl.Series) -> float:
-    array = values.to_numpy()
-    return float(array.max() - array.min())
 
 
 def _rule(found: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN401
