@@ -17,9 +17,19 @@ from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if import words
 from core.views.what_if.deeper import PER, step_chart, step_rows, steps
-from core.views.what_if.routing.families import without_depth
-from core.views.what_if.scenario_text import MOST, Scenario, parse, with_one
-from core.views.what_if.scenarios import Choice, choices, leaderboard, matrix, measures, named
+from core.views.what_if.families import without_depth
+from core.views.what_if.scenarios import (
+    MOST,
+    Choice,
+    Scenario,
+    choices,
+    leaderboard,
+    matrix,
+    measures,
+    named,
+    parse,
+    with_one,
+)
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.workspace.scope import Latency, Quality
 

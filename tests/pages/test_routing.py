@@ -7,7 +7,7 @@ import pytest
 from core.ui.sections.routing import OF_MY_CHOICE
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figures, rows
-from tests.views.what_if.routing import routed
+from tests.views.what_if import routed
 
 
 @pytest.fixture(scope="module")

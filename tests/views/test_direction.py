@@ -24,7 +24,7 @@ from core.views.latency import page as latency
 from core.views.queries import page as queries
 from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows
-from core.views.what_if.scenario_text import Scenario
+from core.views.what_if.scenarios import Scenario
 from core.views.workspace.scope import Latency, Quality
 from tests.views.made import stacks
 

@@ -16,11 +16,8 @@ from core.ui.pick import listed, pick_listed, pick_one
 from core.ui.state import linked
 from core.ui.view import View, end
 from core.views.text import plain
-from core.views.what_if import words
-from core.views.what_if.routing import policies
-from core.views.what_if.routing.chart import AXES, chart, drawable
-from core.views.what_if.routing.data import Asked, Routable, Way, gather
-from core.views.what_if.routing.families import (
+from core.views.what_if import simulator, words
+from core.views.what_if.families import (
     Family,
     Option,
     Signal,
@@ -33,6 +30,8 @@ from core.views.what_if.routing.families import (
     usual_stacks,
     with_replays,
 )
+from core.views.what_if.routing import Asked, Routable, Way, gather
+from core.views.what_if.simulator import AXES, chart, drawable
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3
@@ -42,26 +41,26 @@ def routing(view: View) -> None:
     """Draw the section."""
     head = st.container()
     if not view.table["has_rankings"].any():
-        _nothing(head, f"No stack here has rankings to route {view.quality.name} by.", policies.NEEDS)
+        _nothing(head, f"No stack here has rankings to route {view.quality.name} by.", simulator.NEEDS)
     family, options = _pick_options(view)
     rewrites = family is not None and family.rewrites
     if family is not None and family.refused:
         st.caption(f":material/block: Smaller K are not replayed: {plain(family.refused)}.")
     if len(options) < 2:
-        _nothing(head, f"Choose two or three depths to route {view.quality.name} between.", policies.NEEDS)
+        _nothing(head, f"Choose two or three depths to route {view.quality.name} between.", simulator.NEEDS)
     left, middle, right = st.columns([3, 2, 2])
     with left:
         signal = _pick_signal(view, options)
     with middle:
         most = _ask_most()
     if signal is None:
-        _nothing(head, f"No signal to route {view.quality.name} by.", policies.NO_SIGNAL)
+        _nothing(head, f"No signal to route {view.quality.name} by.", simulator.NO_SIGNAL)
     shares = family is not None and not rewrites
     way = Way(signal.known, shares, family is None or not family.refused, rewrites)
     found = _gathered(view, tuple(options), way)
-    obstacle = policies.nothing(found)
+    obstacle = simulator.nothing(found)
     if found is None or obstacle:
-        _nothing(head, str(obstacle), policies.NO_SIGNAL)
+        _nothing(head, str(obstacle), simulator.NO_SIGNAL)
     made = _simulated(found, signal, view, most)
     with head:
         show.head(made.sentence)
@@ -190,10 +189,10 @@ def _ask_most() -> float:
     return percent / 100
 
 
-def _simulated(found: Routable, signal: Signal, view: View, most: float) -> policies.Simulation:
+def _simulated(found: Routable, signal: Signal, view: View, most: float) -> simulator.Simulation:
     """Simulate, with the threshold of the slider where one is set."""
     routed = partial(
-        policies.simulate, found, signal, view.quality, most=most, jitter_ms=view.decision.jitter_ms
+        simulator.simulate, found, signal, view.quality, most=most, jitter_ms=view.decision.jitter_ms
     )
     first = routed()
     if signal.tags:

@@ -17,7 +17,7 @@ from core.stats.significance import Sample, interval, paired_rows, resampled, we
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.confidence.hold import joint_sample
-from core.views.what_if.routing.families import without_depth
+from core.views.what_if.families import without_depth
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in

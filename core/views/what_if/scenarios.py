@@ -1,22 +1,28 @@
-"""Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5)."""
+"""Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5).
+
+A scenario is a name, what is best, and limits, in a line of text that a link carries:
+``Ours: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7, K 100`` are two.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast, get_args
 
 import numpy as np
 import polars as pl
 
 from core.decide.marginal import COMPONENTS
 from core.decide.paired import Paired
-from core.decide.rules import Constraints, decide
+from core.decide.rules import Constraints, Rule, decide
+from core.errors import InputError, UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
+from core.views.link import RULES
 from core.views.scoring_table import figures
-from core.views.what_if.scenario_text import Scenario
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in, stack_table
@@ -27,6 +33,125 @@ ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-
 PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)  # What the leaderboards average
 YOURS = "Your limits"  # The scenario of the limits that hold on every page
 SAVED = 0.85  # Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86
+
+
+MOST = 12  # Scenarios that one text may hold
+_RESERVED = ":;,"
+_KEYS: Mapping[str, str] = {
+    "sla": "sla_ms",
+    "budget": "budget",
+    "floor": "floor",
+    "harm": "max_harm",
+    "dim": "dim",
+    "K": "depth",
+}
+_RULES = {rule: words for words, rule in RULES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What one scenario asks for; None = not asked for."""
+
+    name: str  # what people call it
+    rule: Rule = "quality"  # what is best among the stacks that are left
+    sla_ms: float | None = None  # highest latency; ms
+    budget: float | None = None  # highest cost; $ per 1,000 queries
+    floor: float | None = None  # worst quality; 0..1
+    dim: float | None = None  # most dimensions of the embedding
+    depth: float | None = None  # fewest candidates K
+    # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
+    jitter_ms: float | None = None
+    max_harm: float | None = None  # highest harm; 0..1
+
+    def words(self, *, higher_is_better: bool = True) -> str:
+        """What it asks for, as people read it; the argument is the direction of the quality."""
+        side = "least" if higher_is_better else "most"
+        limits = (
+            (self.sla_ms, "at most {}", text.ms),
+            (self.budget, "at most {}", text.usd),
+            (self.floor, f"quality at {side} {{:.3g}}", float),
+            (self.max_harm, "harm at most {:.3g}", float),
+            (self.dim, "at most {:g} dimensions", float),
+            (self.depth, "K at least {:g}", float),
+        )
+        said = [words.format(write(value)) for value, words, write in limits if value is not None]
+        return ", ".join([_RULES[self.rule], *said])
+
+
+def parse(line: str) -> list[Scenario]:
+    """Read scenarios from their text.
+
+    Raises:
+        InputError: If a part cannot be read; the message names it.
+        UnknownNameError: If a rule or limit does not exist.
+    """
+    found: list[Scenario] = []
+    for part in filter(None, (each.strip() for each in line.split(";"))):
+        name, colon, rest = part.partition(":")
+        if not colon or not name.strip():
+            raise InputError(
+                f"“{part[:60]}” is no scenario.", do="Write NAME: quality, sla 500, budget 2.5, for example."
+            )
+        if name.strip() in {each.name for each in found}:
+            raise InputError(f"Two scenarios are called “{name.strip()}”.", do="Rename one of them.")
+        found.append(_scenario(name.strip(), rest))
+    if len(found) > MOST:
+        raise InputError(f"{len(found)} scenarios are too many to compare.", do=f"Keep {MOST} at most.")
+    return found
+
+
+def _scenario(name: str, rest: str) -> Scenario:
+    words = [each.strip() for each in rest.split(",") if each.strip()]
+    rule: Rule = "quality"
+    if words and len(words[0].split()) == 1:
+        rule = cast(Rule, words.pop(0))
+        if rule not in get_args(Rule):
+            raise UnknownNameError("rule", rule[:40], get_args(Rule))
+    given: dict[str, float] = {}
+    for word in words:
+        key, _, value = word.partition(" ")
+        if key not in _KEYS:
+            raise UnknownNameError("limit", key[:40], tuple(_KEYS))
+        if key in given:
+            raise InputError(f"“{name}” sets {key} twice.", do="Keep one of them.")
+        given[key] = _number(name, key, value)
+    return Scenario(name, rule, **{_KEYS[key]: value for key, value in given.items()})
+
+
+def _number(name: str, key: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e12:
+        raise InputError(
+            f"“{name}” has the {key} “{value[:20]}”.", do="Write a number from 0, as in sla 500."
+        )
+    return number
+
+
+def written(scenarios: Sequence[Scenario]) -> str:
+    """The text that `parse` reads."""
+    parts = []
+    for scenario in scenarios:
+        asked = [(key, getattr(scenario, field)) for key, field in _KEYS.items()]
+        limits = [f"{key} {value:.10g}" for key, value in asked if value is not None]
+        parts.append(f"{scenario.name}: {', '.join([scenario.rule, *limits])}")
+    return "; ".join(parts)
+
+
+def with_one(line: str, scenario: Scenario) -> str:
+    """A text of scenarios with one more, or with the one of the same name replaced.
+
+    Raises:
+        InputError: If its name is empty, or holds a character with a meaning in the text.
+    """
+    name = " ".join(scenario.name.split())
+    if not name or any(char in _RESERVED for char in name):
+        raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
+    kept = {each.name: each for each in parse(line)}
+    kept[name] = replace(scenario, name=name, jitter_ms=None)
+    return written(list(kept.values()))
 
 
 @dataclass(frozen=True)
@@ -95,22 +220,21 @@ def choices(
         The published ones, else the derived ones; the limits that hold; the user's own, which take the
         place of those of the same name.
     """
-    known, names = set(table["run_id"]), {each.name for each in own}
-    made = [
-        Choice(name, "as the paper names it", run_id, "published")
-        for name, run_id in published.items()
-        if run_id in known
-    ]
     up = limits.higher_is_better
 
-    def choice(each: Scenario, kind: str) -> Choice:
-        return Choice(each.name, each.words(higher_is_better=up), choose(table, each, limits, paired), kind)
+    def choice(scenario: Scenario, kind: str) -> Choice:
+        run_id = choose(table, scenario, limits, paired)
+        return Choice(scenario.name, scenario.words(higher_is_better=up), run_id, kind)
 
-    if not made:
-        made = [choice(each, "derived") for each in derived(table, higher_is_better=up)]
+    usual = [
+        Choice(name, "as the paper names it", run_id, "published")
+        for name, run_id in published.items()
+        if run_id in table["run_id"]
+    ] or [choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)]
     side = {axis.field: limits.of(axis) for axis in limits.axes}
-    made.append(choice(Scenario(YOURS, "quality", **side), "yours"))
-    return [each for each in made if each.name not in names] + [choice(each, "own") for each in own]
+    usual.append(choice(Scenario(YOURS, "quality", **side), "yours"))
+    names = {scenario.name for scenario in own}
+    return [kept for kept in usual if kept.name not in names] + [choice(scenario, "own") for scenario in own]
 
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:

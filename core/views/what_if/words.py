@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from core.views import text
-from core.views.what_if.routing.data import Routable
-from core.views.what_if.routing.families import Signal
+from core.views.what_if.families import Signal
+from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import SAVED
 from core.views.workspace.scope import Quality
 

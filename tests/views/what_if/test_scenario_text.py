@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ClqError
-from core.views.what_if.scenario_text import MOST, Scenario, parse, with_one, written
+from core.views.what_if.scenarios import MOST, Scenario, parse, with_one, written
 
 names = st.text("ab 1é<*_", min_size=1, max_size=8).map(lambda name: " ".join(name.split())).filter(bool)
 amounts = st.none() | st.floats(0, 1e6).map(lambda value: float(f"{value:.8g}"))

@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.store import Store
 from core.views.what_if import deeper, scenarios, targets, words
 from core.views.what_if.deeper import steps
-from core.views.what_if.scenario_text import Scenario
+from core.views.what_if.scenarios import Scenario
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, BOOK, DEMO, stacks, table

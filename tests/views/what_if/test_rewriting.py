@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from core.store import Snapshot
-from core.views.what_if.routing.data import Asked, Way, gather
-from core.views.what_if.routing.families import TYPED, available, rewriting
-from core.views.what_if.routing.policies import simulate
+from core.views.what_if.families import TYPED, available, rewriting
+from core.views.what_if.routing import Asked, Way, gather
+from core.views.what_if.simulator import simulate
 from core.views.workspace.latencies import sample
 from core.views.workspace.scope import Latency, Quality
 from tests.views.made import BOOK, table
-from tests.views.what_if.routing import routed
+from tests.views.what_if import routed
 
 SCOPE, AT_3 = routed.ROUTED, Quality("Success", 3)
 

@@ -16,7 +16,7 @@ from core.records import Basis
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
 from core.views.what_if.deeper import latency_by_depth
-from core.views.what_if.routing.families import Known, Option
+from core.views.what_if.families import Known, Option
 from core.views.workspace.comparable import machine
 from core.views.workspace.costs import run_totals
 from core.views.workspace.latencies import sample

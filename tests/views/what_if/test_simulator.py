@@ -7,9 +7,7 @@ import pytest
 from core.decide.routing.policies import Depths
 from core.store import Snapshot, Store
 from core.views.what_if import words
-from core.views.what_if.routing.chart import chart, drawable
-from core.views.what_if.routing.data import Asked, Routable, Way, gather
-from core.views.what_if.routing.families import (
+from core.views.what_if.families import (
     Option,
     Signal,
     available,
@@ -19,10 +17,11 @@ from core.views.what_if.routing.families import (
     stacks_as_options,
     with_replays,
 )
-from core.views.what_if.routing.policies import NAMES, nothing, simulate
+from core.views.what_if.routing import Asked, Routable, Way, gather
+from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, table
-from tests.views.what_if.routing import routed
+from tests.views.what_if import routed
 
 AT_5 = Quality("RA-nWG", 5)
 N = 40

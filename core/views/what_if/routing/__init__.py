@@ -1,1 +1,0 @@
-"""Section Routing of page What if."""
