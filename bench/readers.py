@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from bench.golden import tell
-from core.store.upkeep.doctor import examine
+from core.store.doctor import examine
 from tests.golden import hidden
 from tests.readers import killed
 

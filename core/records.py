@@ -54,9 +54,15 @@ def short_hash(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def part_id(whole: str, chunking: str) -> str:
-    """The id of the part of a collection or a golden set that belongs to a chunking: "<whole>@<chunking>"."""
-    return f"{whole}@{chunking}"
+def part_id(whole: str, chunking: str | None) -> str:
+    """The id of the part of a collection or a golden set that belongs to a chunking.
+
+    A chunker's chunks of the documents of collection "c" are the passages of the part collection "c@x", where
+    x names the chunking; the queries stay with "c". What follows from the spans of golden set "g" for these
+    chunks are the judgements of the part golden set "g@x". Both are records like others, with `part_of` set.
+    Without a chunking the whole is meant.
+    """
+    return whole if chunking is None else f"{whole}@{chunking}"
 
 
 def now() -> datetime:

@@ -27,7 +27,7 @@ from core.importers.read.text import shown
 from core.paths import PRICES
 from core.prices import PriceBook, load_books, own_folder
 from core.store import Snapshot, Store, Writer
-from core.store.upkeep.doctor import Level, examine
+from core.store.doctor import Level, examine
 from core.views.text import to_csv
 from core.views.workspace.scope import audits
 from core.written import escaped, upright

@@ -13,9 +13,8 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, emit, waiting
 from core.cli.runs.evaluating import work_of
-from core.store.upkeep import backup as copies
-from core.store.upkeep.doctor import Report, examine
-from core.store.upkeep.repair import repair as mend
+from core.store import upkeep
+from core.store.doctor import Report, examine
 from core.views import text
 
 _SCHEMA = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
@@ -38,7 +37,7 @@ def doctor(
     A repair deletes nothing; it says what is lost, which only a backup can bring back.
     """
     context: Context = ctx.obj
-    done = mend(context.store(), on_wait=waiting) if repair else []
+    done = upkeep.repair(context.store(), on_wait=waiting) if repair else []
     report = examine(context.store())
     mended = pl.DataFrame([("repair", "", each, "") for each in done], schema=_SCHEMA, orient="row")
     emit(pl.concat([mended, _artifacts(context), _rows(report)]), form)
@@ -92,7 +91,7 @@ def backup(
     store, are not part of it.
     """
     context: Context = ctx.obj
-    _told(copies.backup(context.store(), target, on_wait=waiting), form)
+    _told(upkeep.backup(context.store(), target, on_wait=waiting), form)
 
 
 @app.command("restore")
@@ -112,10 +111,10 @@ def restore(
     out of use is kept in aside/.
     """
     context: Context = ctx.obj
-    _told(copies.restore(context.store(), source, back=back, on_wait=waiting), form)
+    _told(upkeep.restore(context.store(), source, back=back, on_wait=waiting), form)
 
 
-def _told(done: copies.Copied, form: Format) -> None:
+def _told(done: upkeep.Copied, form: Format) -> None:
     emit(
         pl.DataFrame(
             {

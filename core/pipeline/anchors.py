@@ -66,7 +66,7 @@ def judged(
         The part golden set to store beside the part collection, with its judgements.
     """
     name, whole = chunked.name, golden_set.golden_set_id
-    own = whole if name is None else part_id(whole, name)
+    own = part_id(whole, name)
     covered = _covered(spans, chunked.chunks, coverage)
     lost = spans.join(covered, on=_PLACE, how="anti", maintain_order="left")
     order = [False] * 3 + [True] + [False] * 2

@@ -24,8 +24,8 @@ import polars as pl
 import pyarrow as pa
 
 from core.errors import ClqError, StoreDamagedError, StoreError, refusal
+from core.store import migrations
 from core.store.layout import REPAIR, sealed
-from core.store.upkeep import migrations
 
 FAULTS = (OSError, duckdb.Error, pa.ArrowException, pl.exceptions.PolarsError)
 """What a disk, or a file that is not what it was, makes the libraries raise."""

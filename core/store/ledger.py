@@ -13,9 +13,8 @@ import duckdb
 import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
-from core.records import Batch, GoldenSet, JsonMap, Run, canonical_json
+from core.records import Batch, GoldenSet, JsonMap, Run, canonical_json, part_id
 from core.store.parts import Part
-from core.store.read import chunkings
 from core.store.rules import GROWING
 from core.store.seals import Sealed
 
@@ -63,12 +62,6 @@ Kind = Literal["collection", "golden_set", "run"]
 KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
 Rows = dict[str, dict[str, Any]]
 
-_READ = {
-    "collection": "SELECT * FROM collections WHERE collection_id IN (SELECT unnest($ids))",
-    "golden_set": "SELECT * FROM golden_sets WHERE golden_set_id IN (SELECT unnest($ids))",
-    "run": "SELECT * FROM runs WHERE run_id IN (SELECT unnest($ids))",
-    "stack": "SELECT * FROM stacks WHERE stack_id IN (SELECT unnest($ids))",
-}
 _HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
 _GROWN = """
 SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
@@ -122,7 +115,7 @@ class Ledger:
         self._check_collections(golden_sets | runs)
         self._records("golden_set", golden_sets, replacing)
         for kind, offered in (("collection", collections), ("golden_set", golden_sets)):
-            chunkings.check_parts(kind, offered.values(), self._wholes(kind) if offered else {})
+            _check_parts(kind, offered.values(), self._wholes(kind) if offered else {})
         self._records(
             "stack", _rows("stack", {run.stack.stack_id: run for run in batch.runs}.values(), _stack_row)
         )
@@ -194,7 +187,8 @@ class Ledger:
         """Insert new records; refuse those that exist with other content (a stack's id is its content)."""
         if not offered:
             return
-        found = self._cursor.sql(_READ[kind], params={"ids": list(offered)}).pl()
+        read = f"SELECT * FROM {kind}s WHERE {kind}_id IN (SELECT unnest($ids))"  # noqa: S608 - own names
+        found = self._cursor.sql(read, params={"ids": list(offered)}).pl()
         known = {row[f"{kind}_id"]: row for row in found.to_dicts()}
         for record_id, old in known.items() if kind in KINDS else ():
             if record_id in replacing:
@@ -220,7 +214,7 @@ class Ledger:
         known = self.ids("collection") if offered else frozenset()
         for record_id, row in offered.items():
             whole = row["collection_id"]
-            for name in (whole, chunkings.searched(whole, row.get("chunking"))):
+            for name in (whole, part_id(whole, row.get("chunking") or None)):
                 if name not in known:
                     raise UnknownNameError("collection", name, known, where=record_id)
 
@@ -274,6 +268,22 @@ class Ledger:
             self._cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")  # noqa: S608 - own names
             self._cursor.unregister("incoming")
             self.changed, self._state = True, None
+
+
+def _check_parts(kind: str, offered: Iterable[Mapping[str, Any]], known: Mapping[str, str | None]) -> None:
+    """Refuse a part that could not be found again from its whole."""
+    for record in offered:
+        name, whole = record[f"{kind}_id"], record["part_of"]
+        if whole is None:
+            continue
+        if whole not in known or known[whole] is not None:
+            state = "is a part itself" if whole in known else "is absent"
+            problem = f"It is part of {whole!r}, which {state}."
+        elif not (name.startswith(part_id(whole, "")) and name != part_id(whole, "")):
+            problem = f"It is part of {whole!r}, so its id is {part_id(whole, 'name of the chunking')!r}."
+        else:
+            continue
+        raise InputError(problem, where=f"{kind.replace('_', ' ')} {name!r}", do="Nothing was written.")
 
 
 def _compare(kind: str, record_id: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 from core.errors import StoreBusyError, StoreDamagedError, StoreError
 from core.files import locked
 from core.paths import DEFAULT_STORE
+from core.store import migrations
 from core.store.engine import ENGINE, EXAMINE, Catalogue, told
 from core.store.layout import REPAIR, Layout
 from core.store.read.snapshot import Snapshot
-from core.store.upkeep import migrations
 from core.store.writer import Writer, publishing
 
 _TELL_S = 1.0

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError, UnknownNameError
 from core.records import Batch, now
-from core.store import engine
+from core.store import engine, migrations
 from core.store.engine import ENGINE
 from core.store.layout import Layout, copy_catalogue, entries, remove
 from core.store.ledger import KINDS, Kind, Ledger
 from core.store.parts import Known, folders, write_parts
-from core.store.upkeep import migrations
 from core.tables import TABLES
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from core.golden.plan import candidates
 from core.golden.stages import pruned
 from core.store import Store
-from core.store.upkeep.doctor import examine
+from core.store.doctor import examine
 from tests.golden import built
 from tests.importers.helpers import SHARED, needs, read
 from tests.vendors import serve

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.jobs import State
-from core.store.upkeep.doctor import examine
+from core.store.doctor import examine
 from tests.golden import hidden
 from tests.pipeline import cranfield
 from tests.readers import killed

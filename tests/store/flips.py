@@ -17,9 +17,8 @@ import numpy as np
 
 from core.errors import StoreError
 from core.records import Batch
-from core.store import Store
-from core.store.upkeep import backup, doctor, repair
-from core.store.upkeep.doctor import Level
+from core.store import Store, doctor, upkeep
+from core.store.doctor import Level
 from core.tables import TABLES
 from tests import warm
 from tests.store.material import run, small
@@ -33,7 +32,7 @@ def make(folder: Path) -> None:
     for name in ("c", "d"):
         with store.write("import", name) as writer:
             writer.add(Batch(runs=(run(name),)))
-    backup.backup(store, folder / "backup")
+    upkeep.backup(store, folder / "backup")
 
 
 def kinds(store: Path) -> dict[str, list[Path]]:
@@ -83,9 +82,9 @@ def mended(folder: Path) -> str:
     store = Store.open(folder / "store")
     if not doctor.examine(store).sound:
         try:
-            repair.repair(store)
+            upkeep.repair(store)
         finally:
-            backup.restore(store, folder / "backup", back=True)
+            upkeep.restore(store, folder / "backup", back=True)
     return numbers(store)
 
 

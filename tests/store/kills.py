@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from core.records import Batch
-from core.store import Store
-from core.store.upkeep import backup, doctor
+from core.store import Store, doctor, upkeep
 from tests import warm
 from tests.cli.everything import command, prepare
 from tests.store.material import rankings, run
@@ -60,12 +59,12 @@ def evaluate(folder: Path, name: str) -> None:
 
 def copy(folder: Path, name: str) -> None:
     """Back the store up."""
-    backup.backup(Store.open(folder / "store"), folder / "backup")
+    upkeep.backup(Store.open(folder / "store"), folder / "backup")
 
 
 def bring(folder: Path, name: str) -> None:
     """Restore the store from the backup, every other time by going back."""
-    backup.restore(Store.open(folder / "store"), folder / "backup", back=name[-1] in "02468")
+    upkeep.restore(Store.open(folder / "store"), folder / "backup", back=name[-1] in "02468")
 
 
 def upgrade(folder: Path, name: str) -> None:

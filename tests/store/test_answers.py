@@ -11,8 +11,7 @@ import pytest
 from core.answers import GRADE, graded, parted
 from core.errors import InputError, StoreError
 from core.records import Batch
-from core.store import Store
-from core.store.upkeep import doctor
+from core.store import Store, doctor
 from core.tables import TABLES, frame
 from tests.store.material import CORPUS, run
 

@@ -8,8 +8,7 @@ import pytest
 
 from core.errors import ClqError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
-from core.store import Store
-from core.store.upkeep import doctor
+from core.store import Store, doctor
 from tests import stores
 from tests.store import chunked
 from tests.store.material import CORPUS, run

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.records import Batch
-from core.store import Store
+from core.store import Store, doctor
 from core.store.read import codes, graded
 from core.store.read.lists import LINEAR, gains_of
 from core.store.read.memory import Memory
-from core.store.upkeep import doctor
 from core.tables import frame
 from tests.store import material
 from tests.store.material import CORPUS, GOLD, run

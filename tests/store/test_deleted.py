@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from core.errors import ClqError, InputError, StoreError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
-from core.store import Kind, Snapshot, Store
+from core.store import Kind, Snapshot, Store, doctor
 from core.store.ledger import standing
-from core.store.upkeep import doctor
 from tests import stores
 from tests.store import chunked, material
 from tests.store.material import CORPUS, GOLD, add, files, judgements, run

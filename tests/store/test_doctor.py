@@ -9,7 +9,7 @@ import pytest
 
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
-from core.store.upkeep.doctor import Level, examine
+from core.store.doctor import Level, examine
 from tests.store import material
 from tests.store.material import judgements, rankings, run
 

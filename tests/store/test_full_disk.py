@@ -14,8 +14,7 @@ import pytest
 
 from core.errors import StoreError
 from core.records import Batch
-from core.store import Store
-from core.store.upkeep import backup, doctor
+from core.store import Store, doctor, upkeep
 from tests.store import material
 from tests.store.material import rankings, run
 
@@ -95,9 +94,9 @@ def test_every_step_of_an_import(filled: Store, tmp_path: Path, number: int, sai
 
 
 def test_every_step_of_a_backup_and_of_a_restore(filled: Store, tmp_path: Path) -> None:
-    things: dict[str, Callable[[Store, Path], object]] = {"backup": backup.backup, "restore": backup.restore}
+    things: dict[str, Callable[[Store, Path], object]] = {"backup": upkeep.backup, "restore": upkeep.restore}
     with refusing(0, errno.ENOSPC) as steps:
-        backup.backup(filled, tmp_path / "backup")
+        upkeep.backup(filled, tmp_path / "backup")
     for name, thing in things.items():
         for at in range(1, len(steps) + 1, 3):
             target = tmp_path / f"{name}-{at}"

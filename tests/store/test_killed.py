@@ -13,7 +13,7 @@ import pytest
 
 from core.records import Batch
 from core.store import Store
-from core.store.upkeep.doctor import examine
+from core.store.doctor import examine
 from tests import warm
 from tests.store.material import CORPUS, large, rankings, run
 

@@ -9,10 +9,9 @@ import pytest
 
 from core.errors import StoreError, StoreVersionError
 from core.records import Batch
-from core.store import Store, layout
+from core.store import Store, doctor, layout, migrations, upkeep
 from core.store.engine import ENGINE
-from core.store.upkeep import doctor, migrations, repair
-from core.store.upkeep.migrations import MIGRATIONS, Migration
+from core.store.migrations import MIGRATIONS, Migration
 from tests.store import material
 from tests.store.material import run
 
@@ -99,7 +98,7 @@ def test_a_store_without_checksums_opens_and_the_next_write_adds_them(filled: St
     assert layout.sealed(old) is None
     assert layout.sealed(filled.catalogue().path) is not None
     assert not any("no checksum" in finding.found for finding in doctor.examine(filled).findings)
-    assert repair.repair(filled) == []
+    assert upkeep.repair(filled) == []
 
 
 def test_a_damaged_catalogue_without_checksum_is_found_by_reading_it(filled: Store) -> None:
@@ -109,7 +108,7 @@ def test_a_damaged_catalogue_without_checksum_is_found_by_reading_it(filled: Sto
     old.write_bytes(data[:20_000] + bytes(len(data) - 20_000))
     ENGINE._cache.clear()
     assert not doctor.examine(filled).sound
-    told = repair.repair(filled)
+    told = upkeep.repair(filled)
     assert any("Lost: what revision 2 changed" in each for each in told)
     assert filled.read().runs()["run_id"].to_list() == ["a", "b"]
     assert doctor.examine(filled).sound

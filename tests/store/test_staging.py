@@ -10,10 +10,9 @@ import pytest
 
 from core.errors import InputError, StoreDamagedError
 from core.records import Batch
-from core.store import Store
+from core.store import Store, doctor
 from core.store.parts import _lots, stage
 from core.store.read import graded
-from core.store.upkeep import doctor
 from core.tables import Frame, Pieces
 from tests.store import material
 from tests.store.material import CORPUS, GOLD, judgements, rankings, run

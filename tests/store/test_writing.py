@@ -10,8 +10,7 @@ import pytest
 
 from core.errors import ClqError, InputError, StoreBusyError, StoreError, UnknownNameError
 from core.records import Batch, Collection, Stack
-from core.store import Store
-from core.store.upkeep import doctor
+from core.store import Store, doctor
 from core.tables import TABLES, frame
 from tests.store import material
 from tests.store.material import add, files, judgements, rankings, run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import wraps
 from pathlib import Path
-from typing import Self
+from typing import Concatenate, ParamSpec, Self
 
 import polars as pl
 
@@ -31,6 +31,20 @@ _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
 """
 RUNS = "SELECT * FROM runs"
+Asked = ParamSpec("Asked")
+
+
+def _once(
+    method: Callable[Concatenate[Revision, Asked], pl.DataFrame],
+) -> Callable[Concatenate[Revision, Asked], pl.DataFrame]:
+    """Keep what a method reads from the records of a revision for as long as the catalogue is current."""
+
+    @wraps(method)
+    def kept(self: Revision, /, *args: Asked.args, **options: Asked.kwargs) -> pl.DataFrame:
+        key = (method.__name__, *args, *options.items(), self.revision, self.everything)
+        return self.catalogue.kept(key, lambda: method(self, *args, **options))
+
+    return kept
 
 
 class Revision:
@@ -38,18 +52,20 @@ class Revision:
 
     Attributes:
         catalogue: Where its records are; for use within this package.
+        everything: Whether what was deleted is shown as if it were there.
     """
 
     def __init__(self, catalogue: Catalogue, root: Path, revision: int, *, everything: bool = False) -> None:
         self.catalogue = catalogue
         self._root = root
         self.revision = revision
-        self._everything = everything
+        self.everything = everything
 
     def with_deleted(self) -> Self:
         """The same revision, showing what was deleted as if it were there."""
         return type(self)(self.catalogue, self._root, self.revision, everything=True)
 
+    @_once
     def collections(
         self, *, parts: bool = False, removed: bool = False, hidden: bool = False
     ) -> pl.DataFrame:
@@ -63,10 +79,6 @@ class Revision:
         Returns:
             collection_id, name, source, notes, part_of, queries and passages (counts).
         """
-        asked = (parts, removed, hidden)
-        return self._kept(("collections", *asked), lambda: self._collections(*asked))
-
-    def _collections(self, parts: bool, removed: bool, hidden: bool) -> pl.DataFrame:
         found = self._records("collection", "SELECT * FROM collections", removed=removed, hidden=hidden)
         found = _whole(found, parts)
         for table in ("queries", "passages"):
@@ -75,6 +87,7 @@ class Revision:
         shown = ("collection_id", "name", "source", "notes", "part_of")
         return found.select(*shown, pl.col("queries", "passages").fill_null(0))
 
+    @_once
     def golden_sets(
         self,
         collection_id: str | None = None,
@@ -95,12 +108,8 @@ class Revision:
             manifest (JSON), queries (judged ones; where there are no judgements, those with spans),
             judgements and spans (counts).
         """
-        asked = (parts, removed, hidden)
-        return _of(self._kept(("golden sets", *asked), lambda: self._golden_sets(*asked)), collection_id)
-
-    def _golden_sets(self, parts: bool, removed: bool, hidden: bool) -> pl.DataFrame:
         found = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
-        found = _whole(found, parts)
+        found = _of(_whole(found, parts), collection_id)
         for table in ("judgements", "spans"):
             counts = self._held(table).select(
                 "id", pl.col("rows").alias(table), pl.col("queries").alias(table[0])
@@ -112,6 +121,7 @@ class Revision:
         made = (parents, "manifest", queries)
         return found.select(*shown, *made, pl.col("judgements", "spans").fill_null(0))
 
+    @_once
     def runs(
         self, collection_id: str | None = None, *, removed: bool = False, hidden: bool = False
     ) -> pl.DataFrame:
@@ -125,11 +135,9 @@ class Revision:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
             (JSON), chunking, created_at (UTC), added_revision, has_rankings.
         """
-        return _of(self._kept(("runs", removed, hidden), lambda: self._runs(removed, hidden)), collection_id)
-
-    def _runs(self, removed: bool, hidden: bool) -> pl.DataFrame:
         stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
-        found = self._records("run", RUNS, removed=removed, hidden=hidden).join(stacks, on="stack_id")
+        found = _of(self._records("run", RUNS, removed=removed, hidden=hidden), collection_id)
+        found = found.join(stacks, on="stack_id")
         ranked = self._held("rankings")["id"].implode()
         shown = (
             "run_id",
@@ -204,36 +212,26 @@ class Revision:
             if record_id not in known:
                 raise UnknownNameError(kind.replace("_", " "), record_id, known)
 
+    @_once
     def standing(self, kind: str) -> pl.DataFrame:
         """Per id: added_revision, the last event, and what hides it; for use within this package."""
-        return self._kept(("standing", kind), lambda: self._standing(kind))
-
-    def _standing(self, kind: str) -> pl.DataFrame:
         state = self.catalogue.records(STATE, {"revision": self.revision})
-        if self._everything:
+        if self.everything:
             there = state.with_columns(event=pl.lit("added"), behind=pl.lit(None, pl.String))
             return there.filter(kind=kind)
         return standing(state, lambda: self.catalogue.records(WHOLES)).filter(kind=kind)
 
+    @_once
     def _held(self, table: str) -> pl.DataFrame:
         """Per owner's id: path of each file with its rows in a table, rows, queries."""
-        held = partial(self.catalogue.records, _HELD, {"revision": self.revision})
-        return self._kept(("held", table), lambda: held().filter(table_name=table))
+        return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
 
-    def _kept(self, asked: tuple[object, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """Return what is made from the records of this revision, made once."""
-        return self.catalogue.kept((*asked, self.revision, self._everything), make)
-
+    @_once
     def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
         """Records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
         where = DELETED if removed else HIDDEN if hidden else THERE
-        key = f"{kind}_id"
-
-        def find() -> pl.DataFrame:
-            records, state = self.catalogue.records(sql), self.standing(kind).filter(where)
-            return records.join(state, left_on=key, right_on="id").sort("added_revision", key)
-
-        return self._kept(("records", sql, removed, hidden), find)
+        records, state = self.catalogue.records(sql), self.standing(kind).filter(where)
+        return records.join(state, left_on=f"{kind}_id", right_on="id").sort("added_revision", f"{kind}_id")
 
 
 def _of(frame: pl.DataFrame, collection_id: str | None) -> pl.DataFrame:

@@ -9,13 +9,13 @@ import polars as pl
 from core.answers import EARLIER, KEY, parted
 from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
+from core.records import part_id
 from core.store.engine import EXAMINE, Params, told
-from core.store.read import chunkings, graded, sources
-from core.store.read.graded import Graded
+from core.store.read import graded
+from core.store.read.graded import Graded, Sourced
 from core.store.read.lists import Judges
 from core.store.read.memory import Memory
 from core.store.read.revision import RUNS, Revision
-from core.store.read.sources import Sourced
 from core.store.rules import RULES, names, rows_of
 from core.tables import TABLES
 
@@ -207,7 +207,7 @@ class Snapshot(Revision):
         """
         asked, groups = self._judges(run_ids, golden_set_id)
         with told("reading", self._root, EXAMINE):
-            return graded.join(groups, run_ids=asked, stage=stage, depth=depth)
+            return graded.join(groups, asked, stage, depth)
 
     def sources(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int
@@ -218,13 +218,13 @@ class Snapshot(Revision):
         collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
         passages = [(name, tuple(self._files("passages", [name]))) for name in collections]
         with told("reading", self._root, EXAMINE):
-            return sources.join(groups, passages, run_ids=asked, stage=stage, depth=depth)
+            return graded.join_sources(groups, passages, asked, stage, depth)
 
     def has_sources(self, collection_id: str) -> bool:
         """Whether any passage of a collection (or of a part with chunks) says what it was cut from."""
         files = tuple(self._files("passages", [collection_id]))
         with told("reading", self._root, EXAMINE):
-            return sources.any_source(collection_id, files)
+            return graded.any_source(collection_id, files)
 
     def _judges(
         self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
@@ -244,14 +244,15 @@ class Snapshot(Revision):
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Per run the collection whose passages it ranks: the run's own, or the part with its chunks."""
         rows = self._chunked(run_ids).iter_rows()
-        return {run_id: chunkings.searched(collection, chunking) for run_id, collection, chunking in rows}
+        return {run_id: part_id(collection, chunking or None) for run_id, collection, chunking in rows}
 
     def judging(self, run_ids: Sequence[str], golden_set_id: str) -> dict[str, str]:
         """Per run the golden set with the grades of its passages: the one named, or its part."""
         self._known("golden_set", [golden_set_id])
-        runs = self._chunked(run_ids)
         parts = self._records("golden_set", "SELECT * FROM golden_sets").filter(part_of=golden_set_id)
-        return chunkings.judging(runs, golden_set_id, set(parts["golden_set_id"]))
+        known, rows = set(parts["golden_set_id"]), self._chunked(run_ids).iter_rows()
+        own = {run_id: part_id(golden_set_id, chunking or None) for run_id, _, chunking in rows}
+        return {run_id: name if name in known else golden_set_id for run_id, name in own.items()}
 
     def _chunked(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """run_id, collection_id and chunking of some runs."""

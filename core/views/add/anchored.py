@@ -84,7 +84,7 @@ def _derived(
         rows = settled.made.frames["judgements"].lazy()
         graded |= set(rows.select(pl.col("golden_set_id").unique()).collect().to_series())
     for chunked in _chunkings(snapshot, settled, golden.collection_id, spans["source"].unique().to_list()):
-        own = name if chunked.name is None else part_id(name, chunked.name)
+        own = part_id(name, chunked.name)
         if own not in graded and chunked.chunks.height:
             yield judged(golden, spans, chunked)
 

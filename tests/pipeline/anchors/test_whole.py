@@ -13,8 +13,7 @@ from core.pipeline.anchors import judged, read_spans
 from core.pipeline.chunk.run import Chunked, chunk
 from core.pipeline.documents.read import read_documents
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
-from core.store import Store
-from core.store.upkeep import doctor
+from core.store import Store, doctor
 from core.tables import frame
 from core.views.library.export import batch_of
 from core.views.workspace.scores import at_cutoff, evidence

@@ -18,7 +18,7 @@ from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.records import Batch, Collection, Stack
 from core.store import Snapshot, Store
-from core.store.upkeep.doctor import examine
+from core.store.doctor import examine
 from tests.pipeline.corpora import WORDS, passages, queries, random_texts
 from tests.vendors import keys_for
 

@@ -12,7 +12,7 @@ import duckdb
 
 from core.errors import StoreError, StoreVersionError
 from core.files import is_locked
-from core.store import store
+from core.store import migrations, store
 from core.store.engine import Catalogue
 from core.store.layout import REPAIR, Layout, entries, sealed
 from core.store.ledger import DELETED, KINDS, THERE
@@ -20,7 +20,6 @@ from core.store.parts import folders
 from core.store.read.snapshot import Snapshot
 from core.store.seals import Sealed, advice
 from core.store.store import Store
-from core.store.upkeep import migrations
 from core.store.writer import unfinished, unused
 from core.tables import TABLES
 

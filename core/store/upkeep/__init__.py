@@ -1,1 +1,0 @@
-"""Keeping a store sound: doctor, repair, backup, sweeping, migrations."""
