@@ -82,7 +82,12 @@ class PriceBook:
     @cached_property
     def newest(self) -> Mapping[Key, Price]:
         """The newest price of every item and unit."""
-        return {key: prices[0] for key, prices in self._newest_first.items()}
+        found: dict[Key, Price] = {}
+        for price in self.prices:
+            known = found.setdefault(price.key, price)
+            if price.since > known.since:
+                found[price.key] = price
+        return found
 
     @cached_property
     def changed(self) -> tuple[Price, ...]:
@@ -165,36 +170,13 @@ class PriceBook:
         return f"{name if self._named.get(name) == key else f'{name}:{price.unit}'}:{amount:.10g}"
 
     @cached_property
-    def _newest_first(self) -> Mapping[tuple[str, str], tuple[Price, ...]]:
-        found: dict[tuple[str, str], list[Price]] = {}
-        for price in self.prices:
-            found.setdefault((price.item, price.unit), []).append(price)
-        return {
-            key: tuple(sorted(prices, key=lambda price: price.since, reverse=True))
-            for key, prices in found.items()
-        }
-
-    @cached_property
     def digest(self) -> str:
         """Tells books with other prices apart."""
         return hashlib.blake2b(repr(self.prices).encode(), digest_size=12).hexdigest()
 
-    def find(self, item: str, unit: str, on: date | None = None) -> Price | None:
-        """The price of an item in force on a day.
-
-        Args:
-            unit: One of `UNITS`.
-            on: The day; None = the newest price.
-
-        Returns:
-            The price, or None when the book has none: the cost is then unknown.
-        """
-        prices = self._newest_first.get((item, unit), ())
-        return next((price for price in prices if on is None or price.since <= on), None)
-
-    def items(self, unit: str | None = None) -> tuple[str, ...]:
-        """Names of what the book prices (by this unit), sorted."""
-        return tuple(sorted({price.item for price in self.prices if unit in (None, price.unit)}))
+    def find(self, item: str, unit: str) -> Price | None:
+        """The newest price of an item by one of `UNITS`; None when the book has none: the cost is unknown."""
+        return self.newest.get((item, unit))
 
     def with_changes(self, changes: Mapping[Key, float]) -> PriceBook:
         """The same book with other amounts, for a what-if.
@@ -210,18 +192,16 @@ class PriceBook:
             PriceError: If an amount is negative or not a number.
         """
         for key, amount in changes.items():
-            if key not in self._newest_first:
-                raise UnknownNameError(
-                    "price", " ".join(key), (" ".join(known) for known in self._newest_first)
-                )
+            if key not in self.newest:
+                raise UnknownNameError("price", " ".join(key), (" ".join(known) for known in self.newest))
             check_amount(amount, 0, f"what-if, {key[0]} ({key[1]})")
-        changed = tuple(
-            _what_if(price, changes[price.item, price.unit])
-            if (price.item, price.unit) in changes and price == self.find(price.item, price.unit)
+        changed = (
+            _what_if(price, changes[price.key])
+            if price.key in changes and price == self.newest[price.key]
             else price
             for price in self.prices
         )
-        return PriceBook(self.name, changed)
+        return PriceBook(self.name, tuple(changed))
 
     def frame(self) -> pl.DataFrame:
         """The newest price of every item and unit as a table; columns of `PRICE_FRAME`, sorted by item."""

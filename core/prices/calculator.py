@@ -1,15 +1,22 @@
-"""The cost calculator: what a retrieval stack and its generator cost at a query volume (CLQ paper §3.2.1)."""
+"""The cost calculator: what a retrieval stack and its generator cost at a query volume (CLQ paper §3.2.1).
+
+And the sensitivity of the monthly bill: each input by itself lower and higher by a stated range.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.prices import CURRENCY, MS_PER_HOUR, Price, PriceBook
+from core.prices.book import Key
+from core.tables import schema
 
 DOCUMENTS_PER_SEARCH_UNIT = 100
 TOKENS_PER_DOCUMENT = 500
@@ -56,54 +63,32 @@ _NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostInputs:
-    """What the calculator asks for. A model left None is not part of the stack.
-
-    Attributes:
-        queries_per_month: Query volume, 0 or more.
-        candidates: K, how many candidates the reranker sees.
-        tokens_per_candidate: Query + chunk + metadata, as the reranker is billed (500 in the paper's tables).
-        query_tokens: What the embedder is sent per query.
-        reranker, embedder, generator: Items of the price book.
-        chunks_sent: How many chunks go to the generator.
-        tokens_per_chunk: Their length.
-        prompt_tokens: Instructions and question sent beside the chunks.
-        output_tokens: Length of the answer.
-        cpu_ms, gpu_ms: Local machine time per query; 0 = none.
-        machine, gpu: The items that price machine time.
-        passages: How many passages are embedded and indexed; 0 = the corpus is left out of the bill.
-        tokens_per_passage: Their length.
-        spread_queries: Over how many queries the embedding of the corpus is spread; 0 = it is left out.
-        index: A key of `core.prices.calculator.INDEX_KINDS`, or "none".
-        dim: Dimension of the vectors.
-        links: Neighbours per vector in a graph (M).
-        copies: How many machines keep the index in memory.
-        memory, disk: The items that price a GiB-month in memory and on disk.
-    """
+    """What the calculator asks for. A model left None is not part of the stack."""
 
     queries_per_month: float = 0.0
-    candidates: float = 50
-    tokens_per_candidate: float = 500
-    query_tokens: float = 20
-    reranker: str | None = None
+    candidates: float = 50  # K, how many candidates the reranker sees
+    tokens_per_candidate: float = 500  # query + chunk + metadata, as the reranker is billed
+    query_tokens: float = 20  # what the embedder is sent per query
+    reranker: str | None = None  # this and the other models: items of the price book
     embedder: str | None = None
-    chunks_sent: float = 0
+    chunks_sent: float = 0  # how many chunks go to the generator
     tokens_per_chunk: float = 500
-    prompt_tokens: float = 0
+    prompt_tokens: float = 0  # instructions and question sent beside the chunks
     generator: str | None = None
-    output_tokens: float = 0
-    cpu_ms: float = 0
-    machine: str = "local-cpu"
+    output_tokens: float = 0  # length of the answer
+    cpu_ms: float = 0  # local machine time per query; 0 = none
+    machine: str = "local-cpu"  # the item that prices it
     gpu_ms: float = 0
     gpu: str = "local-gpu"
-    passages: float = 0
+    passages: float = 0  # how many are embedded and indexed; 0 = the corpus is left out of the bill
     tokens_per_passage: float = 500
-    spread_queries: float = 0
-    index: str = "hnsw-f32"
-    dim: float = 1024
-    links: float = LINKS
-    copies: float = 1
-    memory: str = "local-memory"
-    disk: str = "local-disk"
+    spread_queries: float = 0  # over how many queries the embedding is spread; 0 = it is left out
+    index: str = "hnsw-f32"  # a key of `INDEX_KINDS`, or `NO_INDEX`
+    dim: float = 1024  # of the vectors
+    links: float = LINKS  # neighbours per vector in a graph (M)
+    copies: float = 1  # how many machines keep the index in memory
+    memory: str = "local-memory"  # the item that prices a GiB-month in memory
+    disk: str = "local-disk"  # and on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +112,9 @@ class CostLine:
         """$ per month at a query volume, or None when the price is unknown."""
         if self.units_per_month is None:
             return None if self.usd_per_query is None else queries * self.usd_per_query
-        priced = self.price is not None and self.price.currency == CURRENCY
-        return self.units_per_month * self.price.each if priced and self.price else None
+        if self.price is None or self.price.currency != CURRENCY:
+            return None
+        return self.units_per_month * self.price.each
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +127,7 @@ class CostBreakdown:
     @property
     def per_query(self) -> float | None:
         """$ per query, or None when a line is unknown."""
-        amounts = [line.usd_per_query for line in self.lines]
-        known = [amount for amount in amounts if amount is not None]
-        return math.fsum(known) if len(known) == len(amounts) else None
+        return _sum(line.usd_per_query for line in self.lines)
 
     @property
     def per_1k(self) -> float | None:
@@ -153,9 +137,7 @@ class CostBreakdown:
     @property
     def per_month(self) -> float | None:
         """$ per month at the query volume, or None when a line is unknown."""
-        amounts = [line.per_month(self.queries_per_month) for line in self.lines]
-        known = [amount for amount in amounts if amount is not None]
-        return math.fsum(known) if len(known) == len(amounts) else None
+        return _sum(line.per_month(self.queries_per_month) for line in self.lines)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -163,24 +145,28 @@ class CostBreakdown:
         return tuple(line.reason for line in self.lines if line.usd_per_query is None)
 
     def frame(self) -> pl.DataFrame:
-        """The lines as a table: stage, item, unit, units_per_query, reason, usd_per_query, _1k and _month."""
+        """The lines as a table."""
         rows = [
             (
-                line.stage,
-                line.item,
-                line.unit,
-                line.units_per_query,
-                line.usd_per_query,
-                line.reason,
+                *(getattr(line, name) for name in list(_BILL)[:6]),
                 None if line.usd_per_query is None else 1000 * line.usd_per_query,
                 line.per_month(self.queries_per_month),
             )
             for line in self.lines
         ]
-        text, number = pl.String(), pl.Float64()
-        schema = {"stage": text, "item": text, "unit": text, "units_per_query": number}
-        schema |= {"usd_per_query": number, "reason": text, "usd_per_1k": number, "usd_per_month": number}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=_BILL, orient="row")
+
+
+_BILL = schema(
+    "stage item unit units_per_query:float usd_per_query:float reason usd_per_1k:float usd_per_month:float"
+)
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """Amounts together; None where one is unknown."""
+    every = list(amounts)
+    known = [amount for amount in every if amount is not None]
+    return math.fsum(known) if len(known) == len(every) else None
 
 
 def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
@@ -244,9 +230,9 @@ def _rerank_line(inputs: CostInputs, reranker: str, book: PriceBook) -> CostLine
 
 
 def _line(stage: str, item: str, unit: str, units: float, book: PriceBook) -> CostLine:
-    if units == 0:
-        return CostLine(stage, item, unit, 0.0, book.find(item, unit), 0.0)
     price = book.find(item, unit)
+    if units == 0:
+        return CostLine(stage, item, unit, 0.0, price, 0.0)
     if price is None:
         return CostLine(stage, item, unit, units, None, None, f"no price for {item} ({unit}) in {book.name}")
     if price.currency != CURRENCY:
@@ -261,10 +247,82 @@ def _check(inputs: CostInputs) -> None:
             raise InputError(f"{name} = {value} is not an amount.", do="Give a number of 0 or more.")
 
 
-def rerank_usd_per_1k(candidates: float, tokens_per_candidate: float, price: Price) -> float | None:
-    """Rerank cost of 1,000 queries, as in the paper's table (§3.2.1).
+RANGE = 0.25  # Share by which an input is changed, downwards and upwards, unless another is stated
+STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
+    "embed": ("query_tokens",),
+    "rerank": ("candidates", "tokens_per_candidate"),
+    "generate-input": ("chunks_sent", "tokens_per_chunk", "prompt_tokens"),
+    "generate-output": ("output_tokens",),
+    "machine": ("cpu_ms",),
+    "gpu": ("gpu_ms",),
+    "embed-corpus": ("passages", "tokens_per_passage", "spread_queries"),
+    "index": ("passages", "dim", "copies"),
+    "storage": ("passages", "dim"),
+}
+"""Amounts that a stage of the bill depends on, by their field of `CostInputs`."""
 
-    K = 50 at 500 tokens of rerank-2.5 is $1.25.
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """What one input does to the monthly bill."""
+
+    field: str  # of `CostInputs`; "price" for a price
+    item: str  # what is priced; empty for an amount, as its unit
+    unit: str
+    value: float  # the input as it is; a price for its own number of units
+    low: float  # and at both ends of its range
+    high: float
+    usd: float  # the monthly bill there, in dollars
+    low_usd: float
+    high_usd: float
+
+    @property
+    def width(self) -> float:
+        """By how many dollars the bill moves from one end of the range to the other."""
+        return abs(self.high_usd - self.low_usd)
+
+
+def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tuple[Swing, ...]:
+    """What each input does to the monthly bill, the rest unchanged.
+
+    Args:
+        share: By which every input is changed, above 0 and below 1: 0.25 is 25 % less and 25 % more.
+
+    Returns:
+        One per amount and price that the bill depends on and that is not 0, the widest first; empty when the
+        bill is unknown or there is none. An amount may move nothing: up to 100 documents are one search unit.
+
+    Raises:
+        InputError: If the share is not between 0 and 1, or an amount is negative or not a number.
     """
-    inputs = CostInputs(candidates=candidates, tokens_per_candidate=tokens_per_candidate, reranker=price.item)
-    return calculator(inputs, PriceBook("one price", (price,))).per_1k
+    if not (math.isfinite(share) and 0 < share < 1):
+        raise InputError(f"A range of {share} is not between 0 and 1.")
+    bill = calculator(inputs, book)
+    usd = bill.per_month
+    if usd is None:
+        return ()
+
+    def swing(field: str, key: Key, value: float, at: Callable[[float], CostBreakdown]) -> Swing:
+        low, high = value * (1 - share), value * (1 + share)
+        ends = (at(end).per_month for end in (low, high))
+        return Swing(field, *key, value, low, high, usd, *(math.nan if end is None else end for end in ends))
+
+    def with_amount(field: str, amount: float) -> CostBreakdown:
+        changed: dict[str, Any] = {field: amount}
+        return calculator(replace(inputs, **changed), book)
+
+    def with_price(key: Key, amount: float) -> CostBreakdown:
+        return calculator(inputs, book.with_changes({key: amount}))
+
+    fields = ("queries_per_month", *(field for line in bill.lines for field in STAGE_INPUTS[line.stage]))
+    swings = [
+        swing(field, ("", ""), float(getattr(inputs, field)), partial(with_amount, field))
+        for field in dict.fromkeys(fields)
+        if bill.lines and getattr(inputs, field)
+    ]
+    prices = {line.price.key: line.price.price for line in bill.lines if line.price and line.price.price}
+    swings += [swing("price", key, price, partial(with_price, key)) for key, price in prices.items()]
+    # rounded, so that the last digit of equal widths does not decide their order
+    return tuple(
+        sorted(swings, key=lambda each: (-float(f"{each.width:.9g}"), each.field, each.item, each.unit))
+    )

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
-from core.prices.calculator import (
-    CostInputs,
-)
+from core.prices.calculator import CostInputs
 from core.records import JsonMap
 from core.tables import schema
 
@@ -76,13 +74,15 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         1,000 queries) and reason (why usd is null), sorted.
     """
     in_hours, dollars = pl.col("unit").is_in(list(PRICED_AS)), pl.col("unit") == DOLLARS
+    each = (pl.col("price") / pl.col("per")).alias("each")
+    prices = book.frame().select("item", "unit", each, "currency")
     return (
         mean_usage(usage)
         .with_columns(
             pl.col("unit").replace(PRICED_AS).alias("priced_unit"),
             pl.when(in_hours).then(pl.col("amount") / MS_PER_HOUR).otherwise(pl.col("amount")),
         )
-        .join(_unit_prices(book), left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
+        .join(prices, left_on=["item", "priced_unit"], right_on=["item", "unit"], how="left")
         .with_columns(
             pl.when(dollars).then(1.0).otherwise("each").alias("each"),
             pl.when(dollars).then(pl.lit(CURRENCY)).otherwise("currency").alias("currency"),
@@ -105,24 +105,17 @@ def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
         run_id, stage, item, unit, amount (null when any part of it was not recorded), basis (the weakest).
     """
     # in order: the last digit of a mean depends on the order of its parts, and a choice may hang on it
-    per_query = usage.group_by("run_id", "stage", "item", "unit", "query_id", maintain_order=True).agg(
-        # a missing amount makes the sum unknown, so it must not be skipped as polars would
-        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").sum()).alias("amount"),
-        _weakest_basis(),
-    )
-    return per_query.group_by("run_id", "stage", "item", "unit", maintain_order=True).agg(
-        pl.when(pl.col("amount").has_nulls()).then(None).otherwise(pl.col("amount").mean()).alias("amount"),
-        _weakest_basis(),
-    )
+    amount, key = pl.col("amount"), ("run_id", "stage", "item", "unit")
+    whole = ~amount.has_nulls()  # a missing amount makes the rest unknown; polars would skip it
+    per_query = usage.group_by(*key, "query_id", maintain_order=True)
+    summed = per_query.agg(pl.when(whole).then(amount.sum()).alias("amount"), _weakest_basis())
+    of_runs = summed.group_by(key, maintain_order=True)
+    return of_runs.agg(pl.when(whole).then(amount.mean()).alias("amount"), _weakest_basis())
 
 
 def _weakest_basis() -> pl.Expr:
     order = pl.Enum(_WEAKEST_LAST)
     return pl.col("basis").cast(order, strict=False).max().cast(pl.String).alias("basis")
-
-
-def _unit_prices(book: PriceBook) -> pl.DataFrame:
-    return book.frame().select("item", "unit", (pl.col("price") / pl.col("per")).alias("each"), "currency")
 
 
 def _reason(book: str) -> pl.Expr:
@@ -155,14 +148,11 @@ def query_embedding(usage: pl.DataFrame, embedders: Mapping[str, str]) -> tuple[
     )
     have = set(usage.filter(pl.col("stage") == "embed")["run_id"].unique())
     lacking = {run: item for run, item in embedders.items() if run not in have}
-    further = pl.DataFrame(
-        {"run_id": list(lacking), "item": list(lacking.values())},
-        schema={"run_id": pl.String, "item": pl.String},
-    ).with_columns(
-        pl.lit("embed").alias("stage"),
-        pl.lit("input_tokens").alias("unit"),
-        pl.lit(QUERY_TOKENS).alias("amount"),
-        pl.lit("modelled").alias("basis"),
+    further = pl.DataFrame(list(lacking.items()), schema=schema("run_id item"), orient="row").with_columns(
+        stage=pl.lit("embed"),
+        unit=pl.lit("input_tokens"),
+        amount=pl.lit(QUERY_TOKENS),
+        basis=pl.lit("modelled"),
     )
     return recorded, pl.concat([usage.clear(), further], how="diagonal_relaxed").select(usage.columns)
 
@@ -232,13 +222,10 @@ def _parts(
         pl.when(pl.col("usd_per_1k").is_null()).then(pl.col("reason").fill_null(NOT_RECORDED)).alias("reason")
     )
     whole = costs.filter(pl.col("run_id").is_in([run for run, stages in scopes.items() if stages is None]))
-    needed = pl.concat([whole, scoped], how="diagonal").with_columns(pl.lit(value=True).alias("needed"))
-    if further is None:
-        return needed
-    beside = further.filter(pl.col("run_id").is_in(list(scopes))).with_columns(
-        pl.lit(value=False).alias("needed")
-    )
-    return pl.concat([needed, beside], how="diagonal")
+    parts = [pl.concat([whole, scoped], how="diagonal").with_columns(needed=True)]
+    if further is not None:
+        parts.append(further.filter(pl.col("run_id").is_in(list(scopes))).with_columns(needed=False))
+    return pl.concat(parts, how="diagonal")
 
 
 def _missing() -> pl.Expr:

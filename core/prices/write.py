@@ -177,25 +177,17 @@ def _entry(entry: object, provider: str, where: str) -> Price:
     if missing := [key for key in _REQUIRED if key not in entry]:
         raise PriceError(f"Missing key {missing[0]!r}.", where=where)
     for key, value in entry.items():
-        _check_type(key, value, known[key], where)
-    _check_values(entry, where)
-    numbers = {key: float(entry[key]) for key in ("price", "per")}
-    return Price(**{"provider": provider, **entry, **numbers})
-
-
-def _check_type(key: str, value: object, kind: type | tuple[type, ...], where: str) -> None:
-    # bool is an int in Python, and a price of "true" is not a number
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise PriceError(f"{key} = {value!r} has the wrong type.", where=where)
-
-
-def _check_values(entry: Mapping[str, Any], where: str) -> None:
+        # bool is an int in Python, and a price of "true" is not a number
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
+            raise PriceError(f"{key} = {value!r} has the wrong type.", where=where)
     if entry["unit"] not in UNITS:
         raise PriceError(f"Unknown unit {entry['unit']!r}.", where=where, do=f"Known: {', '.join(UNITS)}.")
     check_amount(entry["price"], 0, where)
     check_amount(entry["per"], math.nextafter(0, 1), where)
     if not entry["source"]:
         raise PriceError("The source is empty.", where=where, do="Say where the price was found.")
+    numbers = {key: float(entry[key]) for key in ("price", "per")}
+    return Price(**{"provider": provider, **entry, **numbers})
 
 
 def _check_unique(book: str, prices: Iterable[Price]) -> None:
@@ -239,7 +231,11 @@ def write_book(
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(path, as_toml(name, prices, extends))
+        text = as_toml(name, prices, extends)
+        with tempfile.TemporaryDirectory(prefix="clq-prices-") as elsewhere:  # read it back by itself first
+            (Path(elsewhere) / path.name).write_text(text, encoding="utf-8")
+            load_books(PRICES, own=Path(elsewhere))
+        write_text(path, text)
     except OSError as error:
         raise PriceError(f"It cannot be written: {error.strerror}.", where=str(path)) from error
     return path
@@ -258,14 +254,6 @@ def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> s
 
 def _lines(values: Mapping[str, object]) -> str:
     return "".join(f"{key} = {toml(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write elsewhere, read it back by itself, then put it into place."""
-    with tempfile.TemporaryDirectory(prefix="clq-prices-") as elsewhere:
-        (Path(elsewhere) / path.name).write_text(text, encoding="utf-8")
-        load_books(PRICES, own=Path(elsewhere))
-    write_text(path, text)
 
 
 OLD_AFTER_DAYS = 90  # From how many days after it was looked up a price is to be looked up again
@@ -292,7 +280,7 @@ def check_book(
         Columns of `FINDINGS`; problem is "no price" (these first, most used first) or "old" (oldest first).
     """
     rows = [_missing(book, each) for each in sorted(used, key=lambda each: (-each.runs, each.item))]
-    aged = [(price, (today - price.looked_up).days) for price in _newest(book)]
+    aged = [(price, (today - price.looked_up).days) for price in book.newest.values()]
     old = sorted((days, price.item, price.unit) for price, days in aged if days > old_after)
     rows += [
         (book.name, "old", item, unit, f"looked up {days} days ago") for days, item, unit in reversed(old)
@@ -300,21 +288,10 @@ def check_book(
     return pl.DataFrame([row for row in rows if row is not None], schema=FINDINGS, orient="row")
 
 
-def _newest(book: PriceBook) -> list[Price]:
-    newest = [book.find(price.item, price.unit) for price in book.prices]
-    return list(dict.fromkeys(price for price in newest if price is not None))
-
-
 def _missing(book: PriceBook, used: Used) -> tuple[str, str, str, str, str] | None:
     unit = None if used.unit is None else PRICED_AS.get(used.unit, used.unit)
-    has_one = used.item in book.items() if unit is None else book.find(used.item, unit) is not None
-    if has_one:
+    if any(item == used.item and unit in (None, sold) for item, sold in book.newest):
         return None
     runs = "1 run uses it" if used.runs == 1 else f"{used.runs:,} runs use it"
-    return (
-        book.name,
-        "no price",
-        used.item,
-        unit or "",
-        runs if unit else f"{runs}; its usage is not recorded",
-    )
+    detail = runs if unit else f"{runs}; its usage is not recorded"
+    return book.name, "no price", used.item, unit or "", detail

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.prices import load_books
-from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k
+from core.prices.calculator import CostInputs, calculator
 from core.views.headroom import limiting
 from core.views.workspace.scope import Quality
 
@@ -18,9 +18,9 @@ BOOKS = load_books()
 @pytest.mark.parametrize("reranker", ["rerank-2.5", "rerank-2.5-lite"])
 @pytest.mark.parametrize("row", CASES["rerank_usd_per_1k"]["rows"], ids=lambda row: f"K{row['k']}")
 def test_rerank_cost_table(book, reranker, row):
-    price = BOOKS[book].find(reranker, "input_tokens")
     tokens = CASES["rerank_usd_per_1k"]["tokens_per_candidate"]
-    assert rerank_usd_per_1k(row["k"], tokens, price) == pytest.approx(row[reranker], abs=1e-9)
+    inputs = CostInputs(reranker=reranker, candidates=row["k"], tokens_per_candidate=tokens)
+    assert calculator(inputs, BOOKS[book]).per_1k == pytest.approx(row[reranker], abs=1e-9)
 
 
 @pytest.mark.parametrize("book", ["list", "clq-paper"])

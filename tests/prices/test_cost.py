@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.prices import Price, PriceBook
-from core.prices.calculator import CostInputs, calculator, rerank_usd_per_1k, search_units
+from core.prices.calculator import CostInputs, calculator, search_units
 from core.prices.cost import cost_per_1k, scope_of, totals
 from core.tables import frame
 
@@ -259,7 +259,6 @@ def test_unknown_price_makes_the_bill_unknown():
 def test_foreign_price_is_not_converted():
     bill = calculator(CostInputs(embedder="foreign", query_tokens=5), BOOK)
     assert bill.unknown == ("foreign is priced in EUR",)
-    assert rerank_usd_per_1k(50, 500, BOOK.find("foreign", "input_tokens")) is None
 
 
 def test_nothing_sent_costs_nothing():

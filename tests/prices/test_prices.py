@@ -58,8 +58,7 @@ def test_defaults(tmp_path: Path):
     found = book.find("m", "input_tokens")
     assert (found.price, found.each, found.valid_from, found.note) == (2.0, 2e-6, None, "")
     assert book.find("m", "output_tokens") is None
-    assert book.items() == ("m",)
-    assert book.items("requests") == ()
+    assert [item for item, _ in book.newest] == ["m"]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +175,11 @@ def test_where_own_books_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         load_books()
 
 
-def test_newest_price_in_force():
+def test_the_newest_price_counts():
     old, new = price(price=1.0), price(price=3.0, valid_from=date(2026, 1, 1))
     book = PriceBook("b", (new, old))
     assert book.find("m", "input_tokens") == new
-    assert book.find("m", "input_tokens", on=date(2025, 6, 1)) == old
+    assert PriceBook("b", (old, new)).find("m", "input_tokens") == new
     assert book.frame().select("item", "price").rows() == [("m", 3.0)]
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.prices.calculator import CostInputs, calculator
-from core.prices.tornado import tornado
+from core.prices.calculator import CostInputs, calculator, tornado
 from tests.prices.test_units import BOOK
 
 # rerank 50 x 500 x $0.05 a million = $1.25, embed 20 x $0.1 a million = $0.002 per 1,000 queries
@@ -40,13 +39,6 @@ def test_by_hand():
     assert found[5].width == pytest.approx(0.8)
 
 
-def test_a_range_of_its_own():
-    found = by_name(INPUTS, share=0.1, shares={"candidates": 0.5, "price": 0.2})
-    assert (found["candidates"].low, found["candidates"].high) == (25, 75)
-    assert found["ranker"].high == pytest.approx(0.06)
-    assert found["query_tokens"].high == pytest.approx(22)
-
-
 def test_an_amount_may_move_nothing():
     # 50 and 62.5 candidates of up to 500 tokens are one search unit
     found = by_name(CostInputs(queries_per_month=1e6, reranker="searcher", tokens_per_candidate=300))
@@ -74,8 +66,6 @@ def test_an_unknown_bill_has_none():
 def test_ranges_are_checked(share):
     with pytest.raises(InputError, match="not between 0 and 1"):
         tornado(INPUTS, BOOK, share=share)
-    with pytest.raises(InputError, match="not between 0 and 1"):
-        tornado(INPUTS, BOOK, shares={"candidates": share})
 
 
 AMOUNT = st.floats(0, 1e6, allow_subnormal=False)

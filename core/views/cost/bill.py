@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.prices import MS_PER_HOUR, Price, PriceBook
-from core.prices.calculator import CostBreakdown, CostInputs, CostLine, calculator
-from core.prices.tornado import RANGE, Swing, tornado
+from core.prices.calculator import RANGE, CostBreakdown, CostInputs, CostLine, Swing, calculator, tornado
 from core.records import Basis
 from core.tables import schema
 from core.views import text, theme
@@ -178,7 +177,7 @@ class SwingView:
 
 
 def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> SwingView:
-    """What each input does to the monthly bill; see `core.prices.tornado.tornado`.
+    """What each input does to the monthly bill; see `core.prices.calculator.tornado`.
 
     Args:
         share: By which each input is changed, above 0 and below 1.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from core.prices import Price, PriceBook
-from core.prices.calculator import CostBreakdown, CostInputs
-from core.prices.tornado import Swing
+from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
 
 if TYPE_CHECKING:
