@@ -121,7 +121,8 @@ def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
                 st.caption(plain(small))
     with st.expander("As a table"):
         cells = [words.in_units(row) for row in gaps.iter_rows(named=True)]
-        show.table(gaps, "sides", columns(*SIDES), cells=cells)
+        first = columns(*(name for name in SIDES if name not in ("stack", "p_holm")))
+        show.table(gaps, "sides", first, more=columns("stack", "p_holm"), cells=cells)
 
 
 def opens(rows: pl.DataFrame, two: Row, key: str) -> Callable[[], None]:

@@ -79,13 +79,6 @@ def pick_generator(view: View) -> str | None:
     return None if picked == NO_GENERATOR else picked
 
 
-def pick_axis(generator: str | None) -> str:
-    """Draw the choice of the x axis: one of `page.X_AXES`; dollars need a generator."""
-    axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
-    still_offered("kx", list(axes))
-    return axes[pick_one("Against", axes, "kx", usual=page.X_AXES["k"])]
-
-
 def by_cutoff(view: View) -> None:
     """Every measure of some stacks against the cutoff, or against what is sent."""
     which, against, reader = st.columns([3, 3, 2], vertical_alignment="bottom")
@@ -94,7 +87,9 @@ def by_cutoff(view: View) -> None:
     with reader:
         generator = pick_generator(view)
     with against:
-        x = pick_axis(generator)
+        axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
+        still_offered("kx", list(axes))
+        x = axes[pick_one("Against", axes, "kx", usual=page.X_AXES["k"])]
     rows = points(view, tuple(names), generator)
     found = page.curves(rows, view.quality, theme.colours_for(names), x)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())

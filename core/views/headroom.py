@@ -146,7 +146,10 @@ def headroom(
     """
     name = None if chosen is None else table["name"][chosen]
     wanted = (pl.col("pool") == convention) | pl.lit(convention == MIXED) | pl.col("name").eq_missing(name)
-    rows = _parts(_known(table).filter(wanted))
+    parts = split(pl.col("quality"), pl.col("proc"))
+    best = _known(table).filter(wanted).with_columns(parts).sort("quality", "name", descending=[True, False])
+    names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n")
+    rows = best.select("name", "pool", "^quality(_low|_high|_basis)?$", *names)
     if rows.is_empty():
         return None
     explained = next(
@@ -158,13 +161,6 @@ def headroom(
 def _known(table: pl.DataFrame) -> pl.DataFrame:
     there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null()
     return table.filter(there).with_columns(pl.col("pool").fill_null(NO_POOL))
-
-
-def _parts(known: pl.DataFrame) -> pl.DataFrame:
-    parts = split(pl.col("quality"), pl.col("proc"))
-    best = known.with_columns(parts).sort("quality", "name", descending=[True, False])
-    names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n")
-    return best.select("name", "pool", "^quality(_low|_high|_basis)?$", *names)
 
 
 def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:

@@ -140,7 +140,8 @@ def score_files(
     """
     require_cutoffs(measures)
     found = evidence_of(made, golden_set_id)
-    seen = counted(found, lambda run_ids: _timings(made, run_ids), over)
+    timed = made.frames.get("timings", frame("timings", [])).lazy().select("run_id", "query_id")
+    seen = counted(found, lambda run_ids: timed.filter(pl.col("run_id").is_in(run_ids)).collect(), over)
     if tell and seen.said:
         tell(seen.said)
     labels = pl.DataFrame(
@@ -159,11 +160,6 @@ def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
     graded = ranked.join(judged.lazy().select(*_KEY, "grade"), on=_KEY, how="left").drop("passage_id")
     rows = graded.collect()
     return of_graded(_graded(rows, made, judged, "final"), _graded(rows, made, judged, "pool"))
-
-
-def _timings(made: Import, run_ids: Sequence[str]) -> pl.DataFrame:
-    timed = made.frames.get("timings", frame("timings", []))
-    return timed.lazy().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "query_id").collect()
 
 
 def _golden_set(made: Import, asked: str | None) -> str:

@@ -119,6 +119,12 @@ def shorten(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def quoted(query_id: str, question: str | None) -> str:
+    """A query by its id and the start of its question, where that is known."""
+    start = shorten(" ".join((question or "").split()))
+    return f"{query_id} “{start}”" if start else query_id
+
+
 def duration(seconds: float) -> str:
     """A time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):

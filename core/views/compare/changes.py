@@ -63,14 +63,6 @@ def _embedder(spec: Spec) -> str:
     return f"{spec.get('embedder', 'none')}{width}"
 
 
-def _bm25_leg(spec: Spec) -> str:
-    return "without BM25" if spec.get("mode") == "dense" else "with BM25"
-
-
-def _dense_leg(spec: Spec) -> str:
-    return "without embedder" if spec.get("mode") == "sparse" else f"with {_embedder(spec)}"
-
-
 AXES = (
     _plain("rewrite"),
     _plain("perturb"),
@@ -86,11 +78,16 @@ AXES = (
     Axis("BM25 parameters", ("bm25",), lambda spec: _value(spec.get("bm25", "default"))),
     Axis("distance", ("metric",), lambda spec: _value(spec.get("metric", "cosine"))),
     Axis("embedder", ("embedder", "dim"), _embedder),
-    Axis("BM25 leg", ("mode", "sparse", "bm25", "fusion"), _bm25_leg, whole=True),
+    Axis(
+        "BM25 leg",
+        ("mode", "sparse", "bm25", "fusion"),
+        lambda spec: "without BM25" if spec.get("mode") == "dense" else "with BM25",
+        whole=True,
+    ),
     Axis(
         "dense leg",
         ("mode", "embedder", "dim", "index", "index_params", "metric", "fusion"),
-        _dense_leg,
+        lambda spec: "without embedder" if spec.get("mode") == "sparse" else f"with {_embedder(spec)}",
         whole=True,
     ),
 )

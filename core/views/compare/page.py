@@ -174,7 +174,7 @@ def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int)
     holes = top == _HOLE
     mine = holes if alone is None else holes & alone[..., : top.shape[2]]
     own = [_WORST if place == ahead else _BEST for place in range(2)]
-    ends = []
+    ends: list[float] = []
     for shared in (_WORST, _BEST):
         grades = np.where(holes, np.int8(shared), top)
         counts = np.broadcast_to(pair.pool_counts, (*top.shape[:2], 5)).copy()
@@ -185,15 +185,7 @@ def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int)
             counts[slice(None) if alone is not None else place, :, grade - 1] += number.astype(counts.dtype)
         if alone is not None:
             counts[:, :, shared - 1] += (holes & ~mine)[0].sum(axis=1).astype(counts.dtype)
-        ends.append(_difference(pair.rescored(measure, grades, counts)))
-    known = [end for end in ends if end is not None]
-    if not known:
-        return None
-    return min(known) if ahead else max(known)
-
-
-def _difference(values: Floats) -> float | None:
-    """Mean of second − first over the queries that count for both; None where there are none."""
-    deltas = values[1] - values[0]
-    known = deltas[~np.isnan(deltas)]
-    return float(known.mean()) if known.size else None
+        first, second = pair.rescored(measure, grades, counts)
+        apart = second - first
+        ends += [float(apart[~np.isnan(apart)].mean())] if not np.isnan(apart).all() else []
+    return (min(ends) if ahead else max(ends)) if ends else None

@@ -18,7 +18,6 @@ from core.views.workspace.scope import Quality
 
 Row = Mapping[str, Any]
 _WORDS = {LATENCY.key: ("faster", "slower", "is as fast"), COST.key: ("cheaper", "dearer", "costs the same")}
-_QUESTION = 60
 
 BRING = "Bring rankings with their judgements, or run stacks here, to compare them query by query."
 NO_TAG = "No tag sets some of the scored queries apart from the others."
@@ -191,7 +190,7 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
         tolerance: Largest difference that is a tie.
     """
     extremes = [
-        f"the largest {what} is {_quoted(row)} ({text.signed(row['delta'])})"
+        f"the largest {what} is {text.quoted(row['query_id'], row['text'])} ({text.signed(row['delta'])})"
         for what, outcome in (("gain", WINS), ("loss", LOSSES))
         for row in queries.filter(outcome=outcome).head(1).iter_rows(named=True)
     ]
@@ -200,11 +199,6 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
         f"{pair['ties']} (up to {tolerance:g}) and loses {pair['losses']}",
         *extremes,
     ]) + "."  # fmt: skip
-
-
-def _quoted(row: Row) -> str:
-    question = " ".join((row["text"] or "").split())
-    return f"{row['query_id']} “{text.shorten(question, _QUESTION)}”" if question else str(row["query_id"])
 
 
 def rankings(closer: Closer, k: int) -> str:

@@ -118,18 +118,12 @@ def _grid(
 
 
 def _figure(found: CostBreakdown) -> go.Figure:
-    fig = theme.figure(
-        [_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=_height(found)
-    )
+    height = max(180, 60 * len(found.lines))  # Plotly gives a legend half of a chart before it scrolls
+    fig = theme.figure([_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=height)
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
     fig.update_xaxes(rangemode="tozero", tickprefix="$", exponentformat="none")
     fig.update_yaxes(showticklabels=False)
     return fig
-
-
-def _height(found: CostBreakdown) -> int:
-    """Room for a line of the legend per stage; Plotly gives a legend half of a chart before it scrolls."""
-    return max(180, 60 * len(found.lines))
 
 
 def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:

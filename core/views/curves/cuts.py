@@ -182,7 +182,8 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
         return Cuts(pl.DataFrame(schema=COLUMNS), "Cutting needs rankings with scores, and judgements.")
     only = among(snapshot, scope)
     found = evidence(snapshot, [run_id], scope.golden_set_id, only=only)
-    grades, relevant = found.grades[0], _relevant(found)
+    grades = found.grades[0]
+    relevant = found.counts_of(0)[:, REL - 1 :].sum(axis=1).astype(np.int64)
     scores = _scores(snapshot, run_id, found)
     deep = (grades >= 0).sum(axis=1)
     usable = [_descending(scores[row, : deep[row]]) for row in range(len(deep))]
@@ -199,13 +200,6 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     missing = int((relevant > 0).sum() - len(rows))
     words = f"{text.count(missing, 'query has', 'queries have')} no scores to cut by." if missing else ""
     return Cuts(table, words)
-
-
-def _relevant(found: Evidence) -> npt.NDArray[np.int64]:
-    """Return how many relevant passages every query has [queries]."""
-    counts = found.pool_counts if found.pool_counts.ndim == 2 else found.pool_counts[0]
-    relevant: npt.NDArray[np.int64] = counts[:, REL - 1 :].sum(axis=1).astype(np.int64)
-    return relevant
 
 
 def _scores(snapshot: Snapshot, run_id: str, found: Evidence) -> npt.NDArray[np.float64]:

@@ -127,8 +127,11 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         [axis for axis, gone in zip(decision.required, decision.unknown[row], strict=True) if gone]
         for row in rows
     ]
+    noted = {key: column for key, column in _NOTES.items() if column in table.columns}
     notes = [
-        "; ".join(str(note) for axis in gone if (note := _note(table, int(row), axis.key)))
+        "; ".join(
+            str(note) for axis in gone if axis.key in noted and (note := table[noted[axis.key]][int(row)])
+        )
         for row, gone in zip(rows, lacking, strict=True)
     ]
     part = table[rows]
@@ -143,11 +146,6 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         "why": [words or None for words in notes],
     }
     return pl.DataFrame(found, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
-
-
-def _note(table: pl.DataFrame, row: int, key: str) -> object:
-    name = _NOTES.get(key)
-    return table[name][row] if name in table.columns else None
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:

@@ -242,22 +242,14 @@ def unknown(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
 
 def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
     """The three percentiles of a stack: label, number, what it rests on."""
-    return tuple(
-        (
-            latency.name.replace(latency.percentile, each).removesuffix(" (ms)"),
-            _tail(row[each], row[f"{each}_note"]),
-            f"{_span(row[f'{each}_low'], row[f'{each}_high'])}{text.sample(row['n'])} · {row['basis']}",
-        )
-        for each in ("p50", "p95", "p99")
-    )
-
-
-def _tail(value: float | None, note: str | None) -> str:
-    return text.ms(value) if value is not None or "too few" not in (note or "") else "withheld"
-
-
-def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{text.ms(low)}, {text.ms(high)}] "
+    made = []
+    for percentile in PERCENTILES:
+        value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
+        label = latency.name.replace(latency.percentile, percentile).removesuffix(" (ms)")
+        number = "withheld" if value is None and "too few" in (note or "") else text.ms(value)
+        span = "" if low is None or high is None else f"[{text.ms(low)}, {text.ms(high)}] "
+        made.append((label, number, f"{span}{text.sample(row['n'])} · {row['basis']}"))
+    return tuple(made)
 
 
 def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[str, str]:

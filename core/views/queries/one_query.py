@@ -91,8 +91,8 @@ def one_query(
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
     """
-    weigher, ids = _weigher(quality), list(runs)
-    golden = scope.golden_set_id
+    measure, golden, ids = quality.measure, scope.golden_set_id, list(runs)
+    weigher = measure if measure and measure.name == "RA-nWG" else Measure("RA-nWG", quality.k)
     judges = snapshot.judging(ids, golden) if golden is not None else dict.fromkeys(ids)
     judged = {name: _judged(snapshot, name, query_id, weigher) for name in set(judges.values())}
     ranked = snapshot.rankings(ids, query_id=query_id)
@@ -125,11 +125,6 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
         grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": each[::-1]}),
         ideal=float(ideal_gain(counts[None], each[None], weigher.k or 1)[0, -1]) if len(grades) else 0.0,
     )
-
-
-def _weigher(quality: Quality) -> Measure:
-    measure = quality.measure
-    return measure if measure and measure.name == "RA-nWG" else Measure("RA-nWG", quality.k)
 
 
 def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality: Quality) -> Side:

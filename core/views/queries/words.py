@@ -19,9 +19,6 @@ from core.views.queries.one_query import Side
 from core.views.queries.page import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.workspace.scope import Quality, Scope
 
-_QUESTION = 70
-
-
 Card = tuple[str, str, str]
 
 
@@ -90,7 +87,9 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
         made.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
     else:
         worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
-        made.append(("Worst", text.score(worst["score"][0]), _quoted(worst)))
+        made.append(
+            ("Worst", text.score(worst["score"][0]), text.quoted(worst["query_id"][0], worst["text"][0]))
+        )
     unjudged = scored["holes"].to_numpy().mean()
     made.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
     if missing := rows.height - scored.height:
@@ -98,13 +97,6 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
         made.append(("Without a score", f"{missing:,}", note if unranked else "see their notes"))
     return tuple(made)
-
-
-def _quoted(rows: pl.DataFrame) -> str:
-    """Return the first row's query: its id and the start of its question."""
-    question = rows["text"][0]
-    said = f" “{text.shorten(' '.join(question.split()), _QUESTION)}”" if question else ""
-    return f"{rows['query_id'][0]}{said}"
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:

@@ -91,7 +91,8 @@ def means(
     snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
 ) -> pl.DataFrame:
     """The mean score 0..1 of the answers that a measure is about: as of `shares`."""
-    return _by_scorer(_of(scored(snapshot, run_ids, measure), only), _mean)
+    percent = _by_scorer(_of(scored(snapshot, run_ids, measure), only), points)
+    return percent.with_columns(pl.col("value", "low", "high") / 100)
 
 
 def shares(
@@ -114,10 +115,6 @@ def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:
     if only is None:
         return rows
     return rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
-
-
-def _mean(rows: pl.DataFrame, scorer: str) -> pl.DataFrame:
-    return points(rows, scorer).with_columns(pl.col("value", "low", "high") / 100)
 
 
 def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFrame]) -> pl.DataFrame:
@@ -151,8 +148,8 @@ def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
 
 def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     """What answers took as rows of the table "usage": tokens where the book prices them, else dollars."""
-    prices = book.frame().select("item", "unit").unique()
-    priced = [item for item in rows["item"].unique() if _priced(prices, item)]
+    sold = book.frame().filter(pl.col("unit").is_in(_UNITS)).group_by("item").agg(pl.col("unit").n_unique())
+    priced = sold.filter(pl.col("unit") == len(_UNITS))["item"].to_list()
     counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())
     by_token = (pl.col("item").is_in(priced) & counted).all().over("run_id")
     parts = [rows.filter(by_token).select(*_OWN, unit=pl.lit(unit), amount=pl.col(unit)) for unit in _UNITS]
@@ -174,7 +171,3 @@ def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.
 
 
 _OWN = ("run_id", "query_id", "item")
-
-
-def _priced(prices: pl.DataFrame, item: str | None) -> bool:
-    return set(_UNITS) <= set(prices.filter(pl.col("item") == item)["unit"])

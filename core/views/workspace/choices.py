@@ -147,7 +147,8 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
     answered = _answered(snapshot, runs["run_id"].to_list())
     own += [ANSWER.name] if answered["sent"] else []
-    names = sorted({*own, *came}, key=_order)
+    known = sorted({*own, *came}, key=lambda name: (name not in REGISTRY, name))
+    names = sorted(known, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
         measures=tuple(names) or (_FIRST,),
@@ -166,11 +167,6 @@ def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, tuple[Any, ..
     values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in found.items()}
     first = {name: usual[column].to_list() for name, column in found.items() if name != "sent"}
     return {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
-
-
-def _order(name: str) -> tuple[int, bool, str]:
-    usual = _USUAL.index(name) if name in _USUAL else len(_USUAL)
-    return usual, name not in REGISTRY, name
 
 
 def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:

@@ -116,17 +116,16 @@ def costs(
 def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     """What answers cost beside a reported cost: nothing where its source billed generation itself."""
     billed = set(own.filter(pl.col("stage") == GENERATE)["run_id"])
-    scopes = dict(runs.select("run_id", "manifest").iter_rows())
-    within = [run for run, text in scopes.items() if run in billed or _covers_answers(text)]
+    within = [
+        run_id
+        for run_id, manifest in runs.select("run_id", "manifest").iter_rows()
+        if run_id in billed or json.loads(manifest).get("cost_scope") == GENERATE
+    ]
     spent = cost_per_1k(usage.filter(pl.col("stage") == GENERATE), book).select(
         "run_id", pl.col("usd_per_1k").alias("answers")
     )
     answers = pl.when(pl.col("run_id").is_in(within)).then(0.0).otherwise("answers").alias("answers")
     return runs.select("run_id").join(spent, on="run_id", how="left").with_columns(answers)
-
-
-def _covers_answers(manifest: str) -> bool:
-    return bool(json.loads(manifest).get("cost_scope") == GENERATE)
 
 
 def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.DataFrame | None) -> pl.DataFrame:

@@ -27,6 +27,15 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     found = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
     known = [each.filter(pl.col("latency_ms").is_not_null()) for each in found]
+    untimed = latency.scope == "end-to-end" and latency.generation is None
+    needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
+    without = pl.when(needless).then(pl.lit("this stack has no reranker"))
+    why = pl.coalesce(
+        pl.lit(_NO_MODEL if untimed else None, pl.String),
+        "mean_note",
+        "latency_note",
+        without.otherwise(pl.lit("no timings recorded")),
+    )
     both = pl.concat([*known, *found], how="vertical_relaxed").unique("run_id", keep="first")
     return (
         runs.select("run_id", "reranker")
@@ -35,7 +44,7 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
-            .then(pl.coalesce(_no_model(latency), "mean_note", "latency_note", _not_recorded(latency)))
+            .then(why)
             .otherwise(pl.col("latency_note"))
             .alias("latency_note"),
         )
@@ -146,19 +155,6 @@ def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> 
     )
 
 
-def _no_model(latency: Latency) -> pl.Expr:
-    missing = latency.scope == "end-to-end" and latency.generation is None
-    return pl.lit(_NO_MODEL if missing else None, pl.String)
-
-
-def _not_recorded(latency: Latency) -> pl.Expr:
-    """Why a run without any figure has none."""
-    needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
-    return (
-        pl.when(needless).then(pl.lit("this stack has no reranker")).otherwise(pl.lit("no timings recorded"))
-    )
-
-
 def _why_unknown(latency: Latency) -> pl.Expr:
     missing = pl.format("not reported: {}", pl.col("missing"))
     several = pl.lit(latency.percentile != "p50") & (pl.col("stages") > 1)
@@ -178,11 +174,10 @@ def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) 
     dense, sparse = pl.col("mode").is_in(["dense", "hybrid"]), pl.col("mode").is_in(["sparse", "hybrid"])
     # how a run without a mode searched is not known, but it did, so its reranker alone is not the path
     searched = dense | (pl.col("mode").is_null() & pl.col("run_id").is_in(figures["run_id"].to_list()))
-    stages = [runs.filter(dense).select("run_id", pl.lit("embed").alias("stage"))]
-    stages.append(runs.filter(searched).select("run_id", pl.lit("retrieve").alias("stage")))
-    stages.append(runs.filter(sparse).select("run_id", pl.lit("sparse").alias("stage")))
-    stages.append(runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage")))
-    return pl.concat(stages)
+    stages = {"embed": dense, "retrieve": searched, "sparse": sparse, "rerank": reranked}
+    return pl.concat(
+        runs.filter(there).select("run_id", pl.lit(stage).alias("stage")) for stage, there in stages.items()
+    )
 
 
 _NAMES = ["run_id", "query_id", "ms"]

@@ -207,13 +207,12 @@ def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
     """The queries that every golden set of a collection judges, audits aside; empty where there is none."""
     sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
     audited = audits(snapshot, collection_id)
-    judged = [_queries(snapshot, name) for name in sets["golden_set_id"] if name not in audited]
+    judged = [
+        frozenset((*snapshot.judgements(name)["query_id"], *snapshot.spans(name)["query_id"]))
+        for name in sets["golden_set_id"]
+        if name not in audited
+    ]
     return frozenset.intersection(*judged) if judged else frozenset()
-
-
-def _queries(snapshot: Snapshot, golden_set_id: str) -> frozenset[str]:
-    tables = snapshot.judgements(golden_set_id), snapshot.spans(golden_set_id)
-    return frozenset(query for rows in tables for query in rows["query_id"].unique())
 
 
 def paired(
