@@ -28,8 +28,6 @@ from core.views.text import count, plain, shorten
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"
-
-
 GO = "_go_to_query"  # Which query is opened on page Queries, until that is done
 NUMBERS: Mapping[str, Any] = {
     "difference": show.signed_column("difference", "Mean over the queries that count for both."),
