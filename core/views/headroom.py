@@ -136,10 +136,7 @@ def _natural(pool: str) -> tuple[str, int]:
 def headroom(
     table: pl.DataFrame, quality: Quality, convention: str, chosen: int | None = None
 ) -> HeadroomView | None:
-    """Split the quality of every stack of one pool convention, and of the chosen stack.
-
-    Args:
-        convention: One of `conventions`; `MIXED` takes all.
+    """Split the quality of every stack of one pool convention (`MIXED` takes all), and of the chosen stack.
 
     Returns:
         The view; None when no stack has a ceiling at this cutoff.

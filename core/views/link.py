@@ -64,13 +64,7 @@ def settings(
     book: PriceBook,
     runs: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """What a workspace is set to, by the keys of the address.
-
-    Args:
-        limits: SLA, budget, floor and jitter band.
-        book: Prices; the changed ones of a derived book stand in the address.
-        runs: Names of the chosen runs; empty = all.
-    """
+    """What a workspace is set to, by the keys of the address; of a derived price book the changed prices."""
     measure = quality.measure
     found: dict[str, object] = {
         "ws": scope.collection_id,

@@ -138,23 +138,16 @@ _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:
-    """Write a table as CSV (UTF-8).
+    """Write a table as CSV (UTF-8, with a header row).
 
     Text that a spreadsheet would read as a formula gets an apostrophe in front, names of columns too; numbers
     stay as they are; nested values become JSON.
-
-    Returns:
-        The file's content, with a header row.
     """
     return defused(rows).write_csv().encode()
 
 
 def to_parquet(rows: pl.DataFrame) -> bytes:
-    """Write a table as Parquet: types, nested values and texts as they are.
-
-    Returns:
-        The file's content.
-    """
+    """Write a table as Parquet: types, nested values and texts as they are."""
     file = io.BytesIO()
     rows.write_parquet(file)
     return file.getvalue()

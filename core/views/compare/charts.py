@@ -112,12 +112,7 @@ def _told(row: dict[str, Any], label: str) -> str:
 
 
 def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float) -> go.Figure:
-    """Each query at its two scores; queries with the same scores share one, larger mark.
-
-    Args:
-        rows: From `core.views.compare.sides.flips`.
-        names: The first stack (x) and the second (y).
-        tolerance: Half the height of the band of ties.
+    """Each query of `sides.flips` at its two scores, the first stack's across; equal ones share a larger mark.
 
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.

@@ -57,11 +57,7 @@ def look_closer(
     pair: tuple[str, str],
     setup: Setup,
 ) -> Closer:
-    """Compare two stacks query by query.
-
-    Args:
-        pair: run_id of the first and of the second.
-    """
+    """Compare two stacks, by their run ids, query by query."""
     first, second = pair
     same = alike(snapshot, runs, quality.k, first, second)
     queries = flips(query_table(snapshot, scope, quality, second, first, as_zero=True), setup, same)
@@ -149,11 +145,7 @@ _SAME_COST = 1e-9
 
 
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality) -> str:
-    """Why the queries of some stacks cannot be paired, so that only averages compare; empty where they can.
-
-    Args:
-        rows: Their rows of the stack table.
-    """
+    """Why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can."""
     if not rows["has_rankings"].any():
         return "They came without per-query data: only their averages are known."
     if scope.golden_set_id is None:
@@ -256,11 +248,7 @@ def _why(one: Row, other: Row, column: str, note: str) -> str | None:
 
 
 def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """The stacks to look at where none were chosen: the decision's two, then the best.
-
-    Args:
-        table: The stack table, or the rows of it that may be chosen.
-    """
+    """The stacks to look at where none were chosen: the decision's two, then the best of the table."""
     ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
     down = [decision.quality.higher_is_better, False]
     best = table.sort("quality", "name", descending=down, nulls_last=True)

@@ -153,9 +153,7 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
 def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     """Which differences holes could turn round; empty when none.
 
-    Args:
-        rows: first, second, difference, if_judged (`core.views.compare.page.if_judged`); where there is a
-            verdict, only differences that are called real count.
+    Where the rows have a verdict, only differences that are called real count.
     """
     real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
     turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
@@ -182,13 +180,7 @@ def flips(queries: int, quality: Quality, name: str) -> str:
 
 
 def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
-    """How the queries divide, and where most is won and lost.
-
-    Args:
-        queries: From `core.views.compare.sides.flips`.
-        pair: Row of `core.views.compare.page.differences`.
-        tolerance: Largest difference that is a tie.
-    """
+    """How the queries of `sides.flips` divide, and where most is won and lost."""
     extremes = [
         f"the largest {what} is {text.quoted(row['query_id'], row['text'])} ({text.signed(row['delta'])})"
         for what, outcome in (("gain", WINS), ("loss", LOSSES))
@@ -229,13 +221,7 @@ def pools(closer: Closer) -> str:
 
 
 def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality) -> str:
-    """What a change does, in one sentence.
-
-    Args:
-        kind: The change, such as ``index: flat → int8``.
-        rows: From `core.views.compare.changes.effects`.
-        whole: From `core.views.compare.changes`.
-    """
+    """What a change (``index: flat → int8``) does, in a sentence; takes both tables of `changes.effects`."""
     row = whole.row(0, named=True)
     if row["difference"] is None:
         return f"{quality.name} applies to no query of these stacks."

@@ -62,11 +62,7 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
 
 
 def readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write the units of a bill, or of recorded usage, as people do; hours of a machine as milliseconds.
-
-    Args:
-        rows: With unit and units_per_query.
-    """
+    """Write unit and units_per_query of a bill as people do; hours of a machine as milliseconds."""
     hours, kind = pl.col("unit").str.ends_with("_hour"), pl.col("unit").replace(BUYS)
     amount = pl.col("units_per_query")
     return rows.with_columns(
@@ -76,11 +72,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def paper_rerank(book: PriceBook) -> pl.DataFrame:
-    """The paper's table of rerank costs (§3.2.1), by this product's calculator.
-
-    Returns:
-        k (50..200), then $ per 1,000 queries of rerank-2.5 and rerank-2.5-lite at 500 tokens a candidate.
-    """
+    """The paper's rerank costs (§3.2.1), calculated here: K, then $ per 1,000 queries by model."""
     return _grid(
         "k",
         (50, 100, 150, 200),
@@ -91,11 +83,7 @@ def paper_rerank(book: PriceBook) -> pl.DataFrame:
 
 
 def paper_generator(book: PriceBook) -> pl.DataFrame:
-    """The paper's table of generator input costs (§3.2.1), by this product's calculator.
-
-    Returns:
-        chunks (10..30), then $ per 1,000 queries of three generators at 500 tokens a chunk.
-    """
+    """The paper's generator input costs (§3.2.1): chunks, then $ per 1,000 queries by model."""
     return _grid(
         "chunks",
         (10, 20, 30),

@@ -126,9 +126,6 @@ def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
 def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
     """How the amounts of the bill's stages are known.
 
-    Args:
-        asked: The inputs as they stand, by field of `CostInputs`.
-
     Returns:
         By stage the weakest of measured, imported, published and modelled; a stage of which anything was
         typed or changed is modelled. Stages that a stack cannot fill are left out.

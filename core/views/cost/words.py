@@ -164,11 +164,7 @@ def recorded_answer(rows: pl.DataFrame, name: str) -> str:
 
 
 def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
-    """Say which inputs come from a stack, how each is known, and which were typed.
-
-    Args:
-        asked: The inputs as they stand, by field of `CostInputs`.
-    """
+    """Say which inputs come from a stack, how each is known, and which were typed."""
     if start is None:
         return "All amounts are typed."
     amounts = start.amounts

@@ -143,11 +143,7 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
 
 
 def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
-    """What the deepest candidate pool of a family has beside the shallowest.
-
-    Args:
-        depths: Of `depth_table`.
-    """
+    """What the deepest candidate pool of a family has beside the shallowest; takes `depth_table`."""
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     span = f"K from {first['candidates']} to {last['candidates']}"
@@ -179,16 +175,12 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
 
 
 def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k") -> CurvesView:
-    """Draw the curves.
+    """Draw the curves of `curve_table` or `against`.
 
     Args:
-        table: The result of `curve_table`, or of `against`.
         quality: The measure of the main chart, with the cutoff to mark.
         colours: Colour by name of the stack, the one to stress first.
         x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
-
-    Returns:
-        The view; stacks that have no value for a measure are missing from its chart.
     """
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
     known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())

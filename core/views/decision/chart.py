@@ -208,15 +208,9 @@ class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
 
 
 def figure_json(view: ParetoView) -> str:
-    """The chart as the browser's Plotly reads it.
+    """The chart as a browser's Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
 
     Plotly's own way copies the chart and looks at every text in it: a fifth of what a slider move cost.
-
-    Args:
-        view: The chart.
-
-    Returns:
-        What `view.figure.to_json()` says, whole numbers of 64 bits as a list.
     """
     return json.dumps({"data": view.traces, "layout": view.layout}, cls=_Encoder)
 

@@ -80,12 +80,7 @@ class Finding:
 
 
 def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality) -> list[Finding]:
-    """How far the numbers of the chosen stack can be trusted: n, interval, latency, holes, unjudged queries.
-
-    Args:
-        row: The chosen row of the stack table.
-        runner_up: The runner-up's row, if there is one.
-    """
+    """How far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
     many = n is not None and n >= PROTOCOL_QUERIES
     carried = "" if n is None else f"{text.count(n, 'query carries', 'queries carry')} the mean"

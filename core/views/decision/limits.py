@@ -76,10 +76,6 @@ def per_correct(table: pl.DataFrame) -> bool:
 def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
     """The limits that make sense for a workspace.
 
-    Args:
-        quality: The measure that stands for quality.
-        latency: The latency that the SLA is about.
-
     Returns:
         One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
     """

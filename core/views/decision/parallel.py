@@ -54,11 +54,6 @@ def parallel(
 ) -> go.Figure | None:
     """Every stack as a line over quality, latency, cost, K and dimension; drag along an axis to filter.
 
-    Args:
-        rows: As for `fates`.
-        quality: What the first axis is called.
-        selected: As for `fates`.
-
     Returns:
         The figure; None where no stack has a quality. Axes that are unknown for all are left out.
     """

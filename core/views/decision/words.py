@@ -71,16 +71,7 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
 def answer(
     table: pl.DataFrame, decision: Decision, constraints: Constraints, quality: Quality, latency: Latency
 ) -> Answer:
-    """Say which stack the constraints select.
-
-    Args:
-        constraints: SLA, budget, floor and harm cap.
-        quality: The measure that stands for quality.
-        latency: The latency that the SLA is about.
-
-    Returns:
-        The sentence to head a page with, and the reasons.
-    """
+    """Say which stack the limits select: the sentence to head a page with, and the reasons."""
     within = limits(decision.applied(constraints), latency)
     if decision.chosen is None and (unscored := _unscored(table)):
         return Answer(f"{title(table, decision, quality)}.", unscored)

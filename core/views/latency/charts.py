@@ -20,12 +20,7 @@ _POINTS = 400  # Points of a step line at most: quantiles stand for longer sampl
 
 
 def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
-    """Draw the medians of the stages one after another, a bar per stack; the first stack is marked.
-
-    Args:
-        stages: Of `core.views.latency.page.path_stages`.
-        names: The stacks, from top to bottom.
-    """
+    """Draw the medians of `path_stages` one after another, a bar per stack; the first stack is marked."""
     known = [name for name in names if name in set(stages["name"])]
     parts = []
     for place, stage in enumerate(shown_stages(stages)):
@@ -95,11 +90,7 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTrace
 
 
 def by_depth(rows: pl.DataFrame) -> go.Figure:
-    """Reranker medians against K with the fitted lines; figures that leave their line are ringed.
-
-    Args:
-        rows: Of `core.views.what_if.deeper.latency_by_depth`.
-    """
+    """Reranker medians against K with their fitted lines; figures that leave their line are ringed."""
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
     labels = [
         f"{reranker} over {embedder}" if embedder else str(reranker)
@@ -157,9 +148,7 @@ def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
 def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[float]) -> go.Figure:
     """First token and whole answer against prompt tokens: timed answers as points, the model as lines.
 
-    Args:
-        timed: Of `core.views.latency.page.timed_answers`.
-        prompts: Prompt tokens of the stacks shown, marked on the axis.
+    The prompts of the stacks shown are marked on the axis.
     """
     known = timed.filter(pl.col("input_tokens").is_finite())
     looks = ((FIRST_TOKEN, "first token", theme.OKABE_ITO[0]), (GENERATE, "whole answer", theme.OKABE_ITO[1]))

@@ -232,11 +232,7 @@ SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and 
 
 
 def answer(rows: pl.DataFrame, k: int, clients: int | None) -> str:
-    """Say which index is fastest among those that find nearly all.
-
-    Args:
-        rows: Of `figures`, of one K and number of clients.
-    """
+    """Say which index is fastest among those that find nearly all, of one K and number of clients."""
     here = rows.filter(basis=MEASURED)  # other machines and vectors do not compare
     good = (
         (here if here.height else rows)

@@ -152,9 +152,6 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
     """The stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
 
     Where the chosen one's is not, the best stack of known latency takes its place.
-
-    Args:
-        rows: Of `percentile_table`.
     """
     known = rows.filter(pl.col("p50").is_not_null())
     asked = [table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None]
@@ -216,12 +213,7 @@ MODELLED = "Dashed: modelled, without the spread of single answers. Dotted: prom
 
 
 def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score: float | None) -> str:
-    """Which stage takes the most of a stack's time.
-
-    Args:
-        row: Of the stack in `percentile_table`.
-        stages: Of `path_stages`.
-    """
+    """Which stage takes the most of a stack's time; takes a row of `percentile_table`, and `path_stages`."""
     named = f"{row['name']} ({quality.name} {text.score(score)})"
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
     if own.height < 2 or not own["p50"].sum():
@@ -253,13 +245,7 @@ def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str
 
 
 def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[str, str]:
-    """What else there is to know: ties within the jitter, withheld tails, departures from the line.
-
-    Args:
-        rows: Of `percentile_table`.
-        depths: Of `core.views.what_if.deeper.latency_by_depth`.
-        jitter_ms: Differences below it are not told apart.
-    """
+    """What else there is to know: ties within the jitter, withheld tails, departures from the line by K."""
     known = rows.filter(pl.col("p50").is_not_null())
     first = known.row(0, named=True)
     alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1

@@ -310,7 +310,6 @@ def mark(row: Mapping[str, Any], k: int, *, clean: bool) -> str:
     """Say what became of a passage between the query as it is and perturbed; empty where nothing did.
 
     Args:
-        row: Of `Side.ranking`.
         clean: Whether it stands in the ranking of the query as it is.
     """
     there = row["before"]

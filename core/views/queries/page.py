@@ -221,9 +221,6 @@ def bars(
 ) -> Bars | None:
     """Draw the score of every query, or its difference to a second stack, in the order of the table.
 
-    Args:
-        names: The stack, and the second one where there is one.
-
     Returns:
         The chart; None when no query has a value.
     """

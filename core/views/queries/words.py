@@ -32,11 +32,7 @@ class Answer:
 
 
 def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
-    """Say where a stack is weak, or where it wins and loses against another.
-
-    Args:
-        total: How many queries there are without a filter.
-    """
+    """Say where a stack is weak, or wins and loses against another; `total` counts without a filter."""
     if rows.is_empty():
         return Answer(
             f"None of {text.count(total, 'query', 'queries')} matches.", "Clear the tag or the search."
@@ -167,11 +163,7 @@ MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring t
 
 
 def nothing(name: str | None, ranked: str) -> tuple[str, str]:
-    """What to say instead of the page: why there are no queries to show, and what to do.
-
-    Args:
-        name: The stack that was picked; None when the limits leave none.
-    """
+    """Why there are no queries to show, and what to do; without a name the limits leave no stack."""
     if name is None:
         return "Your limits leave no stack.", "Choose one by name, or relax a limit."
     return (
@@ -183,12 +175,7 @@ def nothing(name: str | None, ranked: str) -> tuple[str, str]:
 def doubt(
     snapshot: Snapshot, scope: Scope, quality: Quality, table: pl.DataFrame, names: Mapping[str, str]
 ) -> str:
-    """What judging more could make of a stack's mean difference to a second one; empty if nothing.
-
-    Args:
-        table: The query table of the two.
-        names: run_id to name: the stack, and the second one.
-    """
+    """What judging more could make of a stack's mean difference to a second one; empty if nothing."""
     compared = table.filter(pl.col("delta").is_not_null())
     if len(names) < 2 or compared.is_empty():
         return ""

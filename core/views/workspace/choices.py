@@ -131,14 +131,7 @@ class Choices:
 
 
 def choices(snapshot: Snapshot, scope: Scope) -> Choices:
-    """List what a workspace offers.
-
-    Args:
-        scope: Collection and golden set; its choice of runs is ignored.
-
-    Returns:
-        The choices, from the data at hand.
-    """
+    """List what a workspace offers; its choice of runs is ignored."""
     runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
     computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
     figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")

@@ -91,11 +91,7 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """The stack table with the latencies of one machine only; those of others count as unknown, with why.
-
-    Args:
-        chosen: One of `machines`; None for all of them.
-    """
+    """The stack table with the latencies of one machine only; those of others count as unknown, with why."""
     if chosen is None:
         return table
     pairs = table.select("environment", "origin").unique()

@@ -66,15 +66,7 @@ def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFram
 def repriced(
     snapshot: Snapshot, table: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """The stack table with the costs that other prices make.
-
-    Args:
-        table: Of `stack_table`.
-        asked: As for `costs`.
-
-    Returns:
-        The rows in their order.
-    """
+    """The stack table with the costs that other prices make; `asked` as for `costs`."""
     anew = costs(snapshot, table, book, asked)
     rest = table.drop([name for name in anew.columns if name != "run_id"])
     return rest.join(anew, on="run_id", how="left", maintain_order="left")
