@@ -16,7 +16,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_queries
-from core.views.workspace.query_sets import ENOUGH, Mask, all_of, among, asked_in, overlap
+from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean, unperturbed
 from core.views.workspace.stacks import runs_in
@@ -174,7 +174,7 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     reasons = [
         (why if none else "") or lacking or usual
         for why, none, lacking in zip(
-            seen.why, all_of(seen.hidden, 1), unperturbed(found, measure), strict=True
+            seen.why, [bool(row.all()) for row in seen.hidden], unperturbed(found, measure), strict=True
         )
     ]
     return pl.DataFrame(

@@ -112,7 +112,7 @@ def _told(row: dict[str, Any], label: str) -> str:
 
 
 def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float) -> go.Figure:
-    """Each query of `sides.flips` at its two scores, the first stack's across; equal ones share a larger mark.
+    """Each query of `sides.flips` at its two scores, the first stack's across; equal ones share a mark.
 
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.

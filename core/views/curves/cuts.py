@@ -57,12 +57,27 @@ def tokens_sent(
     """
     counts = vocabulary(generator, book)
     price = None if generator is None else book.find(generator, "input_tokens")
-    each = None if price is None else 1000 * price.each
+    each = pl.lit(None if price is None else 1000 * price.each, pl.Float64)
     sums = running_tokens(snapshot, runs, counts, depth=depth, only=only)
-    names = dict(runs.select("run_id", "name").iter_rows())
-    parts = [_curve(sums[run_id].tokens, names[run_id], each) for run_id in names if run_id in sums]
-    return pl.concat([pl.DataFrame(schema=WEIGHTS), *parts]).with_columns(
-        pl.lit(counter(counts).note or counts).alias("counted")
+    parts = [pl.DataFrame(schema=WEIGHTS)]
+    for run_id, name in runs.select("run_id", "name").iter_rows():
+        if run_id in sums:
+            tokens = sums[run_id].tokens
+            low, high = bootstrap_curve(tokens)
+            ks = np.arange(1, tokens.shape[1] + 1)
+            of = {
+                "name": name,
+                "k": ks,
+                "tokens": tokens.mean(axis=0),
+                "tokens_low": low,
+                "tokens_high": high,
+            }
+            parts.append(pl.DataFrame({**of, "usd_per_1k": None, "counted": None}, schema=WEIGHTS))
+    known = pl.col("tokens").is_not_nan()
+    return (
+        pl.concat(parts)
+        .with_columns(pl.when(known).then(pl.col("tokens", "tokens_low", "tokens_high")))
+        .with_columns(usd_per_1k=pl.col("tokens") * each, counted=pl.lit(counter(counts).note or counts))
     )
 
 
@@ -108,27 +123,6 @@ def _lengths(snapshot: Snapshot, collection_id: str, ids: pl.Series, counts: str
         for text, stored, tokenizer in passages.select("text", "tokens", "tokenizer").iter_rows()
     ]
     return passages.select("passage_id", pl.Series("tokens", tokens, dtype=pl.Float64))
-
-
-def _curve(sums: npt.NDArray[np.float64], name: str, each: float | None) -> pl.DataFrame:
-    """Return the mean prompt of one stack at every K."""
-    low, high = bootstrap_curve(sums)
-    means = sums.mean(axis=0)
-    made = pl.DataFrame(
-        {
-            "name": name,
-            "k": np.arange(1, sums.shape[1] + 1),
-            "tokens": means,
-            "tokens_low": low,
-            "tokens_high": high,
-            "usd_per_1k": None if each is None else means * each,
-            "counted": None,
-        },
-        schema=WEIGHTS,
-    )
-    figures = ("tokens", "tokens_low", "tokens_high", "usd_per_1k")
-    unknown = pl.col("tokens").is_nan()
-    return made.with_columns(pl.when(~unknown).then(pl.col(figure)).alias(figure) for figure in figures)
 
 
 def _running(rows: pl.DataFrame) -> Running:
@@ -246,9 +240,7 @@ def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.floa
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
     made = {"way": ways, "dynamic": [way in CUTS for way in ways], **means, "f1_low": low, "f1_high": high}
     made |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
-    return (
-        pl.DataFrame(made).select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()).fill_nan(None)
-    )
+    return pl.DataFrame(made, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 
 def figure(rows: pl.DataFrame) -> go.Figure:

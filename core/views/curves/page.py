@@ -75,22 +75,12 @@ def _computed(
         means, n = aggregate(values)
         for row, run_id in enumerate(found.run_ids):
             ks = np.arange(1, min(depth, max(1, own_depth[row])) + 1)
-            low, high = bootstrap_curve(values[row]) if each == measure else (None, None)
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "name": names[run_id],
-                        "measure": str(each),
-                        "k": ks,
-                        "value": means[row, : len(ks)],
-                        "low": None if low is None else low[: len(ks)],
-                        "high": None if high is None else high[: len(ks)],
-                        "n": n[row, : len(ks)],
-                        "basis": "measured",
-                    },
-                    schema_overrides=COLUMNS,
-                )
-            )
+            own = {"value": means[row, : len(ks)], "n": n[row, : len(ks)], "low": None, "high": None}
+            if each == measure:
+                low, high = bootstrap_curve(values[row])
+                own |= {"low": low[: len(ks)], "high": high[: len(ks)]}
+            of = {"name": names[run_id], "measure": str(each), "k": ks, "basis": "measured"}
+            parts.append(pl.DataFrame({**of, **own}, schema_overrides=COLUMNS).select(list(COLUMNS)))
     return pl.concat(parts).with_columns(pl.col("value", "low", "high").fill_nan(None))
 
 

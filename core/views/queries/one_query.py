@@ -97,18 +97,16 @@ def one_query(
     judged = {name: _judged(snapshot, name, query_id, weigher) for name in set(judges.values())}
     ranked = snapshot.rankings(ids, query_id=query_id)
     searched = snapshot.searched(ids)
-    sides = {}
+    sides = []
     for run_id, name in runs.items():
         same = [other for other in ids if searched[other] == searched[run_id]]
         comparable = ranked.filter(pl.col("run_id").is_in(same))
         side = _side(comparable, run_id, name, judged[judges[run_id]], quality)
         asked = side.asked or query_id in snapshot.timings([run_id])["query_id"]
         score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
-        sides[run_id] = replace(side, score=score, best=best, asked=asked)
-    return OneQuery(
-        weigher=weigher,
-        sides=tuple(_with_texts(snapshot, searched[run_id], side) for run_id, side in sides.items()),
-    )
+        side = replace(side, score=score, best=best, asked=asked)
+        sides.append(_with_texts(snapshot, searched[run_id], side))
+    return OneQuery(weigher, tuple(sides))
 
 
 def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> Judged:
@@ -210,15 +208,15 @@ def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
     """Return the side with passage, source and text in its tables; what is not stored has no text."""
     wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
     found = snapshot.passages(collection_id, wanted.unique().to_list())
-    texts = found.select(
-        "passage_id", pl.col("title").replace("", None).alias("passage"), "source", "text"
-    )  # fmt: skip
-
-    def told(table: pl.DataFrame) -> pl.DataFrame:
-        joined = table.join(texts, on="passage_id", how="left", maintain_order="left")
-        return joined.with_columns(pl.coalesce("passage", "passage_id").alias("passage"))
-
-    return replace(side, ranking=told(side.ranking), oracle=told(side.oracle), missed=told(side.missed))
+    title = pl.col("title").replace("", None).alias("passage")
+    texts = found.select("passage_id", title, "source", "text")
+    ranking, oracle, missed = (
+        table.join(texts, on="passage_id", how="left", maintain_order="left").with_columns(
+            pl.col("passage").fill_null(pl.col("passage_id"))
+        )
+        for table in (side.ranking, side.oracle, side.missed)
+    )
+    return replace(side, ranking=ranking, oracle=oracle, missed=missed)
 
 
 def shown_text(passage: str) -> tuple[str, str]:

@@ -115,7 +115,7 @@ def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tup
 def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
     """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for."""
     mask = _begun(found.grades) | _begun(found.pool_grades)
-    missing = [run_id for run_id, full in zip(found.run_ids, all_of(mask, 1), strict=True) if not full]
+    missing = [found.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
     if missing:
         timed = timings(missing).select("run_id", "query_id").unique()
         timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
@@ -155,11 +155,6 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
 
 def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
     return chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
-
-
-def all_of(mask: Mask, axis: int) -> list[bool]:
-    """Where a mask holds throughout an axis."""
-    return [bool(each) for each in np.atleast_1d(mask.all(axis=axis))]
 
 
 def _begun(grades: Grades) -> Mask:
