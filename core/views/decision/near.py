@@ -19,6 +19,7 @@ from core.views.workspace.scope import Latency, Quality
 
 Data = Mapping[str, Any]
 HEADING = "Just outside the limits"
+_OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 
 
@@ -37,13 +38,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
         {
             "stack": table["name"][miss.row],
             "run_id": table["run_id"][miss.row],
-            "limit": miss.limit,
-            "value": miss.value,
-            "over": miss.over,
-            "unit": miss.unit,
-            "gain": miss.gain,
-            "set_to": miss.set_to,
-            "edge": miss.edge,
+            **{name: getattr(miss, name) for name in _OF_A_MISS},
             **{name: table[name][miss.row] for name in _SHOWN},
             "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
         }

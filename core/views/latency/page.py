@@ -48,12 +48,8 @@ def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) 
         one = latencies(snapshot, table, replace(latency, percentile=percentile))
         here = at_machine(found.join(one, on="run_id", how="left", maintain_order="left"), latency.machine)
         found = found.with_columns(
-            here["latency_ms"].alias(percentile),
-            here["latency_low"].alias(f"{percentile}_low"),
-            here["latency_high"].alias(f"{percentile}_high"),
-            here["latency_note"].alias(f"{percentile}_note"),
-            here["latency_n"].alias(f"{percentile}_n"),
-            here["latency_basis"].alias(f"{percentile}_basis"),
+            here[f"latency_{of}"].alias(percentile if of == "ms" else f"{percentile}_{of}")
+            for of in ("ms", "low", "high", "note", "n", "basis")
         )
     counts, bases = ([f"{each}_{of}" for each in PERCENTILES] for of in ("n", "basis"))
     return (

@@ -160,19 +160,15 @@ def stack_table(
         basis and note, and the columns of `costs`, `core.views.workspace.latencies.jitters` and
         `core.views.workspace.stacks.prompts`.
     """
-    runs = runs_in(snapshot, scope)
-    table = (
-        runs.join(
-            with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
-            on="run_id",
-            how="left",
-            maintain_order="left",
-        )
-        .join(latencies(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
-        .join(costs(snapshot, runs, book, (scope, quality.k)), on="run_id", how="left", maintain_order="left")
-        .join(jitters(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
-        .join(prompts(snapshot, runs), on="run_id", how="left", maintain_order="left")
-    )
+    table = runs = runs_in(snapshot, scope)
+    for part in (
+        with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
+        latencies(snapshot, runs, latency),
+        costs(snapshot, runs, book, (scope, quality.k)),
+        jitters(snapshot, runs, latency),
+        prompts(snapshot, runs),
+    ):
+        table = table.join(part, on="run_id", how="left", maintain_order="left")
     return at_machine(table, latency.machine)
 
 
@@ -186,7 +182,7 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     if measure and golden and not ranked.is_empty():
         only = among(snapshot, scope)
         found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
-        bases = ranked.select("run_id", basis().alias("quality_basis"))
+        bases = ranked.select("run_id", quality_basis=basis())
         parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
     rest = runs.join(ranked, on="run_id", how="anti")
     parts.append(_reported(snapshot, rest, quality))
@@ -240,23 +236,12 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
         answered = means(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
         main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
-    rows = runs.select("run_id", basis().alias("quality_basis")).join(
-        main.select("run_id", "value", "low", "high", "n"), on="run_id", how="left"
-    )
+    main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
+    rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():
         values = figures.filter(pl.col("measure") == measure).unique("run_id", keep="first")
         rows = rows.join(values.select("run_id", pl.col("value").alias(name)), on="run_id", how="left")
     return rows.with_columns(
-        pl.coalesce("harm_upper", pl.col("harm") + pl.col("hole")).alias("harm_upper")
-    ).select(
-        "run_id",
-        pl.col("value").alias("quality"),
-        pl.col("low").alias("quality_low"),
-        pl.col("high").alias("quality_high"),
-        "n",
-        "quality_basis",
-        "harm",
-        "harm_upper",
-        "proc",
-        (pl.col("value") / pl.col("proc")).alias("pct_proc"),
-    )
+        harm_upper=pl.coalesce("harm_upper", pl.col("harm") + pl.col("hole")),
+        pct_proc=pl.col("quality") / pl.col("proc"),
+    ).drop("hole")
