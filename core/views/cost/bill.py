@@ -185,21 +185,9 @@ def _tornado(found: Sequence[Swing], share: float) -> go.Figure:
     """Bars about the bill as it is; the widest on top."""
     usd = found[0].usd if found else 0.0
     layout = theme.layout(x="$ a month", height=120 + 30 * len(found))
-    layout["barmode"] = "overlay"
-    layout["bargap"] = 0.35
+    layout |= {"barmode": "overlay", "bargap": 0.35}
     layout["yaxis"] |= {"autorange": "reversed", "tickfont": {"size": 12}}
     layout["xaxis"] |= {"tickprefix": "$", "exponentformat": "none"}
-    layout["shapes"] = [
-        {
-            "type": "line",
-            "x0": usd,
-            "x1": usd,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"width": 1, "color": theme.NEUTRAL},
-        }
-    ]
     names = [text.escape(swung(each)) for each in found]
     traces = []
     for place, (end, colour, pattern) in enumerate(_ENDS):
@@ -209,17 +197,9 @@ def _tornado(found: Sequence[Swing], share: float) -> go.Figure:
             f"{name}: {value:,.6g}<br>{text.usd(bill, '')} a month"
             for name, value, bill in zip(names, at, bills, strict=True)
         ]
-        traces.append(
-            {
-                "type": "bar",
-                "name": f"{100 * share:g} % {end}",
-                "orientation": "h",
-                "y": names,
-                "x": [bill - usd for bill in bills],
-                "base": [usd] * len(found),
-                "marker": {"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}},
-                "hovertext": hovers,
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
-        )
-    return theme.finished(traces, layout)
+        bar = {"type": "bar", "orientation": "h", "name": f"{100 * share:g} % {end}", "y": names}
+        ends = {"x": [bill - usd for bill in bills], "base": [usd] * len(found)}
+        marker = {"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}}
+        hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>"}
+        traces.append({**bar, **ends, **hover, "marker": marker})
+    return theme.finished(traces, layout).add_vline(usd, line={"width": 1, "color": theme.NEUTRAL})
