@@ -119,8 +119,9 @@ def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
                 st.caption(plain(small))
     with st.expander("As a table"):
         cells = [words.in_units(row) for row in gaps.iter_rows(named=True)]
-        first = columns(*(name for name in SIDES if name not in ("stack", "p_holm")))
-        show.table(gaps, "sides", first, more=columns("stack", "p_holm"), cells=cells)
+        last = ("p_holm", "stack")  # behind what a window of 1280 pixels shows
+        shown = [name for name in SIDES if name not in last]
+        show.table(gaps, "sides", columns(*shown, *last), cells=cells)
 
 
 def opens(rows: pl.DataFrame, two: Row, key: str) -> Callable[[], None]:
