@@ -214,10 +214,7 @@ def download(snapshot: Snapshot, first: str | None) -> None:
     )
 
 
-@cache.cached("Writing the export…", entries=2)
-def packed(snapshot: Snapshot, name: str, collection: str | None) -> inventory.Packed:
-    """An export, written once."""
-    return inventory.packed(snapshot, name, collection_id=collection, run_ids=None)
+packed = cache.cached("Writing the export…", entries=2)(inventory.packed)
 
 
 def history(snapshot: Snapshot) -> None:
@@ -229,7 +226,7 @@ def history(snapshot: Snapshot) -> None:
         "action": text("what"),
         "note": text("note", width="large"),
     }
-    show.table(inventory.history(snapshot), "revisions", columns)
+    show.table(snapshot.revisions().sort("revision", descending=True), "revisions", columns)
 
 
 def published() -> None:

@@ -137,7 +137,7 @@ def _judged(golden: Data | None) -> str:
         return "none: figures as they were reported"
     return (
         f"{golden['name'] or golden['golden_set_id']}: {golden['judgements']:,} judgements of "
-        f"{text.count(golden['queries'], 'query', 'queries')}, "
+        f"{text.count(golden['queries'], 'query')}, "
         f"{'judged by ' + golden['judge'] if golden['judge'] else 'judge not stated'}"
     )
 

@@ -54,8 +54,9 @@ def percent(value: float | None) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun: ``1 query``, ``3,512 passages``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    """A number with its noun: ``1 passage``, ``3,512 queries``."""
+    several = many or (f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s")
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def weight(size: float) -> str:

@@ -187,7 +187,7 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
         for row in queries.filter(outcome=outcome).head(1).iter_rows(named=True)
     ]
     return "; ".join([
-        f"Of {text.count(pair['n'], 'query', 'queries')} {pair['second']} wins {pair['wins']}, ties "
+        f"Of {text.count(pair['n'], 'query')} {pair['second']} wins {pair['wins']}, ties "
         f"{pair['ties']} (up to {tolerance:g}) and loses {pair['losses']}",
         *extremes,
     ]) + "."  # fmt: skip
@@ -205,7 +205,7 @@ def rankings(closer: Closer, k: int) -> str:
     shared = f"On average the two Top-{k} share {text.percent(overlap)} of their passages (overlap@{k})"
     if tau is None:
         return f"{shared}; no query has two shared passages whose order could be compared."
-    means = text.count(closer.queries["tau"].count(), "query", "queries")
+    means = text.count(closer.queries["tau"].count(), "query")
     scale = "1 = the same, 0 = unrelated"
     return f"{shared}. Kendall's tau-b of the order of those: {tau:.2f} ({scale}; mean of {means})."
 

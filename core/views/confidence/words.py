@@ -64,7 +64,7 @@ def held_cards(
         return [quality, latency, ("Cost", text.cost_of(choice, ""), "per 1,000 queries")]
     within = limits(decision.applied(asked.constraints), asked.latency).strip() or "no limit is set"
     queries, noisy = drawn
-    resamples = f"{_resamples(noisy):,} resamples of {text.count(queries, 'query', 'queries')}"
+    resamples = f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}"
     if noisy is not None:
         resamples += ", with judge noise"
         held = noisy_rows(table, noisy).row(decision.chosen, named=True)
@@ -99,7 +99,7 @@ def _resamples(noisy: Noise | None) -> int:
 def about_chances(queries: int, seed: int, noisy: Noise | None = None) -> str:
     """How the chances are counted."""
     return (
-        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query', 'queries')}, seed {seed}: one "
+        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}, seed {seed}: one "
         "draw serves quality and latency of every stack, and equal bests share one. What other queries and "
         "other days would bring is not in it."
     )
@@ -235,11 +235,11 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
     at = rows.filter(pl.col("more") == wanted)
     here = f"({quality.name}, n = {n})"
     if at.is_empty() or wanted == 0:
-        sentence = f"The money pays for {text.count(wanted, 'more query', 'more queries')} {here}."
+        sentence = f"The money pays for {text.count(wanted, 'more query')} {here}."
     else:
         row = at.row(0, named=True)
         sentence = (
-            f"{text.count(wanted, 'more query', 'more queries')} ({text.usd(row['usd'], '')}): a "
+            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}): a "
             f"{text.percent(row['flip'])} chance of another choice {here}."
         )
     left = rows["left"][0]
@@ -319,7 +319,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:
     """Which queries to add, in words."""
     waiting = queries.filter(pl.col("judged") == 0).height
-    first = f"{text.count(waiting, 'stored query', 'stored queries')} without judgements could be next. "
+    first = f"{text.count(waiting, 'stored query')} without judgements could be next. "
     head = first if waiting else ""
     told = rows.filter(pl.col("best") / pl.col("share") >= MOVED)
     if told.is_empty():

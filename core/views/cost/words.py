@@ -85,7 +85,7 @@ def answer(found: CostBreakdown) -> str:
         rest = f" The other stages cost {text.usd(1000 * known, '')} per 1,000 queries." if known else ""
         return f"Unknown: {'; '.join(dict.fromkeys(found.unknown))}.{rest}"
     named = " + ".join(dict.fromkeys(line.item for line in found.lines))
-    month = text.count(round(found.queries_per_month), "query", "queries")
+    month = text.count(round(found.queries_per_month), "query")
     words = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries"
     share, stage = _largest(found)
     most = f"; all of it is {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
@@ -116,7 +116,7 @@ def caveats(inputs: CostInputs, book: PriceBook, made: CostView) -> dict[str, st
     loose = [price for price in made.prices if not price.confirmed and price.was is None]
     line = next((line for line in made.found.lines if line.stage == "embed-corpus"), None)
     once = None if line is None or line.usd_per_query is None else line.usd_per_query * inputs.spread_queries
-    queries = text.count(round(inputs.spread_queries), "query", "queries")
+    queries = text.count(round(inputs.spread_queries), "query")
     return {
         f"prices of {span}": f"Prices: book {book.title}, looked up {span}." if dates else "",
         text.count(len(loose), "price not confirmed", "prices not confirmed"): " ".join(

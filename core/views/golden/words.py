@@ -62,7 +62,7 @@ def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
 
 def _judgements(found: Judged) -> str:
     words = "judgement" if found.unit == "judged passage" else "graded span"
-    queries = text.count(found.queries.height, "query", "queries")
+    queries = text.count(found.queries.height, "query")
     return f"{text.count(found.mix['total'][-1], words)} of {queries}"
 
 
@@ -158,7 +158,7 @@ def agreement(found: Judges, pairs: pl.DataFrame, overall: Agreement) -> str:
     sentence = (
         f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
         f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
-        f"{text.count(overall.queries, 'query', 'queries')} judged by two or more"
+        f"{text.count(overall.queries, 'query')} judged by two or more"
     )
     if pairs.height == 1:
         row = pairs.row(0, named=True)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -67,22 +68,16 @@ def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: b
     """
     if kind == "run":
         return ""
-    words: dict[str, tuple[str, ...]]
     if kind == "golden_set":
         known = snapshot.golden_sets(parts=True, removed=removed)
         hidden = snapshot.golden_sets(parts=True, hidden=True)
         found = pl.concat([known, hidden]).filter(pl.coalesce("part_of", "golden_set_id").is_in(list(ids)))
-        words = {"judgements": ("judgement",), "spans": ("anchored grade",)}
+        words = {"judgements": "judgement", "spans": "anchored grade"}
     else:
         found = collections(snapshot, removed=removed).filter(pl.col("collection_id").is_in(list(ids)))
-        words = {
-            "runs": ("run",),
-            "golden_sets": ("golden set",),
-            "queries": ("query", "queries"),
-            "passages": ("passage",),
-        }
+        words = {"runs": "run", "golden_sets": "golden set", "queries": "query", "passages": "passage"}
     counts = {column: int(found[column].sum()) for column in words}
-    return ", ".join(text.count(number, *words[column]) for column, number in counts.items() if number)
+    return ", ".join(text.count(number, words[column]) for column, number in counts.items() if number)
 
 
 def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
@@ -96,33 +91,28 @@ def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
         StoreError: If the store cannot be written, or the collection of one is deleted.
         UnknownNameError: If one does not exist.
     """
-    along = goes_along(store.read(), kind, ids)
-    with store.write("delete", listed(ids, kind)) as writer:
-        writer.remove(kind, ids)
-        revision = writer.revision
-    return (
-        f"{_done(ids, kind, along, 'deleted')} in one transaction (revision {revision}). Links to "
-        "earlier revisions keep showing them; restore brings them back."
-    )
+    said = _change(store, "delete", ids, kind)
+    return f"{said} Links to earlier revisions keep showing them; restore brings them back."
 
 
 def restore(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
     """Bring back what was deleted, in one transaction; returns and raises as `delete`."""
-    along = goes_along(store.read(), kind, ids, removed=True)
-    with store.write("restore", listed(ids, kind)) as writer:
-        writer.restore(kind, ids)
+    return _change(store, "restore", ids, kind)
+
+
+def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str], kind: Kind) -> str:
+    along = goes_along(store.read(), kind, ids, removed=event == "restore")
+    with store.write(event, listed(ids, kind)) as writer:
+        (writer.remove if event == "delete" else writer.restore)(kind, ids)
         revision = writer.revision
-    return f"{_done(ids, kind, along, 'restored')} in one transaction (revision {revision})."
+    what = f"{text.count(len(ids), NAMES[kind])}{f' (with {along})' if along else ''}"
+    return f"{what} {event}d in one transaction (revision {revision})."
 
 
 def listed(ids: Sequence[str], kind: Kind) -> str:
     """Names for the list of revisions; of runs just those."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
-
-
-def _done(ids: Sequence[str], kind: Kind, along: str, what: str) -> str:
-    return f"{text.count(len(ids), NAMES[kind])}{f' (with {along})' if along else ''} {what}"
 
 
 ALL = "all collections"
@@ -174,36 +164,19 @@ def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
     return rows.filter(named.str.contains(wanted, literal=True))
 
 
-def history(snapshot: Snapshot) -> pl.DataFrame:
-    """What made each revision, newest first: revision, at (UTC), action, note."""
-    return snapshot.revisions().sort("revision", descending=True)
-
-
 def answer(snapshot: Snapshot) -> str:
     """What the store holds, and what could be restored, in a sentence."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
     kinds = ", ".join(f"{count:,} {_ORIGINS.get(origin, origin)}" for origin, count in by_origin.iter_rows())
+    deleted = {kind: getattr(snapshot, f"{kind}s")(removed=True).height for kind in NAMES}
+    gone = " and ".join(text.count(number, NAMES[kind]) for kind, number in deleted.items() if number)
+    gone += f" {'was' if sum(deleted.values()) == 1 else 'were'}" if gone else ""
     return (
         f"The store holds {text.count(held.height, 'run')}{f' ({kinds})' if kinds else ''} on "
         f"{text.count(snapshot.collections().height, 'collection')} with "
         f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}"
-        f"{_deleted(snapshot)}."
-    )
-
-
-def _deleted(snapshot: Snapshot) -> str:
-    """What could be restored, in words; empty where nothing is deleted."""
-    gone: dict[Kind, int] = {
-        "run": snapshot.runs(removed=True).height,
-        "golden_set": snapshot.golden_sets(removed=True).height,
-        "collection": snapshot.collections(removed=True).height,
-    }
-    named = [text.count(number, NAMES[kind]) for kind, number in gone.items() if number]
-    if not named:
-        return ""
-    return (
-        f"; {' and '.join(named)} {'was' if sum(gone.values()) == 1 else 'were'} deleted and can be restored"
+        f"{f'; {gone} deleted and can be restored' if gone else ''}."
     )
 
 
@@ -215,21 +188,18 @@ class Packed:
     written: Written  # what it holds
 
 
-def packed(
-    snapshot: Snapshot, name: str, *, collection_id: str | None, run_ids: Sequence[str] | None
-) -> Packed:
+def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> Packed:
     """Export a store, or a part of it, as a zip.
 
     Args:
         name: One of `core.exporters.FORMATS`.
         collection_id: Only this collection; None for all.
-        run_ids: Only these runs; None for all.
 
     Raises:
         InputError: If the format cannot hold it.
-        UnknownNameError: If the format, the collection or a run does not exist.
+        UnknownNameError: If the format or the collection does not exist.
     """
-    batch = batch_of(snapshot, run_ids=run_ids, collection_id=collection_id)
+    batch = batch_of(snapshot, collection_id=collection_id)
     with tempfile.TemporaryDirectory(prefix="clq-export-") as folder:
         path = Path(folder) / "export.zip"
         written = write(batch, path, name)

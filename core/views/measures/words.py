@@ -182,7 +182,7 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
     sentence = (
         f"{best['measure']} predicts the answer's grade best ({segment}): {kind} "
         f"{best['value']:.2f}{ends}, n = {best['n']:,} answers to "
-        f"{text.count(best['queries'], 'query', 'queries')}."
+        f"{text.count(best['queries'], 'query')}."
     )
     return sentence, more
 

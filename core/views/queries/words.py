@@ -34,9 +34,7 @@ class Answer:
 def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
     """Say where a stack is weak, or wins and loses against another; `total` counts without a filter."""
     if rows.is_empty():
-        return Answer(
-            f"None of {text.count(total, 'query', 'queries')} matches.", "Clear the tag or the search."
-        )
+        return Answer(f"None of {text.count(total, 'query')} matches.", "Clear the tag or the search.")
     scored = rows.filter(pl.col("score").is_not_null())
     if scored.is_empty():
         note = rows["note"].drop_nulls().mode().sort().to_list()
@@ -44,7 +42,7 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
             f"No query {'here' if rows.height == total else 'shown'} has a score ({quality.name}).",
             f"{note[0] if note else ''} The rankings can be read all the same.".strip(),
         )
-    n = text.count(scored.height, "query", "queries")
+    n = text.count(scored.height, "query")
     among = n if rows.height == total else f"the {n} shown"
     sentence = (
         _weakness(scored, among, name) if other is None else _duel(scored, quality, among, (name, other))

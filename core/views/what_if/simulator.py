@@ -75,7 +75,7 @@ def nothing(found: Routable | None) -> str | None:
     if found is None:
         return "No query has a score at every one of these depths."
     if len(found.query_ids) < MIN_QUERIES:
-        n = text.count(len(found.query_ids), "query", "queries")
+        n = text.count(len(found.query_ids), "query")
         return f"Too few to learn a rule from: {n} scored at every depth; {MIN_QUERIES} are needed."
     return None
 

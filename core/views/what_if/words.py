@@ -21,7 +21,7 @@ _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper
 def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
     """The answer: what routing gives instead of one depth for all, and whether it is worth it."""
     labels = [option.label for option in found.options]
-    n = text.count(len(found.query_ids), "query", "queries")
+    n = text.count(len(found.query_ids), "query")
     if found.depths.same:
         return (
             f"There is nothing to route: each of {n} has the same {quality.name} at "

@@ -48,7 +48,11 @@ def test_a_golden_set_goes_and_comes_back(store: Store):
     assert inventory.restore(store, ["gold"], "golden_set") == (
         "1 golden set (with 4 judgements, 2 anchored grades) restored in one transaction (revision 3)."
     )
-    assert inventory.history(store.read())["note"].to_list() == ["golden set gold", "golden set gold", ""]
+    assert store.read().revisions().sort("revision", descending=True)["note"].to_list() == [
+        "golden set gold",
+        "golden set gold",
+        "",
+    ]
 
 
 def test_a_collection_goes_with_what_it_holds_and_brings_back_that(store: Store):

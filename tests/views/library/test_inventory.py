@@ -61,7 +61,9 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
     assert "2 runs were deleted" in inventory.answer(store.read())
     assert inventory.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
     assert set(inventory.runs(store.read())["run_id"]) == {"r1", "r2"}
-    assert inventory.history(store.read()).select("revision", "action", "note").rows() == [
+    assert store.read().revisions().sort("revision", descending=True).select(
+        "revision", "action", "note"
+    ).rows() == [
         (3, "restore", "r1"),
         (2, "delete", "r1, r3"),
         (1, "test", ""),
@@ -82,20 +84,20 @@ def test_collections_and_golden_sets(store: Store):
 
 @pytest.mark.parametrize("name", sorted(inventory.formats().values()))
 def test_an_export_as_one_file(store: Store, tmp_path: Path, name: str):
-    found = inventory.packed(store.read(), name, collection_id="lab", run_ids=["r1"])
+    found = inventory.packed(store.read(), name, "lab")
     file = tmp_path / "x.zip"
     file.write_bytes(found.content)
     made = load([file], Options(collection_id="lab"))
     assert "judgements" in made.taken
     assert ("rankings" in made.taken) == (name != "beir")
     with pytest.raises(UnknownNameError):
-        inventory.packed(store.read(), name, collection_id="nope", run_ids=None)
+        inventory.packed(store.read(), name, "nope")
 
 
 def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
     store = Lab().judge({"a b": {"p": 5}}).write(tmp_path / "store")
     with pytest.raises(InputError, match="has a blank"):
-        inventory.packed(store.read(), "trec", collection_id=None, run_ids=None)
+        inventory.packed(store.read(), "trec")
 
 
 def test_an_empty_store(tmp_path: Path):
@@ -104,4 +106,4 @@ def test_an_empty_store(tmp_path: Path):
         "The store holds 0 runs on 0 collections with 0 golden sets, as of revision 0."
     )
     assert inventory.runs(snapshot).is_empty()
-    assert inventory.history(snapshot).is_empty()
+    assert snapshot.revisions().sort("revision", descending=True).is_empty()
