@@ -62,7 +62,7 @@ def _queries(view: View, rows: list[int]) -> None:
     with head:
         show.head(sentence, details)
         show.caveats({
-            "how it is simulated": words.about_worlds(plan.judged.seed),
+            "how it is simulated": words.ABOUT_WORLDS,
             "what a query costs": words.price_words(money.price, len(rows)),
         })  # fmt: skip
     show.chart(charts.plan_chart(planned, money.affordable), "plan", alt=sentence)

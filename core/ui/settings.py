@@ -100,11 +100,24 @@ class _Asking(Choices):
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
         """Offer well judged queries only, where stacks are not judged alike; say what else there is."""
         sets = offer(scope)
-        everywhere = bool(sets.everywhere) and _everywhere(sets)
+        everywhere = bool(sets.everywhere) and pick_one(
+            "Queries judged in", [ONE_SET, EVERY_SET], "gq", setting=True,
+            help="The golden sets of this collection judge different queries; "
+            f"n = {sets.everywhere} are judged in all of them.",
+        ) == EVERY_SET  # fmt: skip
         wanted = judging(self._quality, everywhere=everywhere)
         left = offer(replace(scope, judging=wanted)) if everywhere else sets
-        word = _least(left) if left.left else ANY
-        wanted = judging(self._quality, word, everywhere=everywhere)
+        if left.left:
+            options = [ANY, *left.left]
+            still_offered("jq", options)
+            counts = ", ".join(f"{word}: n = {count}" for word, count in left.left.items())
+            word = pick_one(
+                f"Judged of every stack's Top-{left.k}", options, "jq", setting=True,
+                help=f"Compare only on queries of whose Top-{left.k} every stack has at least half, most "
+                f"(80 %) or all judged ({counts}). Fewer holes, but no random sample. Fewer runs leave more "
+                "queries.",
+            )  # fmt: skip
+            wanted = judging(self._quality, word, everywhere=everywhere)
         asked = replace(scope, judging=wanted)
         return wanted, about_offer(replace(left, everywhere=sets.everywhere), asked)
 
@@ -116,26 +129,6 @@ class _Asking(Choices):
             help="Latencies of different machines do not compare; others keep quality and cost.",
         )  # fmt: skip
         return None if chosen == ALL_MACHINES else chosen
-
-
-def _everywhere(offer: Offer) -> bool:
-    chosen = pick_one(
-        "Queries judged in", [ONE_SET, EVERY_SET], "gq", setting=True,
-        help="The golden sets of this collection judge different queries; "
-        f"n = {offer.everywhere} are judged in all of them.",
-    )  # fmt: skip
-    return chosen == EVERY_SET
-
-
-def _least(offer: Offer) -> str:
-    options = [ANY, *offer.left]
-    still_offered("jq", options)
-    left = ", ".join(f"{word}: n = {count}" for word, count in offer.left.items())
-    return pick_one(
-        f"Judged of every stack's Top-{offer.k}", options, "jq", setting=True,
-        help=f"Compare only on queries of whose Top-{offer.k} every stack has at least half, most (80 %) or "
-        f"all judged ({left}). Fewer holes, but no random sample. Fewer runs leave more queries.",
-    )  # fmt: skip
 
 
 def answering(offered: Offered) -> Answering:

@@ -12,7 +12,6 @@ from core.decide.joint import JointSample
 from core.decide.near import turns
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.metrics import Measure
-from core.stats.intervals import SEED
 from core.ui import cache, show
 from core.ui.pick import pick_one, pick_stack
 from core.ui.view import View, end
@@ -62,7 +61,7 @@ def would_it_hold(view: View) -> None:
             show.cards(*numbers)
         rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
         show.caveats({
-            "how it is counted": words.about_chances(queries, SEED, noisy) if queries else "",
+            "how it is counted": words.about_chances(queries, noisy) if queries else "",
             "judge noise": judge_noise(view, decision, rule, noisy),
             "noisy queries": _under_noise(view, view.constraints, rule),
             "what else to know": " ".join(warnings(rows, decision, asked)),

@@ -22,7 +22,6 @@ from core.views.what_if.families import (
     Option,
     Signal,
     available,
-    chosen,
     families,
     idle,
     rewriting,
@@ -130,7 +129,7 @@ def _pick_depths(family: Family) -> list[Option]:
 
 def _usual(family: Family) -> list[Option]:
     """The paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
-    paper = [] if family.rewrites else chosen(family, (50, 100))
+    paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 

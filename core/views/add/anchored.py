@@ -13,7 +13,7 @@ from core.pipeline.anchors import Derived, judged
 from core.pipeline.chunk.run import Chunked
 from core.records import Collection, GoldenSet, part_id
 from core.store import Snapshot
-from core.tables import TABLES, Frame, frame
+from core.tables import TABLES, frame
 from core.views.add.versions import Settled
 from core.views.library.export import records
 from core.views.text import count
@@ -47,29 +47,26 @@ def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
     if JudgedSpans.name not in {each.format for each in made.detected}:
         return settled, ""  # an export brings its grades itself
     spans = made.frames["spans"].lazy().collect()
+    brought = {golden.golden_set_id: golden for golden in made.golden_sets}
+    known = {golden.golden_set_id: golden for golden in records(GoldenSet, snapshot.golden_sets(parts=True))}
+    known |= brought
     found = [
-        each
-        for golden in _golden_sets(snapshot, made.golden_sets, spans)
-        for each in _derived(snapshot, settled, golden, spans.filter(golden_set_id=golden.golden_set_id))
+        derived
+        for name in spans["golden_set_id"].unique().sort()
+        if name in known
+        for derived in _derived(snapshot, settled, known[name], spans.filter(golden_set_id=name))
     ]
     if not found:
         return settled, ""
-    known = {each.golden_set_id for each in made.golden_sets}
-    fresh = tuple(each.golden_set for each in found if each.golden_set.golden_set_id not in known)
-    frames = {**made.frames, "judgements": _with(made.frames.get("judgements"), found)}
+    fresh = tuple(each.golden_set for each in found if each.golden_set.golden_set_id not in brought)
+    rows = [each.judgements.lazy().select(list(TABLES["judgements"])) for each in found]
+    if "judgements" in made.frames:
+        rows.insert(0, made.frames["judgements"].lazy())
+    frames = {**made.frames, "judgements": pl.concat(rows)}
     stored = set(snapshot.golden_sets(parts=True)["golden_set_id"])
     again = {each.golden_set_id for each in fresh} & stored
     whole = replace(made, golden_sets=(*made.golden_sets, *fresh), frames=frames)
     return replace(settled, made=whole, replacing=settled.replacing | again), _said(found)
-
-
-def _golden_sets(
-    snapshot: Snapshot, brought: tuple[GoldenSet, ...], spans: pl.DataFrame
-) -> Iterator[GoldenSet]:
-    """The records of the golden sets that have spans here."""
-    known = {each.golden_set_id: each for each in records(GoldenSet, snapshot.golden_sets(parts=True))}
-    known |= {each.golden_set_id: each for each in brought}
-    yield from (known[name] for name in spans["golden_set_id"].unique().sort() if name in known)
 
 
 def _derived(
@@ -126,14 +123,6 @@ def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources
         end_char=pl.col("text").str.len_chars(),
     )
     return frame("chunks", placed.to_dict())
-
-
-def _with(judgements: Frame | None, found: list[Derived]) -> Frame:
-    """Judgements with those that were derived."""
-    rows = [each.judgements.select(list(TABLES["judgements"])) for each in found]
-    return pl.concat(
-        [*([judgements.lazy()] if judgements is not None else []), *(row.lazy() for row in rows)]
-    )
 
 
 def _said(found: list[Derived]) -> str:

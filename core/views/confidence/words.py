@@ -12,6 +12,7 @@ import polars as pl
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
+from core.stats.intervals import SEED
 from core.stats.significance.bootstrap import RESAMPLES
 from core.views import text
 from core.views.compare.page import LEVEL
@@ -96,10 +97,10 @@ def _resamples(noisy: Noise | None) -> int:
     return RESAMPLES if noisy is None else noisy.means.shape[1]
 
 
-def about_chances(queries: int, seed: int, noisy: Noise | None = None) -> str:
+def about_chances(queries: int, noisy: Noise | None) -> str:
     """How the chances are counted."""
     return (
-        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}, seed {seed}: one "
+        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}, seed {SEED}: one "
         "draw serves quality and latency of every stack, and equal bests share one. What other queries and "
         "other days would bring is not in it."
     )
@@ -260,13 +261,12 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
     return sentence, f"{doubt}; from {row['more']:,} more on in less than {text.percent(CALM)}."
 
 
-def about_worlds(seed: int) -> str:
-    """How further queries are simulated."""
-    return (
-        f"{WORLDS:,} worlds, seed {seed}: in each the queries seen so far have other shares (Bayesian "
-        "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
-        "with intervals that shrink) are applied again. Further queries are taken to be like those of today."
-    )
+ABOUT_WORLDS = (
+    f"{WORLDS:,} worlds, seed {SEED}: in each the queries seen so far have other shares (Bayesian "
+    "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
+    "with intervals that shrink) are applied again. Further queries are taken to be like those of today."
+)
+"""How further queries are simulated."""
 
 
 def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:

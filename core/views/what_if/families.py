@@ -198,11 +198,6 @@ def usual_stacks(table: pl.DataFrame) -> list[str]:
     return [*first, *best["name"].head(1)]
 
 
-def chosen(family: Family, depths: Sequence[int]) -> list[Option]:
-    """The options with these depths, the shallowest first."""
-    return [option for option in family.options if option.depth in depths]
-
-
 def stacks_as_options(table: pl.DataFrame, names: Sequence[str]) -> list[Option]:
     """Any stacks as options, the cheapest first: by latency, then by cost, unknown ones last."""
     rows = table.filter(pl.col("name").is_in(list(names)) & pl.col("has_rankings"))

@@ -11,7 +11,6 @@ from core.views.what_if.families import (
     Option,
     Signal,
     available,
-    chosen,
     families,
     refusal,
     stacks_as_options,
@@ -83,7 +82,6 @@ def test_a_family_offers_what_was_run_and_what_can_be_replayed(store: Snapshot):
     deepest_only = rows.filter(pl.col("candidates") == 20)
     deep = with_replays(store, deepest_only, families(deepest_only)[0])
     assert [(option.depth, option.deep) for option in deep.options] == [(10, 20), (20, None)]
-    assert chosen(deep, [20]) == [deep.options[1]]
     assert deep.refused == ""
 
 
