@@ -20,27 +20,18 @@ def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
     """The coefficient of every measure with its interval."""
     shown = table.filter(pl.col("value").is_not_null())
     value = shown["value"].to_numpy()
-    ends = (shown["high"].fill_null(shown["value"]) - shown["value"]).to_list()
-    starts = (shown["value"] - shown["low"].fill_null(shown["value"])).to_list()
-    marks = go.Scatter(
-        x=value,
-        y=list(range(shown.height)),
-        mode="markers",
+    low, high = (shown[end].fill_null(shown["value"]).to_numpy() for end in ("low", "high"))
+    said = [f"{name}: {at:.3f}, n = {n}" for name, at, n in shown["measure", "value", "n"].iter_rows()]
+    marks = theme.scatter(
+        f"{kind} correlation",
+        value,
+        list(range(shown.height)),
+        hover=said,
         marker={"size": 10, "color": theme.OKABE_ITO[0]},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": ends,
-            "arrayminus": starts,
-            "color": theme.NEUTRAL,
-        },
-        customdata=[
-            f"{name}: {at:.3f}, n = {n}" for name, at, n in shown["measure", "value", "n"].iter_rows()
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
+        error_x=theme.whiskers(low, value, high, color=theme.NEUTRAL),
     )
-    height = 100 + 28 * shown.height
-    fig = theme.figure([marks], x=f"{kind} correlation with the answer's grade", height=height, legend=False)
+    title, height = f"{kind} correlation with the answer's grade", 100 + 28 * shown.height
+    fig = theme.figure([go.Scatter(marks)], x=title, height=height, legend=False)
     return theme.name_rows(fig, shown["measure"].to_list())
 
 
@@ -67,19 +58,18 @@ def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
     """A measure's coefficient minus that of another: run by K / Np; blue = better than it, orange = worse."""
     ratios = table["ratio"].unique().sort().to_list()
     names = table["name"].unique().sort().to_list()
-    cells = {(row["name"], row["ratio"]): row for row in table.iter_rows(named=True)}
-    values = [[(cells.get((name, ratio)) or {}).get("difference") for ratio in ratios] for name in names]
-    counts = [[(cells.get((name, ratio)) or {}).get("n", 0) for ratio in ratios] for name in names]
-    known = [abs(value) for row in values for value in row if value is not None]
-    most = max(known, default=0.0) or 1.0
+    whole = pl.DataFrame({"name": names}).join(pl.DataFrame({"ratio": ratios}), how="cross")
+    cells = whole.join(table, on=["name", "ratio"], how="left", maintain_order="left")
+    shape = (len(names), len(ratios))
+    values = cells["difference"].to_numpy().reshape(shape)
+    words = ["" if value is None else text.signed(value, "{:.2f}".format) for value in cells["difference"]]
+    most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     trace = go.Heatmap(
         z=values,
         x=[f"{ratio:g}" for ratio in ratios],
         y=[text.shorten(text.escape(name), 40) for name in names],
-        customdata=counts,
-        text=[
-            ["" if value is None else text.signed(value, "{:.2f}".format) for value in row] for row in values
-        ],
+        customdata=cells["n"].fill_null(0).to_numpy().reshape(shape),
+        text=np.array(words).reshape(shape),
         texttemplate="%{text}",
         colorscale=[[0, "#D55E00"], [0.5, "#f2f2f2"], [1, "#0072B2"]],
         zmin=-most,
@@ -88,8 +78,7 @@ def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
         colorbar={"title": {"text": f"{measure} − {reference}"}},
     )
     fig = theme.figure([trace], x="K / Np", height=160 + 34 * len(names), legend=False)
-    fig.update_xaxes(type="category")
-    return fig
+    return fig.update_xaxes(type="category")
 
 
 def distribution_figure(table: pl.DataFrame) -> go.Figure:

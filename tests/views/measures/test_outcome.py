@@ -158,7 +158,7 @@ def test_segments_and_cells(by_recall: Snapshot):
             by_hand = [stats.spearmanr(inside[name], inside["grade"]).statistic for name in ("P", "F")]
             assert row["difference"] == pytest.approx(by_hand[0] - by_hand[1])
     assert page.differences(found, "spearman", offered[page.ALL], ("P", "F"), 10_000).is_empty()
-    assert charts.heatmap(cells, "P", "F").data[0].z
+    assert charts.heatmap(cells, "P", "F").data[0].z.size
     assert charts.bars(page.correlations(found, "pearson", pl.lit(True)), "pearson").data[0].x.size == 10
 
 
