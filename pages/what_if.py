@@ -34,11 +34,12 @@ from core.views.what_if.targets import panels, read_targets, target_rows, thinni
 from core.views.workspace.scope import Latency, Quality
 
 _OWN, _PROBLEM = "scen", "_scenario_problem"
+# What the form asks of a scenario: its field, label and largest value
 _FIELDS = (
-    ("sla", "SLA (ms)", 1e9),
+    ("sla_ms", "SLA (ms)", 1e9),
     ("budget", "Budget ($ / 1k)", 1e9),
     ("floor", "Worst quality", 1.0),
-    ("harm", "Harm at most", 1.0),
+    ("max_harm", "Harm at most", 1.0),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
 )
@@ -116,17 +117,10 @@ def _ask_own() -> list[Scenario]:
 
 def _add() -> None:
     """In a callback: add what the form holds to the line of text."""
-    given = {key: st.session_state.get(f"_scen_{key}") for key, _, _ in _FIELDS}
-    made = Scenario(
-        str(st.session_state.get("_scen_name") or ""),
-        RULES[st.session_state.get("_scen_rule") or next(iter(RULES))],
-        given["sla"],
-        given["budget"],
-        given["floor"],
-        given["dim"],
-        given["depth"],
-        max_harm=given["harm"],
-    )
+    state = st.session_state
+    given = {field: state.get(f"_scen_{field}") for field, _, _ in _FIELDS}
+    rule = RULES[state.get("_scen_rule") or next(iter(RULES))]
+    made = Scenario(str(state.get("_scen_name") or ""), rule, **given)
     try:
         st.session_state[_OWN] = with_one(st.session_state.get(_OWN) or "", made)
     except ClqError as error:

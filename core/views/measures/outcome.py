@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -89,19 +89,16 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
         places=places,
     )
     scored = [pl.Series(name, made.values(Measure(name)), nan_to_null=True) for name in MEASURES]
-    return Samples(made.rows.with_columns(scored), made.scale, made.left_out, found, places)
+    return replace(made, rows=made.rows.with_columns(scored))
 
 
 def _placed(graded: pl.DataFrame, found: Evidence) -> pl.DataFrame:
-    run, query = (
-        pl.DataFrame({name: ids, place: range(len(ids))}, schema={name: pl.String, place: pl.Int64})
-        for name, place, ids in (("run_id", "run", found.run_ids), ("query_id", "query", found.query_ids))
-    )
-    return (
-        graded.join(run, on="run_id")
-        .join(query, on="query_id", how="left", maintain_order="left")
-        .sort("run", "query", "k")
-    )
+    runs = {run_id: place for place, run_id in enumerate(found.run_ids)}
+    queries = {query_id: place for place, query_id in enumerate(found.query_ids)}
+    return graded.with_columns(
+        run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64),
+        query=pl.col("query_id").replace_strict(queries, default=None, return_dtype=pl.Int64),
+    ).sort("run", "query", "k")
 
 
 def _rows(

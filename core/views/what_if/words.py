@@ -89,10 +89,9 @@ def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
 
 def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
     """What routing saves over a depth for all; empty where it saves nothing that is known."""
-    if routed["cost"] is not None and top["cost"] and routed["cost"] < 0.98 * top["cost"]:
-        return f"{100 * (1 - routed['cost'] / top['cost']):.0f} % of the cost"
-    if routed["mean_ms"] is not None and top["mean_ms"] and routed["mean_ms"] < 0.98 * top["mean_ms"]:
-        return f"{100 * (1 - routed['mean_ms'] / top['mean_ms']):.0f} % of the mean latency"
+    for name, what in (("cost", "cost"), ("mean_ms", "mean latency")):
+        if routed[name] is not None and top[name] and routed[name] < 0.98 * top[name]:
+            return f"{100 * (1 - routed[name] / top[name]):.0f} % of the {what}"
     return ""
 
 
