@@ -64,9 +64,14 @@ class Ranked:
         return fixed.get(self.name, int(self.values.get("rel", 4)))
 
     @property
+    def hits(self) -> list[int]:
+        """The ranks of the relevant passages in Top(K)."""
+        return [rank for rank, grade in enumerate(self.grades, 1) if grade >= self.rel]
+
+    @property
     def found(self) -> int:
         """Relevant passages in Top(K)."""
-        return sum(grade >= self.rel for grade in self.grades)
+        return len(self.hits)
 
     @property
     def present(self) -> int:
@@ -113,12 +118,6 @@ def _sum(terms: Sequence[str]) -> str:
     return " + ".join(terms) or "0"
 
 
-def _weighted(ranked: Ranked) -> str:
-    got = [show(ranked.weight(name)) for name in ranked.top]
-    best = sorted((ranked.weight(name) for name in JUDGED), reverse=True)[: ranked.k]
-    return f"({_sum(got)}) / ({_sum([show(each) for each in best])})"
-
-
 def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
     """What each passage is worth in this order, as a number and as a term."""
     seen: set[str] = set()
@@ -126,16 +125,18 @@ def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple
     for name in names:
         again, weight = SOURCES[name] in seen, ranked.weight(name)
         seen.add(SOURCES[name])
-        terms.append((weight * beta, f"{show(beta)}·{show(weight)}") if again else (weight, show(weight)))
+        cut = again and beta != 1
+        terms.append((weight * beta, f"{show(beta)}·{show(weight)}") if cut else (weight, show(weight)))
     return terms
 
 
-def _novel(ranked: Ranked) -> str:
-    beta = float(ranked.values["beta"])
-    got = [term for _, term in _discounted(ranked, ranked.top, beta)]
+def _weighted(ranked: Ranked) -> str:
+    """The weights found over the best ones; where beta is a parameter, what repeats a source counts less."""
+    beta = float(ranked.values.get("beta", 1.0))
+    got = _discounted(ranked, ranked.top, beta)
     order = sorted(JUDGED, key=lambda name: -ranked.weight(name))
     best = sorted(_discounted(ranked, order, beta), key=lambda pair: -pair[0])[: ranked.k]
-    return f"({_sum(got)}) / ({_sum([term for _, term in best])})"
+    return f"({_sum([term for _, term in got])}) / ({_sum([term for _, term in best])})"
 
 
 def _dcg(gains: Sequence[int]) -> str:
@@ -153,19 +154,13 @@ def _ndcg_found(ranked: Ranked) -> str:
 
 
 def _average_precision(ranked: Ranked) -> str:
-    hits = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
-    return f"({_sum([f'{place}/{rank}' for place, rank in enumerate(hits, 1)])}) / {ranked.present}"
-
-
-def _reciprocal_rank(ranked: Ranked) -> str:
-    ranks = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
-    return f"1 / {ranks[0]}" if ranks else "0"
+    shares = [f"{place}/{rank}" for place, rank in enumerate(ranked.hits, 1)]
+    return f"({_sum(shares)}) / {ranked.present}"
 
 
 def _rank_biased(ranked: Ranked) -> str:
     p = ranked.param("p")
-    ranks = [rank for rank, grade in enumerate(ranked.grades, 1) if grade >= ranked.rel]
-    return f"(1 − {p})·({_sum([f'{p}^{rank - 1}' for rank in ranks])})"
+    return f"(1 − {p})·({_sum([f'{p}^{rank - 1}' for rank in ranked.hits])})"
 
 
 def _f(ranked: Ranked, relevant: int) -> str:
@@ -175,10 +170,6 @@ def _f(ranked: Ranked, relevant: int) -> str:
 
 def _f_estimated(ranked: Ranked) -> str:
     return _f(ranked, sum(GRADES[name] >= ranked.rel for name in ranked.ranking[: 2 * ranked.k]))
-
-
-def _t(ranked: Ranked) -> str:
-    return f"{_t_unnormalised(ranked)} / {ranked.k}"
 
 
 def _t_unnormalised(ranked: Ranked) -> str:
@@ -200,7 +191,7 @@ def _precision(ranked: Ranked) -> str:
 
 _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "RA-nWG": _weighted,
-    "Novelty-RA-nWG": _novel,
+    "Novelty-RA-nWG": _weighted,
     "N-Recall4+": _fitting,
     "N-Recall5": _fitting,
     "N-Recall": _fitting,
@@ -215,13 +206,13 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "R": lambda ranked: f"{ranked.found} / {ranked.present}",
     "F1": lambda ranked: f"2·{ranked.found} / ({ranked.k} + {ranked.present})",
     "Success": lambda ranked: "1" if ranked.found else "0",
-    "RR": _reciprocal_rank,
+    "RR": lambda ranked: f"1 / {ranked.hits[0]}" if ranked.hits else "0",
     "AP": _average_precision,
     "nDCG": _ndcg,
     "RBP": _rank_biased,
     "F": lambda ranked: _f(ranked, ranked.present),
     "F_e": _f_estimated,
-    "T": _t,
+    "T": lambda ranked: f"{_t_unnormalised(ranked)} / {ranked.k}",
     "T_u": _t_unnormalised,
     "nDCG-found": _ndcg_found,
 }
