@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -171,8 +170,7 @@ LEADERS_MORE: Mapping[str, Any] = {"average_basis": show.text_column("average is
 def latency_targets(view: View) -> None:
     """Draw the section."""
     head = st.container()
-    free = replace(view.constraints, sla_ms=None)  # every target sets its own
-    found = conditioned(view.table, _ask_targets(view), free, paired=view.paired)
+    found = conditioned(view.table, _ask_targets(view), view.constraints, paired=view.paired)
     rows = target_rows(view.table, found)
     sentence = words.target_words(rows, view.quality)
     with head:

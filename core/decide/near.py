@@ -235,7 +235,7 @@ def lets_in(value: float, *, upper: bool = True) -> float:
 class Conditioned:
     """What one latency target leaves."""
 
-    sla_ms: float | None  # the target; None = none
+    sla_ms: float  # the target
     decision: Decision  # what the rule chooses within it
     # Rows of the feasible stacks that are not dominated in cost and quality, by rising cost
     frontier: NDArray[np.intp]
@@ -243,7 +243,7 @@ class Conditioned:
 
 def conditioned(
     table: pl.DataFrame,
-    targets_ms: Sequence[float | None],
+    targets_ms: Sequence[float],
     constraints: Constraints,
     *,
     paired: Paired | None = None,
@@ -255,16 +255,13 @@ def conditioned(
 
     Args:
         table: As for `core.decide.rules.decide`.
-        targets_ms: Latency targets; ms, None = no target.
+        targets_ms: Latency targets; ms.
         constraints: Budget, floor and jitter band; its own SLA does not matter.
 
     Returns:
         One result per target, in the given order.
     """
-    cost, quality = (
-        table[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if table.height else np.empty(0)
-        for name in ("cost", "quality")
-    )
+    cost, quality = (floats(table, name) for name in ("cost", "quality"))
     made = []
     for sla_ms in targets_ms:
         found = decide(table, replace(constraints, sla_ms=sla_ms), paired=paired)

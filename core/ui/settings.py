@@ -56,11 +56,11 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | Non
         return None
     usual = _usual(snapshot, scope) or OFF
     options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
-    chosen = pick_listed(
-        "Judge noise, as graded by", options, "noise", setting=True,
-        help="Draws in every resample what another judge would have graded, from the passages that both "
-        "judged: P(best), intervals and what ties take the judge's mistakes in. The choice stays.",
-    )  # fmt: skip
+    about = (
+        "Draws in every resample what another judge would have graded, from the passages that both judged: "
+        "P(best), intervals and what ties take the judge's mistakes in. The choice stays."
+    )
+    chosen = pick_listed("Judge noise, as graded by", options, "noise", setting=True, help=about)
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
     return None if chosen == OFF else chosen
@@ -124,10 +124,8 @@ class _Asking(Choices):
     def machine(self, names: list[str]) -> str | None:
         """Offer one machine, or all."""
         options = [*names, ALL_MACHINES]
-        chosen = pick_listed(
-            "Latency measured on", options, "env", setting=True,
-            help="Latencies of different machines do not compare; others keep quality and cost.",
-        )  # fmt: skip
+        about = "Latencies of different machines do not compare; others keep quality and cost."
+        chosen = pick_listed("Latency measured on", options, "env", setting=True, help=about)
         return None if chosen == ALL_MACHINES else chosen
 
 
@@ -157,11 +155,15 @@ def _name(parameter: str, key: str, label: str, known: tuple[str, ...]) -> str:
     """Choose a reader, or a scorer, by the parameter of the measure of answers."""
     about = ANSWER.param(parameter)
     usual, help_text = (str(about.default), about.text) if about else ("", "")
-    word = f"usual: {', '.join(known[:1]) or 'unnamed'}"
+    words = {usual: f"usual: {', '.join(known[:1]) or 'unnamed'}"}
     return pick_listed(
-        label, [usual, *known], key, setting=True, help=help_text,
-        format_func=lambda name: word if name == usual else name,
-    )  # fmt: skip
+        label,
+        [usual, *known],
+        key,
+        setting=True,
+        help=help_text,
+        format_func=lambda name: words.get(name, name),
+    )
 
 
 _SPEEDS = (

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import decide
 from core.metrics import REGISTRY
-from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
@@ -89,7 +88,10 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         if latency.scope == "end-to-end" and offered.sent:
             latency = replace(latency, answers=asked_of.measure(quality.k))
     with foot:
-        book = _book()
+        books = cache.books()
+        usual = next(iter(books))
+        named = st.selectbox("Prices", list(books), help="Price book; see Cost.", **bound("book", usual))
+        book = prices.in_force(books[named])
     with differing:
         found = compared(snapshot, scope, quality, latency, book)
     scope, latency, table = found.scope, found.latency, found.table
@@ -170,10 +172,8 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         return None
     if st.session_state.get("ws", names[0]) not in workspaces:  # it was deleted
         _forget_dependent()
-    name = pick_listed(
-        "Workspace", names, "ws", on_change=_forget_dependent,
-        help="One collection: results on different corpora never share a chart.",
-    )  # fmt: skip
+    about = "One collection: results on different corpora never share a chart."
+    name = pick_listed("Workspace", names, "ws", on_change=_forget_dependent, help=about)
     st.session_state[_SHOWN] = name
     return name
 
@@ -224,11 +224,3 @@ def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
     )  # fmt: skip
     modelled = generation(revision, within) if scope == "end-to-end" else None
     return Latency(percentile, scope, generation=modelled)
-
-
-def _book() -> PriceBook:
-    books = cache.books()
-    name = st.selectbox(
-        "Prices", list(books), help="Price book; see Cost.", **bound("book", next(iter(books)))
-    )
-    return prices.in_force(books[name])

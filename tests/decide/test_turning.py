@@ -84,7 +84,7 @@ def test_without_a_runner_up_or_a_value_nothing_is_said():
 
 
 def test_frontier_and_choice_at_several_targets():
-    made = conditioned(APART, [150, 350, None], Constraints(sla_ms=1, floor=0.1))
+    made = conditioned(APART, [150, 350, 1e9], Constraints(sla_ms=1, floor=0.1))
     assert [each.decision.chosen for each in made] == [2, 1, 0]
     assert [each.frontier.tolist() for each in made] == [[2], [2, 1], [2, 1, 0]]
     assert conditioned(APART.clear(), [350], Constraints())[0].decision.chosen is None

@@ -128,9 +128,6 @@ SEGMENT_SIZE = 300  # Samples that a segment of K / Np must have (Schwartz et al
 LEVELS = 7  # Distinct grades that are shown one by one; more are put into five ranges
 
 
-_Row = tuple[str, float | None, float | None, float | None, int, int, str | None]
-
-
 @dataclass(frozen=True)
 class Curve:
     """The alpha curve of one measure."""
@@ -161,28 +158,25 @@ def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curv
         measure, value, low, high (95 %, over queries), n (answers), queries, note; the best first.
     """
     rows = found.rows.filter(keep)
-    made = []
+    made: list[tuple[object, ...]] = []
     for name in MEASURES:
         values = rows[name].to_numpy()
         each = correlate(values, rows["grade"].to_numpy(), rows["query_id"].to_numpy(), kind=kind)
         queries = rows.filter(pl.col(name).is_not_null())["query_id"].n_unique()
         made.append((name, each.value, each.low, each.high, each.n, queries, each.reason or None))
-    made += [_tuned_row(curve, rows) for curve in tuned]
+    for name, best in ((curve.name, curve.best) for curve in tuned):
+        known, note = rows.filter(pl.col(name).is_not_null()), None
+        if best.best is not None and best.in_sample is not None:
+            note = (
+                f"alpha = {best.best:g}; across folds, {best.in_sample:.3f} on the same answers (optimistic)"
+            )
+        counts = (known.height, known["query_id"].n_unique())
+        made.append((f"{name}, alpha chosen", best.cross_validated, None, None, *counts, note))
     columns = {
         "measure": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64,
         "queries": pl.Int64, "note": pl.String,
     }  # fmt: skip
     return pl.DataFrame(made, schema=columns, orient="row").sort("value", descending=True, nulls_last=True)
-
-
-def _tuned_row(curve: Curve, rows: pl.DataFrame) -> _Row:
-    """Return the row of a measure whose alpha was chosen."""
-    best, known = curve.best, rows.filter(pl.col(curve.name).is_not_null())
-    note = None
-    if best.best is not None and best.in_sample is not None:
-        note = f"alpha = {best.best:g}; across folds, {best.in_sample:.3f} on the same answers (optimistic)"
-    name = f"{curve.name}, alpha chosen"
-    return name, best.cross_validated, None, None, known.height, known["query_id"].n_unique(), note
 
 
 def curves(found: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:

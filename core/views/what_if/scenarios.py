@@ -287,10 +287,15 @@ def matrix(
         rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
     for measure in measures(quality):
         scored = stack_table(snapshot, replace(scope, run_ids=ids), measure, latency, book)
+        told = scored.select("quality", "quality_low", "quality_high", "n").iter_rows()
+        words = [
+            None if value is None else f"{text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
+            for value, low, high, n in told
+        ]
         numbers = scored.select(
             "run_id",
             pl.col("quality").alias(measure.name),
-            pl.Series(f"{measure.name} in words", _words(scored), dtype=pl.String),
+            pl.Series(f"{measure.name} in words", words, dtype=pl.String),
         )
         rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
     return rows
@@ -299,13 +304,6 @@ def matrix(
 def measures(quality: Quality) -> tuple[Quality, ...]:
     """The columns of quality: the paper's, and that of the limits before them where it is another."""
     return MEASURES if quality in MEASURES else (quality, *MEASURES)
-
-
-def _words(rows: pl.DataFrame) -> list[str | None]:
-    return [
-        None if value is None else f"{text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
-        for value, low, high, n in rows.select("quality", "quality_low", "quality_high", "n").iter_rows()
-    ]
 
 
 def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -> pl.DataFrame:
@@ -326,22 +324,20 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
     reported = pl.Series("reported", [_reported(text) for text in rows["manifest"]], dtype=pl.Float64)
     took = latencies(snapshot, rows, Latency("p50", "path" if end_to_end else "rerank"))
     average, ms = pl.col("average"), pl.col("latency_ms")
+    basis = pl.when(own.is_not_null()).then(pl.lit("four measures"))
+    reason = pl.when(ms.is_null()).then(pl.coalesce("latency_note", pl.lit("unknown latency")))
     return (
         rows.select("run_id", "name")
         .with_columns(average=pl.coalesce(own, reported))
-        .with_columns(
-            average_basis=pl.when(own.is_not_null()).then(pl.lit("four measures"))
-            .when(average.is_not_null()).then(pl.lit("as reported"))
-        )
+        .with_columns(average_basis=basis.when(average.is_not_null()).then(pl.lit("as reported")))
         .join(took.select("run_id", "latency_ms", "latency_note"), on="run_id", how="left")
         .with_columns(
             efficiency=pl.when(ms > 0).then(average / (ms / 1000)),
-            reason=pl.when(ms.is_null()).then(pl.coalesce("latency_note", pl.lit("unknown latency")))
-            .when(average.is_null()).then(pl.lit("not all of its four measures are known")),
+            reason=reason.when(average.is_null()).then(pl.lit("not all of its four measures are known")),
         )
         .with_columns(rank=pl.col("efficiency").rank("min", descending=True).cast(pl.Int64))
         .sort(["efficiency", "name"], descending=[True, False], nulls_last=True)
-    )  # fmt: skip
+    )
 
 
 def _reported(manifest: str) -> float | None:

@@ -63,11 +63,10 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
         sla_ms, feasible, frontier (number of stacks), chosen and runner_up (names), quality with interval and
         n, latency_ms, cost; null where nothing is left.
     """
-    about = [
-        (target.sla_ms, int(target.decision.feasible.sum()), len(target.frontier), target.decision.chosen,
-         target.decision.runner_up)
-        for target in found
-    ]  # fmt: skip
+    about = []
+    for target in found:
+        of = target.decision
+        about.append((target.sla_ms, int(of.feasible.sum()), len(target.frontier), of.chosen, of.runner_up))
     counts = dict.fromkeys(("feasible", "frontier", "row", "second"), pl.Int64)
     numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
     stacks = table.with_row_index("row").cast({"row": pl.Int64})
@@ -89,30 +88,31 @@ def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) 
     known = table.with_row_index("row").drop_nulls(["cost", "quality"])
     if known.is_empty():
         return None
-    drawn = theme.Panels([_title(target) for target in found], across=2, x="$ / 1k", height=210)
+    titles = [
+        f"≤ {text.ms(target.sla_ms)}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
+        for target in found
+    ]
+    drawn = theme.Panels(titles, across=2, x="$ / 1k", height=210)
     for place, target in enumerate(found):
         rows = known.with_columns(feasible=pl.Series(target.decision.feasible).gather(known["row"]))
         marks = rows.gather_every(thinning(table))
         line = table[target.frontier.tolist()]
         ring = rows.filter(pl.col("row").is_in([target.decision.chosen]))
         outline = {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
-        for trace in (
+        steps = {"shape": "hv", "color": theme.FRONTIER, "width": 2}
+        x, y = line["cost"].to_numpy(), line["quality"].to_numpy()
+        traces = [
             _marks("breaks a limit", marks.filter(~pl.col("feasible")), theme.NEUTRAL, opacity=theme.DIMMED),
             _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], opacity=0.9),
-            go.Scatter(name="frontier", x=line["cost"].to_numpy(), y=line["quality"].to_numpy(), mode="lines",
-                       line={"shape": "hv", "color": theme.FRONTIER, "width": 2}, hoverinfo="skip"),
+            theme.scatter("frontier", x, y, mode="lines", line=steps, hoverinfo="skip"),
             _marks("chosen", ring, theme.ACCENT, **outline),
-        ):  # fmt: skip
-            if len(trace.x):
-                drawn.add(place, trace)
+        ]
+        for trace in traces:
+            if len(trace["x"]):
+                drawn.add(place, go.Scatter(trace))
     drawn.figure.update_xaxes(range=theme.span(known["cost"], 0.08), nticks=5, exponentformat="none")
     drawn.figure.update_yaxes(range=theme.span(known["quality"], 0.08))
     return drawn.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
-
-
-def _title(target: Conditioned) -> str:
-    limit = "no target" if target.sla_ms is None else f"≤ {text.ms(target.sla_ms)}"
-    return f"{limit}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
 
 
 def thinning(table: pl.DataFrame) -> int:
@@ -120,11 +120,11 @@ def thinning(table: pl.DataFrame) -> int:
     return -(-table.height // _MARKS) or 1
 
 
-def _marks(name: str, rows: pl.DataFrame, colour: str, **look: object) -> go.Scatter:
+def _marks(name: str, rows: pl.DataFrame, colour: str, **look: object) -> theme.Spec:
     hovers = [
         f"{text.escape(row['name'])}<br>{text.score(row['quality'])} · {text.cost_of(row)}"
         f" · {text.ms(row['latency_ms'])}"
         for row in rows.iter_rows(named=True)
     ]
     x, y, marker = rows["cost"].to_numpy(), rows["quality"].to_numpy(), {"color": colour, "size": 7, **look}
-    return go.Scatter(theme.scatter(name, x, y, hover=hovers, marker=marker))
+    return theme.scatter(name, x, y, hover=hovers, marker=marker)
