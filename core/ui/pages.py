@@ -207,6 +207,8 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
 
 PAGES: Mapping[str, Page] = {page.name: page for group in GROUPS.values() for page in group}
 """Every page by its name, in the order of the navigation."""
+ADD, RUN = PAGES["add"], PAGES["run"]
+"""The pages that bring results: one's own, and new ones."""
 MOVED: Mapping[str, tuple[Page, str]] = {
     address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
 }

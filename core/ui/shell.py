@@ -17,7 +17,7 @@ from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import cache, door
-from core.ui.pages import PAGES, Page
+from core.ui.pages import ADD, PAGES, RUN, Page
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
@@ -230,7 +230,7 @@ def _cannot_fill(lack: Lacking) -> None:
         if fills:
             label = f"{page.title} in {plain(fills[0])}"
             st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
-        for other in (PAGES["add"], *([PAGES["run"]] if lack.need == "answers" else [])):
+        for other in (ADD, *([RUN] if lack.need == "answers" else [])):
             st.page_link(other.file, label=other.title, icon=other.icon)
 
 
@@ -244,7 +244,7 @@ def _fill_store() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Load the demo"
         st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
-        for page in (PAGES["add"], PAGES["run"]):
+        for page in (ADD, RUN):
             st.page_link(page.file, label=page.title, icon=page.icon)
     st.caption("The demo: the figures of the CLQ paper, and 82 stacks measured on this machine in seconds.")
 
