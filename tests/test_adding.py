@@ -35,7 +35,7 @@ def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_case
     family = {path for path in sources("core") if path.startswith("core/metrics/")}
     example = {"core/views/measures/worked.py"}
     foretelling = {"core/views/measures/outcome.py"}
-    declared = naming(rf'MeasureInfo\(\s*(name=)?"{re.escape(name)}"', "core")
+    declared = naming(rf'(MeasureInfo\(\s*|\bname=)"{re.escape(name)}"', "core/metrics")
     assert len(declared) == 1
     assert declared <= family
     named = naming(rf'Measure\(\s*"{re.escape(name)}"|parse\(\s*f?"{re.escape(name)}[@("]', "core", "pages")
