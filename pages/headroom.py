@@ -16,7 +16,7 @@ if found is None:
     show.head(*page.no_ceiling(view.quality))
     end()
 mixed = found.table["pool"].n_unique() > 1
-show.head(found.answer, caveats=page.caveats(found.explained, mixed=mixed))
+show.head(page.answer(found.explained), caveats=page.caveats(found.explained, mixed=mixed))
 with place:
     show.cards(*page.cards(found.explained, view.quality))
 show.chart(found.figure, "headroom", alt=page.numbers(found.explained, view.quality))

@@ -23,7 +23,7 @@ from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
-from core.views.workspace.narrow import Choices, Narrowed, Together, judging, narrow
+from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
 from core.views.workspace.query_sets import LeastJudged, unperturbed
 from core.views.workspace.scope import (
     Answering,
@@ -184,7 +184,7 @@ class Question:
                 "--together takes everything; --judged and --every-golden-set do the opposite.",
                 do="Leave one of them out.",
             )
-        return narrow(snapshot, scope, quality, latency, book, choices=Together())
+        return narrow(snapshot, scope, quality, latency, book, choices=Choices(as_they_are=True))
 
 
 def deciding(command: Callable[..., None]) -> Callable[..., None]:

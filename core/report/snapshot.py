@@ -64,7 +64,7 @@ def _headroom(case: Case, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
         return [f"No ceiling is on record for {case.asked.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
     numbers = headroom_words.numbers(split.explained, case.asked.quality)
-    said = [split.answer, f"{numbers} {headroom_words.levers(split.explained)}"]
+    said = [headroom_words.answer(split.explained), f"{numbers} {headroom_words.levers(split.explained)}"]
     return said, {"headroom": Chart(split.figure, numbers, caption)}
 
 

@@ -110,8 +110,9 @@ BARS = 20  # Bars drawn at most besides the chosen stack's; the table has every 
 class HeadroomView:
     """The page's content."""
 
-    answer: str  # whether retrieval or ordering limits the chosen stack, or the best one where none is chosen
-    explained: Mapping[str, Any]  # that stack's row of the table
+    explained: Mapping[
+        str, Any
+    ]  # the chosen stack's row of the table, or the best one's where none is chosen
     figure: go.Figure  # one stacked bar per stack
     # name, pool, quality with its interval, ordering, retrieval, proc, pct_proc (all 0..1), n, reading; the
     # best first, and the chosen stack where its pool is another one
@@ -152,7 +153,7 @@ def headroom(
     explained = next(
         (row for row in rows.iter_rows(named=True) if row["name"] == name), rows.row(0, named=True)
     )
-    return HeadroomView(answer(explained), explained, _figure(rows, quality, name), rows)
+    return HeadroomView(explained, _figure(rows, quality, name), rows)
 
 
 def _known(table: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from core.decide.rules import Constraints
 from core.report.data import Case
 from core.report.files import command, pinned_link
 from core.views.decision.facts import Asked
-from core.views.workspace.narrow import Choices, Together, judging, narrow
+from core.views.workspace.narrow import Choices, judging, narrow
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import BOOK
@@ -44,7 +44,7 @@ def test_what_is_usual_needs_no_words(case: Case):
 
 
 def test_what_was_put_together_is_put_together_again(case: Case):
-    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Together())
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(as_they_are=True))
     assert len(found.compared.sentences) == 2
     whole = replace(case, remarks=found.compared.sentences)
     assert str(command(whole)).endswith(" --together")

@@ -85,7 +85,7 @@ def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, read
     assert found is not None
     assert found.table["reading"].to_list() == [reading]
     assert LEVERS[reading] in page.levers(found.explained)
-    assert found.answer == page.answer(found.table.row(0, named=True))
+    assert "stack 0" in page.answer(found.explained)
     told = page.numbers(found.explained, AT_10)
     assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in told
 

@@ -64,13 +64,6 @@ class Asked:
     noise: str | None = None
 
 
-def stack_row(row: dict[str, object]) -> dict[str, object]:
-    """A stack with its numbers as plain data: null where unknown, with the note that says why."""
-    return {"run_id": row["run_id"], "stack": row["name"]} | {
-        name: row[name] for name in (*NUMBERS, *CHANCES) if name in row
-    }
-
-
 @dataclass(frozen=True)
 class Finding:
     """One statement about the numbers of the chosen stack."""
@@ -188,7 +181,12 @@ def record(
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
     def stack(at: int | None) -> dict[str, object] | None:
-        return None if at is None else stack_row(rows.row(at, named=True))
+        """A stack with its numbers as plain data: null where unknown, with the note that says why."""
+        if at is None:
+            return None
+        row = rows.row(at, named=True)
+        named = {"run_id": row["run_id"], "stack": row["name"]}
+        return named | {name: row[name] for name in (*NUMBERS, *CHANCES) if name in row}
 
     names = table.select("run_id", pl.col("name").alias("stack"))
     excluded = decision.excluded().join(names, on="run_id", how="left", maintain_order="left")

@@ -81,7 +81,7 @@ def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
 
 
 class Choices:
-    """How runs that differ are compared. As it stands: on what compares; a page asks its visitor instead.
+    """How runs that differ are compared: on what compares, or as they are; a page asks its visitor instead.
 
     Attributes:
         offers: Whether what is said names the controls of the page.
@@ -89,16 +89,16 @@ class Choices:
 
     offers = False
 
-    def __init__(self, judging: Judging = _ANY) -> None:
-        self._judging = judging
+    def __init__(self, judging: Judging = _ANY, *, as_they_are: bool = False) -> None:
+        self._judging, self._as_they_are = judging, as_they_are
 
     def shared(self, sets: QuerySets) -> bool:
         """Whether only the queries count that all runs were asked."""
-        return sets.differ
+        return sets.differ and not self._as_they_are
 
     def together(self) -> bool:
         """Whether averages that rest on different things stand on one scale."""
-        return False
+        return self._as_they_are
 
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
         """How well a query must be judged to count, and what else could be chosen."""
@@ -107,24 +107,7 @@ class Choices:
 
     def machine(self, names: list[str]) -> str | None:
         """The machine whose latencies are compared, of several; None = all."""
-        return names[0]
-
-
-class Together(Choices):
-    """Everything as it is, also what does not compare."""
-
-    def shared(self, sets: QuerySets) -> bool:
-        """Count every judged query."""
-        del sets
-        return False
-
-    def together(self) -> bool:
-        """Put all averages on one scale."""
-        return True
-
-    def machine(self, names: list[str]) -> None:
-        """Take latencies of all machines."""
-        del names
+        return None if self._as_they_are else names[0]
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
     run_ids = _ranked(snapshot, scope)
     if scope.golden_set_id is None:
         return QuerySets()
-    return overlap(run_ids, asked(snapshot, run_ids, scope.golden_set_id)[1])
+    return overlap(run_ids, asked_in(evidence(snapshot, run_ids, scope.golden_set_id), snapshot.timings))
 
 
 def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
@@ -104,12 +104,6 @@ def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
         else:
             apart[row] = True
     return common, apart
-
-
-def asked(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tuple[tuple[str, ...], Mask]:
-    """Which judged queries each run was asked."""
-    found = evidence(snapshot, run_ids, golden_set_id)
-    return found.query_ids, asked_in(found, snapshot.timings)
 
 
 def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
