@@ -112,34 +112,26 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         (what is on record about it, or null).
     """
     rows = np.flatnonzero(decision.promising)
-    if not len(rows):
-        return pl.DataFrame(schema=_SCHEMA)
     quality = decision.quality
     merit = quality.merit(quality.read(table))
     rows = rows[np.argsort(-merit[rows], kind="stable")]
     best = np.nan if decision.chosen is None else merit[decision.chosen]
-    lacking = [
-        [axis for axis, gone in zip(decision.required, decision.unknown[row], strict=True) if gone]
-        for row in rows
-    ]
-    noted = {key: column for key, column in _NOTES.items() if column in table.columns}
-    notes = [
-        "; ".join(
-            str(note) for axis in gone if axis.key in noted and (note := table[noted[axis.key]][int(row)])
-        )
-        for row, gone in zip(rows, lacking, strict=True)
-    ]
-    part = table[rows]
-    found = {
-        "run_id": part["run_id"],
-        "stack": part["name"],
-        "quality": part["quality"],
-        "gain": merit[rows] - best,
-        "unknown": [[axis.word for axis in gone] for gone in lacking],
-        "missing": [", ".join(axis.missing for axis in gone) for gone in lacking],
-        "measure": ["; ".join(axis.remedy for axis in gone) for gone in lacking],
-        "why": [words or None for words in notes],
-    }
+    found = []
+    for row in rows.tolist():
+        gone = [axis for axis, lacks in zip(decision.required, decision.unknown[row], strict=True) if lacks]
+        columns = [_NOTES[axis.key] for axis in gone if _NOTES.get(axis.key) in table.columns]
+        stack = {
+            "run_id": table["run_id"][row],
+            "stack": table["name"][row],
+            "quality": table["quality"][row],
+        }
+        lacking = {
+            "unknown": [axis.word for axis in gone],
+            "missing": ", ".join(axis.missing for axis in gone),
+            "measure": "; ".join(axis.remedy for axis in gone),
+            "why": "; ".join(str(note) for column in columns if (note := table[column][row])) or None,
+        }
+        found.append({**stack, "gain": merit[row] - best, **lacking})
     return pl.DataFrame(found, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
 
 
