@@ -81,7 +81,7 @@ def draw_indexes(place: Place) -> None:
             bind="query-params",
             width=150,
         )
-    rows = indexes.dollars(known, indexes.Machine(price, busy / 100))
+    rows = indexes.dollars(known, price, busy / 100)
     some = rows.filter((pl.col("k") == k) & (pl.col("clients").is_null() | (pl.col("clients") == clients)))
     show.head(indexes.answer(some, k, clients))
     speed = indexes.drawn(some, indexes.QPS, "queries per second")

@@ -14,7 +14,7 @@ import typer
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.errors import InputError
 from core.records import Batch, Collection, JsonMap, canonical_json, now
-from core.views.latency.indexes import Machine, dollars, figures, measured
+from core.views.latency.indexes import dollars, figures, measured
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
@@ -107,7 +107,7 @@ def bench(
     rows = frame_of(points, collection_id=name, source=searched.source, dim=size[1])
     with context.write("indexes", collection.name) as writer:
         writer.add(Batch(collections=(collection,), frames={"diagnostics": rows}))
-    emit(dollars(measured(rows, {name: collection.name}), Machine(usd_per_hour, utilisation)), form)
+    emit(dollars(measured(rows, {name: collection.name}), usd_per_hour, utilisation), form)
 
 
 @app.command("show")
@@ -120,7 +120,7 @@ def show(
 ) -> None:
     """Print what was measured of indexes, and imported of VectorDBBench and ann-benchmarks."""
     context: Context = ctx.obj
-    rows = dollars(figures(context.store().read()), Machine(usd_per_hour, utilisation))
+    rows = dollars(figures(context.store().read()), usd_per_hour, utilisation)
     emit(rows, form, empty="No index was measured or imported: `python -m core indexes bench`.")
 
 

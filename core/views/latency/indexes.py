@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -35,13 +35,6 @@ _MOST = f"{100 * NEARLY_ALL:.0f} %"
 
 
 _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
-
-
-class Machine(NamedTuple):
-    """What the machine of an index costs."""
-
-    usd_per_hour: float | None = None
-    utilisation: float = 0.5  # share of the hour that it is busy
 
 
 def figures(snapshot: Snapshot) -> pl.DataFrame:
@@ -160,15 +153,13 @@ def _positive(value: object, factor: float = 1.0) -> float | None:
     return float(value) * factor if known and isinstance(value, int | float) else None
 
 
-def dollars(rows: pl.DataFrame, machine: Machine) -> pl.DataFrame:
-    """Add usd_per_1k, what a thousand queries cost where the machine is busy for a share of the hour.
+def dollars(rows: pl.DataFrame, usd_per_hour: float | None, utilisation: float = 0.5) -> pl.DataFrame:
+    """Add usd_per_1k, what a thousand queries cost on a machine that is busy for a share of the hour.
 
     $ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation).
     """
-    if machine.usd_per_hour is None:
-        return rows.with_columns(usd_per_1k=pl.lit(None, dtype=pl.Float64))
-    hourly = 3600 * pl.col(QPS) * machine.utilisation
-    return rows.with_columns(usd_per_1k=1000 * machine.usd_per_hour / hourly)
+    price = pl.lit(usd_per_hour, pl.Float64)
+    return rows.with_columns(usd_per_1k=1000 * price / (3600 * pl.col(QPS) * utilisation))
 
 
 def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:

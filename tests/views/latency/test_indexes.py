@@ -12,7 +12,7 @@ from core.records import Batch, Collection, Run, Stack
 from core.records import Origin as Came
 from core.store import Store
 from core.tables import frame
-from core.views.latency.indexes import Machine, answer, benches, dollars, drawn, figures
+from core.views.latency.indexes import answer, benches, dollars, drawn, figures
 
 FIGURES = {
     "recall": (0.9, 0.85, 0.95, 200),
@@ -100,9 +100,9 @@ def test_imported_results_stand_beside_them_and_what_is_missing_is_unknown(known
 
 
 def test_a_thousand_queries_cost_what_the_machine_costs_in_their_time(known: pl.DataFrame):
-    priced = dollars(known, Machine(0.36, 0.5)).filter(index="pgvector (m 8)")
+    priced = dollars(known, 0.36, 0.5).filter(index="pgvector (m 8)")
     assert priced["usd_per_1k"].to_list() == pytest.approx([0.36 / (3600 * 900 * 0.5) * 1000] * 4)
-    assert dollars(known, Machine()).get_column("usd_per_1k").null_count() == known.height
+    assert dollars(known, None).get_column("usd_per_1k").null_count() == known.height
 
 
 def test_lines_are_drawn_per_index_and_imported_ones_apart(known: pl.DataFrame):
