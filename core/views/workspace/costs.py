@@ -97,10 +97,11 @@ def costs(
         .unique("run_id", keep="first")
         .select("run_id", pl.col("value").alias("reported"))
     )
-    beside = _beside(runs, own, usage, book) if per != "query" else None
+    beside = runs.select("run_id", answers=pl.lit(0.0))
+    if per != "query":
+        beside = _beside(runs, own, usage, book)
     made = _with_reported(priced, reported, beside).with_columns(
-        pl.lit(None if per == "query" else per, pl.String).alias("cost_per"),
-        pl.lit(None, pl.Float64).alias("correct"),
+        cost_per=pl.lit(None if per == "query" else per, pl.String), correct=pl.lit(None, pl.Float64)
     )
     return made if scope is None or per != "correct answer" else _per_correct(snapshot, made, scope, k)
 
@@ -120,29 +121,24 @@ def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: Pr
     return runs.select("run_id").join(spent, on="run_id", how="left").with_columns(answers)
 
 
-def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.DataFrame | None) -> pl.DataFrame:
+def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
     """Take the cost that a source reports before the priced one, with what answers cost beside it."""
     rows = priced.join(reported, on="run_id", how="left", maintain_order="left")
-    if beside is None:
-        rows = rows.with_columns(answers=pl.lit(0.0))
-    else:
-        rows = rows.join(beside, on="run_id", how="left", maintain_order="left")
+    rows = rows.join(beside, on="run_id", how="left", maintain_order="left")
     there = pl.col("reported").is_not_null()
     short = there & pl.col("answers").is_null()
     added = there & (pl.col("answers") > 0)
     return rows.select(
         "run_id",
-        pl.when(there).then(pl.col("reported") + pl.col("answers")).otherwise("usd_per_1k").alias("cost"),
-        pl.when(short).then("reported").when(~there).then("least").alias("cost_least"),
-        pl.when(short).then(pl.lit(_WITHOUT)).when(~there).then("missing").alias("cost_missing"),
-        pl.when(there).then(pl.lit("imported")).otherwise(pl.col("basis")).alias("cost_basis"),
-        pl.when(short)
-        .then(pl.lit(_WITHOUT))
-        .when(added)
-        .then(pl.lit(_ADDED))
-        .when(~there)
-        .then(pl.coalesce("reason", "assumed"))
-        .alias("cost_note"),
+        cost=pl.when(there).then(pl.col("reported") + pl.col("answers")).otherwise("usd_per_1k"),
+        cost_least=pl.when(short).then("reported").when(~there).then("least"),
+        cost_missing=pl.when(short).then(pl.lit(_WITHOUT)).when(~there).then("missing"),
+        cost_basis=pl.when(there).then(pl.lit("imported")).otherwise("basis"),
+        cost_note=pl.coalesce(
+            pl.when(short).then(pl.lit(_WITHOUT)),
+            pl.when(added).then(pl.lit(_ADDED)),
+            pl.when(~there).then(pl.coalesce("reason", "assumed")),
+        ),
     )
 
 
@@ -199,9 +195,5 @@ _DIVIDED = ("cost", "cost_least")
 
 def basis() -> pl.Expr:
     """How a run's numbers were obtained, by the run's origin."""
-    named = {
-        Origin.PUBLISHED.value: "published",
-        Origin.IMPORT.value: "imported",
-        Origin.RUN.value: "measured",
-    }
+    named = {Origin.PUBLISHED: "published", Origin.IMPORT: "imported", Origin.RUN: "measured"}
     return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("basis")

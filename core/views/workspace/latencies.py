@@ -92,18 +92,15 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         "latency_basis",
         pl.concat_str(pl.lit(" ("), "latency_note", pl.lit(")")).fill_null(""),
     )
-    known = pl.col("latency_ms").is_not_null() & pl.col("added").is_not_null()
+    path_known = pl.col("latency_ms").is_not_null()
     return whole.select(
         "run_id",
         *(pl.col(name) + pl.col("added") for name in COLUMNS[:3]),
         "latency_n",
-        pl.lit("modelled").alias("latency_basis"),
-        pl.when(known)
+        latency_basis=pl.lit("modelled"),
+        latency_note=pl.when(path_known & pl.col("added").is_not_null())
         .then(told)
-        .when(pl.col("latency_ms").is_not_null())
-        .then(pl.lit(_NO_MODEL))
-        .otherwise("latency_note")
-        .alias("latency_note"),
+        .otherwise(pl.when(path_known).then(pl.lit(_NO_MODEL)).otherwise("latency_note")),
     )
 
 
@@ -132,37 +129,29 @@ def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> 
     )
     there = pl.col("value").is_not_null()
     published = pl.col("origin") == "published"
+    kinds = pl.col("stages")
+    summed_up = pl.when(kinds > 1).then(pl.format("sum of {} stage medians", kinds))
     return (
         runs.select("run_id", "origin")
         .join(total.select("run_id", "value", "n", "low", "high"), on="run_id", how="left")
         .join(summed, on="run_id", how="left")
         .select(
             "run_id",
-            pl.coalesce("value", pl.when(pl.col("unknown").is_null()).then(pl.col("sum"))).alias(
-                "latency_ms"
-            ),
-            pl.col("low").alias("latency_low"),
-            pl.col("high").alias("latency_high"),
-            pl.when(there).then(pl.col("n")).otherwise(pl.col("n_sum")).alias("latency_n"),
-            pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")).alias("latency_basis"),
-            pl.when(there)
-            .then(None)
-            .when(pl.col("stages") > 1)
-            .then(pl.coalesce("unknown", pl.format("sum of {} stage medians", pl.col("stages"))))
-            .otherwise(pl.col("unknown"))
-            .alias("latency_note"),
+            latency_ms=pl.coalesce("value", pl.when(pl.col("unknown").is_null()).then("sum")),
+            latency_low="low",
+            latency_high="high",
+            latency_n=pl.when(there).then("n").otherwise("n_sum"),
+            latency_basis=pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")),
+            latency_note=pl.when(~there).then(pl.coalesce("unknown", summed_up)),
         )
     )
 
 
 def _why_unknown(latency: Latency) -> pl.Expr:
-    missing = pl.format("not reported: {}", pl.col("missing"))
+    missing = pl.when(pl.col("missing") != "").then(pl.format("not reported: {}", "missing"))
     several = pl.lit(latency.percentile != "p50") & (pl.col("stages") > 1)
-    return (
-        pl.when(pl.col("missing") != "")
-        .then(missing)
-        .when(several)
-        .then(pl.lit(f"{latency.percentile} of single stages do not add up"))
+    return pl.coalesce(
+        missing, pl.when(several).then(pl.lit(f"{latency.percentile} of single stages do not add up"))
     )
 
 
