@@ -51,11 +51,13 @@ MORE: Mapping[str, Any] = {
     "needed": show.number_column("n needed", 0, "Queries that would show the observed difference (80 %)."),
     "p": show.number_column("p", 4, "Paired randomisation test, not adjusted."),
 }
-STACKS = {"second": "stack", "first": "against", "before": "before", "after": "after"}
-TEXTS = ("axis", "stack", "against", "note", "tag", "measure", "outcome")
+STACKS = ("before", "after", "stack", "against")
+TEXTS = ("axis", "note", "tag", "measure", "outcome")
 COLUMNS: Mapping[str, Any] = {
     **{name: show.text_column(name) for name in TEXTS},
-    **{name: show.text_column(label, width="medium") for name, label in STACKS.items()},
+    **{name: show.text_column(name, width="medium") for name in STACKS},
+    "second": show.text_column("stack", width="medium"),
+    "first": show.text_column("against", width="medium"),
     **NUMBERS,
     **MORE,
     "if_judged": show.signed_column(
@@ -118,10 +120,8 @@ def cards(view: View, names: Sequence[str], gaps: pl.DataFrame) -> None:
                 st.markdown(f"A − {letter}: **{plain(number)}**")
                 st.caption(plain(small))
     with st.expander("As a table"):
-        cells = [words.in_units(row) for row in gaps.iter_rows(named=True)]
-        last = ("p_holm", "stack")  # behind what a window of 1280 pixels shows
-        shown = [name for name in SIDES if name not in last]
-        show.table(gaps, "sides", columns(*shown, *last), cells=cells)
+        shown = sorted(SIDES, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
+        show.table(gaps, "sides", columns(*shown), cells=[words.in_units(row) for row in gaps.to_dicts()])
 
 
 def opens(rows: pl.DataFrame, two: Row, key: str) -> Callable[[], None]:
