@@ -20,10 +20,10 @@ from rich.progress import Progress as Bar
 
 from core.cli.context import Context, Format, FormatOption, complain, emit, waiting
 from core.errors import ClqError, InputError, UnknownNameError, refusal
-from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, Progress, matrix
+from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, Progress
 from core.importers.meaning import Row
 from core.importers.read.ordering import TieOrder
-from core.importers.stripping import patterns
+from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
 from core.views.add.anchored import StoredDocuments
@@ -96,7 +96,7 @@ IfChanged = Literal["refuse", "ask", Choice]  # Where the store has something el
 _DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
 _REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 _MOST_RUNS = 50  # Runs that a table lists by name
-_FORMATS = ", ".join(row["name"] for row in matrix())
+_FORMATS = ", ".join(each.name for each in FORMATS)
 
 
 def run(

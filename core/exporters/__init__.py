@@ -258,7 +258,6 @@ class Format:
 
 
 def _own(batch: Batch, path: Path) -> Written:
-    """Write a batch in the own format; `core.importers` reads it back as it was."""
     export(batch, path)
     return Written(Import.of(batch).taken)
 

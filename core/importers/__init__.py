@@ -5,6 +5,7 @@ store: the caller adds ``Import.batch`` within one transaction, or does not, whi
 """
 
 from core.importers.base import Import, LeftOut, Options
+from core.importers.formats import FORMATS
 from core.importers.formats.own import export
 from core.importers.formats.table import recognised
 from core.importers.judgements import GRADE_MAPPINGS, mapping_text
@@ -13,7 +14,6 @@ from core.importers.meaning import TEMPLATES, Row, TableAs
 from core.importers.naming import ROLES, Value, named
 from core.importers.read.piece import Limits, Progress
 from core.importers.read.source import Offered, Upload
-from core.importers.registry import FORMATS, matrix
 
 __all__ = [
     "FORMATS",
@@ -34,7 +34,6 @@ __all__ = [
     "export",
     "load",
     "mapping_text",
-    "matrix",
     "named",
     "preview",
     "recognised",

@@ -131,24 +131,19 @@ class Import:
         """Rows per table, the few things first; tables without rows are left out."""
         few = {"collections": self.collections, "golden sets": self.golden_sets, "runs": self.runs}
         counts = {name: len(things) for name, things in few.items()}
-        counts |= {name: _height(rows) for name, rows in self.frames.items()}
+        for name, rows in self.frames.items():
+            pieces = rows.frames if isinstance(rows, Pieces) else (rows.lazy(),)
+            counts[name] = sum(each.select(pl.len()).collect().item() for each in pieces)
         return {name: count for name, count in counts.items() if count}
-
-
-def _height(rows: Frame) -> int:
-    if isinstance(rows, Pieces):
-        return sum(_height(each) for each in rows.frames)
-    return int(rows.lazy().select(pl.len()).collect().item())
 
 
 def merged(parts: Iterable[Import]) -> Import:
     """Put several imports into one; a collection that several parts name is kept once."""
     parts = tuple(parts)
-    tables = sorted({table for part in parts for table in part.frames})
-    frames: dict[str, Frame] = {}
-    for table in tables:
-        found = [part.frames[table] for part in parts if table in part.frames]
-        frames[table] = found[0] if len(found) == 1 else _together(found)
+    by_table: dict[str, list[Frame]] = {}
+    for part in parts:
+        for table, rows in part.frames.items():
+            by_table.setdefault(table, []).append(rows)
     collections: dict[str, Collection] = {}
     for part in parts:
         for each in part.collections:
@@ -157,7 +152,7 @@ def merged(parts: Iterable[Import]) -> Import:
         collections=tuple(collections.values()),
         golden_sets=tuple(each for part in parts for each in part.golden_sets),
         runs=tuple(each for part in parts for each in part.runs),
-        frames=frames,
+        frames={table: _together(by_table[table]) for table in sorted(by_table)},
         left_out=tuple(each for part in parts for each in part.left_out),
         accounts=tuple(each for part in parts for each in part.accounts),
         notes=tuple(dict.fromkeys(each for part in parts for each in part.notes)),
@@ -192,11 +187,12 @@ def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     return tuple(by_reason.values())
 
 
-def _together(found: Sequence[Frame]) -> Frame:
-    if any(isinstance(each, Pieces) for each in found):
-        rows = [each.frames if isinstance(each, Pieces) else (each.lazy(),) for each in found]
-        return Pieces(tuple(frame for some in rows for frame in some))
-    return pl.concat([each.lazy() for each in found])
+def _together(frames: Sequence[Frame]) -> Frame:
+    if len(frames) == 1:
+        return frames[0]
+    rows = [each.frames if isinstance(each, Pieces) else (each.lazy(),) for each in frames]
+    flat = tuple(frame for some in rows for frame in some)
+    return Pieces(flat) if any(isinstance(each, Pieces) for each in frames) else pl.concat(flat)
 
 
 @dataclass(frozen=True, slots=True)

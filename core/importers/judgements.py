@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 import polars as pl
@@ -24,7 +23,6 @@ from core.importers.runs import chosen_id, slug
 from core.records import GoldenSet
 from core.tables import frame
 
-_RAW = pl.Int16
 _RAW_MOST = 32_767
 _JUDGED: Mapping[str, tuple[str, ...]] = {
     "judgements": ("query_id", "passage_id"),
@@ -33,16 +31,14 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
 """What a judge may judge once only, by table."""
 _SPAN = "Characters {start_char} to {end_char} of {source} are"
 
-GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = MappingProxyType(
-    {
-        "1-5": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
-        "binary": {0: 1, 1: 5},
-        "0-2": {0: 1, 1: 3, 2: 5},
-        "0-3": {0: 1, 1: 3, 2: 4, 3: 5},
-        "0-4": {0: 1, 1: 2, 2: 3, 3: 4, 4: 5},
-        "1-5 reversed": {1: 5, 2: 4, 3: 3, 4: 2, 5: 1},
-    }
-)
+GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {
+    "1-5": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
+    "binary": {0: 1, 1: 5},
+    "0-2": {0: 1, 1: 3, 2: 5},
+    "0-3": {0: 1, 1: 3, 2: 4, 3: 5},
+    "0-4": {0: 1, 1: 2, 2: 3, 3: 4, 4: 5},
+    "1-5 reversed": {1: 5, 2: 4, 3: 3, 4: 2, 5: 1},
+}
 _BY_HIGHEST = {1: "binary", 2: "0-2", 3: "0-3", 4: "0-4"}
 _PAIR = re.compile(r"\s*(-?\d+)\s*(?:→|->|=)\s*([1-5])\s*")
 
@@ -58,7 +54,9 @@ def golden_set(
     from_zero: bool = False,
 ) -> Import:
     """Make a golden set of judged pairs; one per judge where several judged the same pair."""
-    rows = _graded(rows, name)
+    rows = rows.with_columns(numbers(rows, "grade", name, whole=True).alias("raw"))
+    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
+    refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
@@ -77,7 +75,7 @@ def golden_set(
     of_judge = pl.col("judge") if several else pl.lit(judge)
     made = rows.with_columns(
         mapping.apply(pl.col("raw")).alias("grade"),
-        pl.col("raw").cast(_RAW),
+        pl.col("raw").cast(pl.Int16),
         of_judge.replace_strict(ids, return_dtype=pl.String).alias("golden_set_id"),
     )
     golden = tuple(
@@ -93,16 +91,7 @@ def golden_set(
     return Import(golden_sets=golden, frames={table: frame(table, made.to_dict())}, notes=tuple(notes))
 
 
-def _graded(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows with `raw`, the grade as an integer."""
-    rows = rows.with_columns(numbers(rows, "grade", name, whole=True).alias("raw"))
-    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
-    refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
-    return rows
-
-
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:
-    """The judges, where several judged one pair; else none."""
     if rows.select(pl.struct(pair).n_unique()).item() == rows.height:
         return []
     named = "judge" in rows.columns and not rows["judge"].null_count()
@@ -136,27 +125,25 @@ def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool 
     chosen, note = (
         (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where, from_zero)
     )
-    pairs = GRADE_MAPPINGS.get(chosen) or _parse(chosen, where)
+    matches = [_PAIR.fullmatch(part) for part in chosen.split(",")]
+    pairs = GRADE_MAPPINGS.get(chosen) or {int(each[1]): int(each[2]) for each in matches if each}
+    if chosen not in GRADE_MAPPINGS and not all(matches):
+        raise InputError(f"{quoted(chosen)} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
     unplaced = sorted(value for value in values if value >= 0 and value not in pairs)
     if unplaced:
-        shown_values = ", ".join(map(str, unplaced[:8]))
-        raise InputError(
-            f"Grades {shown_values} have no place in the mapping {chosen!r}.", where=where, do=_advice(values)
-        )
-    text = _text(chosen, pairs)
+        found = f"Grades {', '.join(map(str, unplaced[:8]))} have no place in the mapping {chosen!r}."
+        raise InputError(found, where=where, do=_advice(values))
+    text = mapping_text(chosen) if chosen in GRADE_MAPPINGS else _written(pairs)
     return GradeMapping(text, pairs, f"{note}; mapping {text}.")
 
 
 def mapping_text(name: str) -> str:
     """A named mapping as it is recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
-    return _text(name, GRADE_MAPPINGS[name])
+    return name if name == "1-5" else f"{name}: {_written(GRADE_MAPPINGS[name])}"
 
 
-def _text(name: str, pairs: Mapping[int, int]) -> str:
-    written = ", ".join(f"{raw}→{grade}" for raw, grade in sorted(pairs.items()))
-    if name == "1-5":
-        return name
-    return f"{name}: {written}" if name in GRADE_MAPPINGS else written
+def _written(pairs: Mapping[int, int]) -> str:
+    return ", ".join(f"{raw}→{grade}" for raw, grade in sorted(pairs.items()))
 
 
 def _by_values(values: set[int], where: str, from_zero: bool) -> tuple[str, str]:
@@ -175,17 +162,8 @@ def _by_values(values: set[int], where: str, from_zero: bool) -> tuple[str, str]
 
 
 def _advice(values: set[int]) -> str:
-    example = ", ".join(
-        f"{value}→{min(5, max(1, index + 1))}" for index, value in enumerate(sorted(values)[:9])
-    )
+    example = ", ".join(f"{value}→{min(5, place)}" for place, value in enumerate(sorted(values)[:9], 1))
     return f"Choose one of {', '.join(GRADE_MAPPINGS)}, or write your own, for example: {example}."
-
-
-def _parse(text: str, where: str) -> dict[int, int]:
-    matches = [_PAIR.fullmatch(part) for part in text.split(",")]
-    if not all(matches):
-        raise InputError(f"{quoted(text)} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
-    return {int(match[1]): int(match[2]) for match in matches if match}
 
 
 VALUE = pl.Schema({"query_id": pl.String(), "signal": pl.String(), "value": pl.Float64()})
@@ -202,11 +180,8 @@ def grade_measure(names: list[str], wanted: str | None) -> str | None:
     if wanted is not None:
         return wanted if wanted in names else None
     bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
-    for pattern in _CORRECTNESS:
-        found = next((name for name, short in bare.items() if re.fullmatch(pattern, short)), None)
-        if found:
-            return found
-    return None
+    fits = (name for kind in _CORRECTNESS for name, short in bare.items() if re.fullmatch(kind, short))
+    return next(fits, None)
 
 
 def graded_by(
@@ -232,9 +207,14 @@ def graded_by(
         "measures without a value: missing, not 0": values.height - known.height,
         "queries without an answer": answers.height - said.height,
     }
+    note = (
+        f"`{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes another."
+        if chosen
+        else "no measure compares answers with a reference, so that answers have no grade."
+    )
     return Import(
         frames=frames_of(answers=said, answer_scores=scores_of(measured, chosen), signals=signals),
-        notes=(_grade_note(chosen, where),) if said.height else (),
+        notes=(f"{where}: {note}",) if said.height else (),
         left_out=counted(lacking, where),
     )
 
@@ -242,22 +222,11 @@ def graded_by(
 def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
     """Values (signal, value) as scores of their answers; `chosen` is the one that says how good these are."""
     share = pl.col("value").is_between(0, 1).all().over("signal")
+    is_grade = pl.col("signal") == (chosen or "")
     return values.with_columns(
-        pl.col("signal").alias("scorer"),
-        pl.when(share).then(pl.lit("0-1")).alias("scale"),
-        pl.when(pl.col("signal") == (chosen or ""))
-        .then(pl.lit(GRADE))
-        .otherwise(pl.lit(IMPORTED))
-        .alias("source"),
-    )
-
-
-def _grade_note(chosen: str | None, where: str) -> str:
-    if chosen is None:
-        return f"{where}: no measure compares answers with a reference, so that answers have no grade."
-    return (
-        f"{where}: `{chosen}` is taken as the grade of answers; --column grade=NAME of the command takes "
-        "another."
+        scorer="signal",
+        scale=pl.when(share).then(pl.lit("0-1")),
+        source=pl.when(is_grade).then(pl.lit(GRADE)).otherwise(pl.lit(IMPORTED)),
     )
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
 from core.importers.account import Account, sentences
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
+from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
-from core.importers.meaning import Row
 from core.importers.read.jsons import broken
 from core.importers.read.piece import Progress, Tree, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
 from core.importers.read.text import SAVE_AS, UTF16, shown
-from core.importers.registry import FORMATS
-from core.importers.runs import chosen_id, collection_name, slug
-from core.importers.stripping import stripped
+from core.importers.runs import chosen_id, collection_name, slug, stripped
 
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _CLUTTER = "a link or a system file"
@@ -37,18 +35,13 @@ class _Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(Look):
     """What one offered file or folder looks like, for the page."""
 
     name: str  # File or folder name; untrusted text
     format: str | None  # Name of the recognised (or nearest) format; None if it resembles none
     title: str  # That format as people read it
     bytes: int  # Stored size
-    rows: pl.DataFrame  # First rows as text
-    columns: tuple[str, ...] = ()  # Columns of a table
-    # Meaning → column as recognised or given, of a table
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None  # What a row of a table is, as recognised or given
     # Options to choose between, with their values, for example the splits
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""  # Why it cannot be read as it is; empty if it can
@@ -65,15 +58,21 @@ def load(
         claims: list[_Claim] = []
         parts: list[Import] = []
         for tree in trees:
-            wanted, unwanted = _without(tree, options.skip)
-            found, rest = _claims(wanted, options) if wanted else ([], {})
+            kept = [each for each in tree.pieces if not {tree.name, each.name} & options.skip]
+            wanted = replace(tree, pieces=tuple(kept))
+            found, rest = _claims(wanted, options) if kept else ([], {})
             claims += found
+            unwanted = {each.name: "as you wish" for each in tree.pieces if each not in kept}
             parts.append(_unread({**rest, **unwanted, **dict.fromkeys(tree.skipped, _CLUTTER)}))
         if not claims:
             raise InputError("Every file is left out.", do="Leave in at least one.")
         if progress is not None:
             progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
-        options = _in_collection(claims, options)
+        given = options.collection_id
+        best = max(claims, key=lambda claim: claim.format.names_collection)
+        name = given or collection_name(best.tree)
+        chosen = chosen_id(name, options.known_collections) if given else slug(name)
+        options = replace(options, collection_id=chosen, collection_name=name, collection_given=bool(given))
         parts += [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
@@ -104,14 +103,6 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
     return tuple(seen)
 
 
-def _without(tree: Tree, skip: frozenset[str]) -> tuple[Tree | None, dict[str, str]]:
-    """The tree without what the user leaves out; None where nothing remains."""
-    pieces = () if tree.name in skip else tuple(each for each in tree.pieces if each.name not in skip)
-    kept = {piece.name for piece in pieces}
-    gone = {piece.name: "as you wish" for piece in tree.pieces if piece.name not in kept}
-    return (replace(tree, pieces=pieces) if pieces else None), gone
-
-
 def _unread(files: Mapping[str, str]) -> Import:
     """Files that are not read, by name with the reason."""
     accounts = tuple(Account(name, "file", (), {name: why}) for name, why in files.items())
@@ -123,7 +114,6 @@ def _told(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
 
 
 def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:
-    """Which format reads the tree; a folder that is of no format as a whole is read file by file."""
     formats = _wanted(options)
     if len(tree.pieces) == 1:
         return [_single(tree, formats, options)], {}
@@ -152,7 +142,6 @@ def _reason(error: InputError) -> str:
 
 
 def _wanted(options: Options) -> tuple[Format, ...]:
-    """The formats that may read: all, or those that the options name."""
     name = options.format
     if name is None:
         return FORMATS
@@ -189,29 +178,15 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
     if error := broken(piece):
         return error
     if score <= 0:
-        do = _resembles(piece.head) or "The list of formats says what can be imported."
+        do = "The list of formats says what can be imported."
+        if piece.head.startswith(PARQUET):
+            do = "It begins as a Parquet file does, but does not end as one: it was probably cut off."
+        elif piece.head[:1] == b"\x80" and piece.head[1:2] in _PICKLES:
+            do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
         return InputError("This is of no format known here.", where=tree.name, do=do)
     why = nearest.why_not(tree)
     found = f"This is of no format known here; it comes nearest to {nearest.title}"
     return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)
-
-
-def _resembles(head: bytes) -> str:
-    """What a file is that is of no format known here, where that tells what to do."""
-    if head.startswith(PARQUET):
-        return "It begins as a Parquet file does, but does not end as one: it was probably cut off."
-    if head[:1] == b"\x80" and head[1:2] in _PICKLES:
-        return "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
-    return ""
-
-
-def _in_collection(claims: Sequence[_Claim], options: Options) -> Options:
-    """The options with the collection that was named, or that the files name."""
-    given = options.collection_id
-    best = max(claims, key=lambda claim: claim.format.names_collection)
-    name = given or collection_name(best.tree)
-    chosen = chosen_id(name, options.known_collections) if given else slug(name)
-    return replace(options, collection_id=chosen, collection_name=name, collection_given=bool(given))
 
 
 def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:
@@ -268,23 +243,20 @@ def _previews(tree: Tree, options: Options) -> list[Preview]:
 
 
 def _preview(tree: Tree, format_: Format | None, options: Options, problem: str) -> Preview:
-    looked, choices = None, {}
+    looked, choices = Look(pl.DataFrame()), {}
     try:
         if format_ is not None:
             looked, choices = format_.look(tree, options), dict(format_.choices([tree]))
     except (ClqError, *READ_ERRORS) as error:
         problem = problem or shown(error, 500)
-    if format_ is not None and (looked is None or looked.rows.is_empty()):
+    if format_ is not None and looked.rows.is_empty():
         looked = Look(Format.look(format_, tree, options).rows)
     return Preview(
+        **{each.name: getattr(looked, each.name) for each in fields(Look)},
         name=tree.name,
         format=format_.name if format_ else None,
         title=format_.title if format_ else "",
         bytes=sum(piece.size for piece in tree.pieces),
-        rows=looked.rows if looked else pl.DataFrame(),
-        columns=looked.columns if looked else (),
-        mapping=looked.mapping if looked else {},
-        row=looked.row if looked else None,
         choices=choices,
         problem=problem,
     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from core.errors import UnknownNameError
 from core.importers.account import UNKNOWN
-from core.importers.naming import AXES, ROLES, Value, named, normal, once, usage_of
+from core.importers.naming import AXES, ROLES, Value, named, normal, once, role_of, usage_of
 from core.importers.read.text import no_column
 
 Row = Literal["stack", "query", "passage"]
@@ -132,9 +132,8 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
 
 
 def _place(found: Meaning, column: str, name: str) -> None:
-    """Give one column the meaning of a name, or the reason why it has none."""
     key = normal(name)
-    role = next((each.name for each in ROLES.values() if key in each.aliases), None)
+    role = role_of(name)
     usage = usage_of(name, column)
     value = None if usage else named(name, column)
     if role and role not in found.roles:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from types import MappingProxyType
 
 from core.errors import UnknownNameError
 from core.importers.read.text import no_column
@@ -90,6 +89,11 @@ def named(name: str, column: str) -> Value | None:
     """
     key = normal(name)
     return _measure(name, column) or _latency(key, column) or _price(key, column)
+
+
+def role_of(name: str) -> str | None:
+    """The role that a name stands for."""
+    return _ROLE_OF.get(normal(name))
 
 
 def usage_of(name: str, column: str) -> Value | None:
@@ -178,68 +182,42 @@ def _bare(name: str) -> str:
     return re.sub(r"[^a-z0-9+%\[\]]", "", name.lower())
 
 
-@dataclass(frozen=True, slots=True)
 class Role:
-    """One meaning that a column can have: its name, what people read, and the names it goes by."""
+    """One meaning that a column can have: what people read, and the other names it goes by."""
 
-    name: str
-    title: str
-    aliases: frozenset[str]
-
-
-def _role(name: str, title: str, *aliases: str) -> Role:
-    return Role(name, title, frozenset((name, *aliases)))
+    def __init__(self, title: str, *aliases: str) -> None:
+        self.title, self.aliases = title, aliases
 
 
-ROLES: Mapping[str, Role] = MappingProxyType(
-    {
-        role.name: role
-        for role in (
-            _role("query_id", "Query id", "qid", "q_id", "query", "queryid", "topic", "topic_id",
-                  "question_id"),
-            _role(
-                "passage_id", "Passage id", "did", "d_id", "doc_id", "docid", "doc", "docno", "document_id",
-                "passage", "pid", "corpus_id", "chunk_id",
-            ),
-            _role("rank", "Rank", "position"),
-            _role("score", "Score", "sim", "similarity"),
-            _role("grade", "Grade of a passage (makes it a table of judgements) or of an answer", "rel",
-                  "relevance", "judgement", "judgment", "gain"),
-            _role("run", "Name of the stack or run", "run_id", "tag", "system", "stack", "stack_name",
-                  "label", "name", "config", "configuration", "pipeline", "method", "approach",
-                  "variant", "setup"),
-            _role("stage", "Stage (pool or final)", "list"),
-            _role("repeat", "Repeat of a timing", "repetition", "trial"),
-            _role("judge", "Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id",
-                  "assessor", "rater", "grader", "graded_by"),
-            _role("answer", "Answer (makes it a table of answers)", "response", "answer_text",
-                  "generated_answer", "generated_text", "generation"),
-            _role("k", "Passages that an answer was written from", "depth", "top_k", "cutoff"),
-            _role("reader", "Model that wrote an answer", "generator", "reader_name"),
-            _role("prompt", "Prompt of an answer", "prompt_name"),
-            _role("temperature", "Temperature of an answer", "temp"),
-            _role("answer_mode", "What an answer was written from: top_k, gold_only, no_gold, gold, none",
-                  "reader_mode", "context_mode"),
-            _role("pass", "Pass of an answer that was written several times", "answer_pass"),
-            _role("scale", "Scale of an answer's grade, such as 0-1", "grade_scale"),
-            _role("n", "Number of queries", "n_queries", "num_q", "num_queries", "queries", "questions"),
-        )
-    }
-)  # fmt: skip
+ROLES: Mapping[str, Role] = {
+    "query_id": Role("Query id", "qid", "q_id", "query", "queryid", "topic", "topic_id", "question_id"),
+    "passage_id": Role("Passage id", "did", "d_id", "doc_id", "docid", "doc", "docno", "document_id",
+                       "passage", "pid", "corpus_id", "chunk_id"),
+    "rank": Role("Rank", "position"),
+    "score": Role("Score", "sim", "similarity"),
+    "grade": Role("Grade of a passage (makes it a table of judgements) or of an answer", "rel", "relevance",
+                   "judgement", "judgment", "gain"),
+    "run": Role("Name of the stack or run", "run_id", "tag", "system", "stack", "stack_name", "label",
+                 "name", "config", "configuration", "pipeline", "method", "approach", "variant", "setup"),
+    "stage": Role("Stage (pool or final)", "list"),
+    "repeat": Role("Repeat of a timing", "repetition", "trial"),
+    "judge": Role("Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id", "assessor",
+                   "rater", "grader", "graded_by"),
+    "answer": Role("Answer (makes it a table of answers)", "response", "answer_text", "generated_answer",
+                   "generated_text", "generation"),
+    "k": Role("Passages that an answer was written from", "depth", "top_k", "cutoff"),
+    "reader": Role("Model that wrote an answer", "generator", "reader_name"),
+    "prompt": Role("Prompt of an answer", "prompt_name"),
+    "temperature": Role("Temperature of an answer", "temp"),
+    "answer_mode": Role("What an answer was written from: top_k, gold_only, no_gold, gold, none",
+                        "reader_mode", "context_mode"),
+    "pass": Role("Pass of an answer that was written several times", "answer_pass"),
+    "scale": Role("Scale of an answer's grade, such as 0-1", "grade_scale"),
+    "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "queries", "questions"),
+}  # fmt: skip
+_ROLE_OF = {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
 WHOLE_AXES = frozenset({"dim", "candidates"})
 AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
-
-
-def mapped(
-    columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, object], name: str
-) -> dict[str, str]:
-    """Role → column as the user mapped them."""
-    for role, column in given.items():
-        if role not in roles:
-            raise UnknownNameError("role of a column", role, roles, where=name)
-        if column not in columns:
-            raise no_column(column, columns, name)
-    return dict(given)
 
 
 def roles_by(
@@ -259,7 +237,12 @@ def roles_by(
         InputError: A mapped column does not exist.
         UnknownNameError: A mapped role does not exist.
     """
-    found = mapped(columns, given, roles, name)
+    for role, column in given.items():
+        if role not in roles:
+            raise UnknownNameError("role of a column", role, roles, where=name)
+        if column not in columns:
+            raise no_column(column, columns, name)
+    found = dict(given)
     for role, aliases in roles.items():
         known = {normal(column): column for column in reversed(columns) if column not in found.values()}
         match = next((known[alias] for alias in map(normal, aliases) if alias in known), None)

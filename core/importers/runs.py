@@ -1,6 +1,7 @@
 """Collections and runs that imports make: what they are called, and identities that content decides.
 
-Stacks that come as figures only: a run for each, in the collection that it was measured on.
+Stacks that come as figures only: a run for each, in the collection that it was measured on. What ids carry
+beyond those of their collection is taken off.
 """
 
 from __future__ import annotations
@@ -8,22 +9,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
 from core.importers.base import Import, Options, frames_of
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Tree
 from core.importers.read.streamed import Streamed
 from core.importers.read.text import quoted, shown
 from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json, short_hash
-from core.tables import TABLES, Frame, Pieces
+from core.tables import TABLES, Frame, Pieces, altered
 
+ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
+"""What can be stripped → its column."""
+STAR = "*"
+_OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
 _DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")
@@ -72,17 +76,17 @@ def collection_frames(
     options: Options, queries: pl.DataFrame | None = None, passages: pl.DataFrame | None = None
 ) -> dict[str, Frame]:
     """Frames of questions and passages of the collection; a text or tags that are not known are empty."""
-    made = {"queries": queries, "passages": passages}
-    collection = pl.lit(options.collection_id).alias("collection_id")
-    given = {
-        table: rows.with_columns(collection, pl.col("text").fill_null(""))
-        for table, rows in made.items()
-        if rows is not None and rows.height
-    }
-    if "queries" in given and "tags" not in given["queries"].columns:
-        untagged = pl.lit([], pl.List(pl.String)).alias("tags")
-        given["queries"] = given["queries"].with_columns(untagged)
-    return frames_of(**given)
+    if queries is not None and "tags" not in queries.columns:
+        queries = queries.with_columns(tags=pl.lit([], pl.List(pl.String)))
+    given = {"queries": queries, "passages": passages}
+    own = pl.lit(options.collection_id).alias("collection_id")
+    return frames_of(
+        **{
+            table: rows.with_columns(own, pl.col("text").fill_null(""))
+            for table, rows in given.items()
+            if rows is not None
+        }
+    )
 
 
 def imported_run(
@@ -98,10 +102,8 @@ def imported_run(
     """A run with a stable identity: equal content under an equal label gives an equal id."""
     collection = options.collection_id or "imported"
     stack = Stack(spec or {"name": shown(label, 200)})
-    changed: JsonMap = {
-        **({"strip": dict(options.strip)} if options.strip else {}),
-        **({"ties": options.tie_order} if options.tie_order != "file" else {}),
-    }
+    changed: dict[str, Any] = {"strip": dict(options.strip)} if options.strip else {}
+    changed |= {"ties": options.tie_order} if options.tie_order != "file" else {}
     facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool, **changed})
     return Run(
         run_id=f"r-{short_hash(collection, label, digest, facts)}",
@@ -136,12 +138,10 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
 
 
-MEASURES: Mapping[str, str] = MappingProxyType(
-    {
-        "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
-        "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
-    }
-)  # fmt: skip
+MEASURES: Mapping[str, str] = {
+    "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
+    "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
+}  # fmt: skip
 """What tools call the classical measures → the product's name; their definitions are the tools'."""
 ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is looked at for each question
 
@@ -185,15 +185,14 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
         there = replace(options, collection_id=names[name])
         for each, label in zip(group, labels, strict=True):
             _check(each)
-            run = _run(each, label, there, importer)
-            runs.append(run)
-            rows += [
-                {
-                    "run_id": run.run_id, "measure": figure.measure, "k": figure.k, "stage": figure.stage,
-                    "value": figure.value, "n": figure.n, "source": "imported",
-                }
-                for figure in each.figures
-            ]  # fmt: skip
+
+            run = imported_run(
+                there, label, each.digest, importer=importer, decided=each.decided, spec=each.spec
+            )
+            manifest = {**each.manifest, **run.manifest}
+            runs.append(replace(run, manifest=manifest, environment=each.environment))
+            fixed = {"run_id": run.run_id, "source": "imported"}
+            rows += [{**fixed, **asdict(figure)} for figure in each.figures]
     collections = tuple(
         Collection(collection_id=chosen, name=shown(name or chosen, 200), source=source)
         for name, chosen in names.items()
@@ -218,8 +217,36 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
     return f"{given}-{slug(own)}" if options.collection_given else slug(own)
 
 
-def _run(each: Reported, label: str, options: Options, importer: str) -> Run:
-    run = imported_run(
-        options, label, each.digest, importer=importer, decided=dict(each.decided), spec=dict(each.spec)
-    )
-    return replace(run, manifest={**each.manifest, **run.manifest}, environment=dict(each.environment))
+def stripped(made: Import, patterns: Mapping[str, str]) -> Import:
+    """Take a beginning and an end off the ids that rankings, judgements, answers and costs name."""
+    frames = dict(made.frames)
+    for what, pattern in patterns.items():
+        if what not in ID_COLUMNS:
+            raise UnknownNameError("ids to strip", what, ID_COLUMNS)
+        begin, star, end = pattern.partition(STAR)
+        if not star or STAR in end:
+            do = f"Write one {STAR} for what stays: doc-{STAR}."
+            raise InputError(f"{quoted(pattern)} is no pattern.", do=do)
+        column, known = ID_COLUMNS[what], pl.col(ID_COLUMNS[what])
+        longer = known.str.len_chars() > len(begin) + len(end)
+        fits = known.str.starts_with(begin) & known.str.ends_with(end) & longer
+        for table in [each for each in frames if column in TABLES[each] and each not in _OWN]:
+            other = frames[table].lazy().filter(~fits).select(column).head(1).collect()
+            if other.height:
+                found = f"{quoted(other.item())} does not fit {quoted(pattern)}."
+                raise InputError(found, do="Give a pattern that all ids fit.")
+            kept = known.str.strip_prefix(begin).str.strip_suffix(end)
+            frames[table] = altered(frames[table], kept)
+    return replace(made, frames=frames)
+
+
+def patterns(pairs: Sequence[str]) -> dict[str, str]:
+    """Patterns that are written as ``passages=doc-*``.
+
+    Raises:
+        InputError: One is not written so.
+    """
+    bad = next((pair for pair in pairs if "=" not in pair), None)
+    if bad is not None:
+        raise InputError(f"{quoted(bad)} is no what=pattern.", do=f"For example passages=doc-{STAR}.")
+    return {what.strip(): pattern for what, _, pattern in (pair.partition("=") for pair in pairs)}

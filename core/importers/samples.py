@@ -7,9 +7,9 @@ count), so that the same text is the same passage in every file; a question with
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -18,15 +18,16 @@ from core.importers.judgements import VALUE, golden_set, graded_by, means
 from core.importers.read.piece import Piece
 from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
-from core.records import Basis, JsonMap, Run
+from core.records import Basis, JsonMap
 from core.stats.latency import GENERATE
 from core.tables import frame, schema
 
-_LISTS = ("contexts", "context_ids", "references", "reference_ids")
 SAMPLE = pl.Schema(
     {
         **dict.fromkeys(("query_id", "text", "answer"), pl.String()),
-        **dict.fromkeys((*_LISTS, "right"), pl.List(pl.String)),
+        **dict.fromkeys(
+            ("contexts", "context_ids", "references", "reference_ids", "right"), pl.List(pl.String)
+        ),
         "first_token_ms": pl.Float64(),
     }
 )
@@ -69,7 +70,6 @@ class Answered:
     piece: Piece  # its file, or the first of them
     rows: pl.DataFrame  # columns of `SAMPLE`, as `completed` gives them
     label: str = ""  # its own name
-    stem: str = ""  # tells it from others without a label; empty = that of its file
     digest: str = ""  # hash of its content; empty = that of its file
     # columns of `VALUE`: measures of each question; null and NaN = not measured
     values: pl.DataFrame = field(default_factory=VALUE.to_frame)
@@ -90,25 +90,26 @@ def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
     """What one stack did, from its questions one by one."""
     rows = [{name: getattr(each, name) for name in SAMPLE} for each in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
-    pairs = list(zip(table["query_id"].to_list(), samples, strict=True))
-    values = [(query, name, value) for query, each in pairs for name, value in each.values.items()]
-    judges = [(query, name, judge) for query, each in pairs for name, judge in each.judges.items()]
-    times = [(query, stage, ms) for query, each in pairs for stage, ms in each.times.items()]
-    used = [(query, *key, amount) for query, each in pairs for key, amount in each.used.items()]
-    scores = [(query, rank, score) for query, each in pairs for rank, score in enumerate(each.scores, 1)]
-    frames = {
-        "timings": pl.DataFrame(times, schema=_TIME, orient="row").with_columns(repeat=pl.lit(1)),
-        "usage": pl.DataFrame(used, schema=_USED, orient="row").with_columns(
-            basis=pl.lit(Basis.IMPORTED.value)
-        ),
-    }
+
+    def told(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
+        """What every sample tells, after its query."""
+        pairs = zip(table["query_id"], samples, strict=True)
+        return pl.DataFrame(
+            [(query, *row) for query, each in pairs for row in of(each)], schema, orient="row"
+        )
+
+    times = told(_TIME, lambda each: each.times.items())
+    used = told(_USED, lambda each: ((*key, amount) for key, amount in each.used.items()))
     return Answered(
         piece=piece,
         rows=table,
-        values=pl.DataFrame(values, schema=VALUE, orient="row"),
-        judges=pl.DataFrame(judges, schema=_JUDGED, orient="row"),
-        frames={name: found for name, found in frames.items() if found.height},
-        scores=pl.DataFrame(scores, schema=_SCORE, orient="row"),
+        values=told(VALUE, lambda each: each.values.items()),
+        judges=told(_JUDGED, lambda each: each.judges.items()),
+        frames={
+            "timings": times.with_columns(repeat=pl.lit(1)),
+            "usage": used.with_columns(basis=pl.lit(Basis.IMPORTED.value)),
+        },
+        scores=told(_SCORE, lambda each: enumerate(each.scores, 1)),
     )
 
 
@@ -125,36 +126,30 @@ def completed(rows: pl.DataFrame) -> pl.DataFrame:
     ids = [own or text_id(text, "q") for own, text in rows.select("query_id", "text").iter_rows()]
     again = pl.int_range(1, pl.len() + 1).over("query_id")
     numbered = pl.when(again > 1).then(pl.format("{}-{}", "query_id", again)).otherwise("query_id")
-    named = rows.with_columns(pl.Series("query_id", ids, dtype=pl.String))
-    return named.with_columns(numbered.alias("query_id"))
+    return rows.with_columns(pl.Series("query_id", ids, dtype=pl.String)).with_columns(query_id=numbered)
 
 
 def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
     """Make runs of everything that was offered together."""
-    labels = run_labels(_own_names(parts), options)
+    stems = Counter(part.piece.stem for part in parts)
+    # The file's name with its ending where stems do not tell parts apart
+    names = [part.piece.stem if stems[part.piece.stem] == 1 else part.piece.file for part in parts]
+    own = [(part.label, name) for part, name in zip(parts, names, strict=True)]
     known = _names(parts)
     lists = [_placed(part.rows, "contexts", "context_ids", known) for part in parts]
+    sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
     runs = [
         _run(part, label, places, options, importer)
-        for part, label, places in zip(parts, labels, lists, strict=True)
+        for part, label, places in zip(parts, run_labels(own, options), lists, strict=True)
     ]
     made = [
         Import(collections=collection_of(options, source)),
-        _collection(parts, lists, known, options),
-        _relevant(parts, lists, known, options, importer),
+        _collection(parts, lists, sides, options),
+        _relevant(pl.concat(sides), pl.concat(lists), parts[0].piece.name, options, importer),
         *runs,
         *(part.rest for part in parts),
     ]
     return merged(made)
-
-
-def _own_names(parts: Sequence[Answered]) -> list[tuple[str, str]]:
-    """Labels and stems; the file's name with its ending where stems do not tell parts apart."""
-    stems = [part.stem or part.piece.stem for part in parts]
-    return [
-        (part.label, stem if stems.count(stem) == 1 else PurePosixPath(part.piece.name).name)
-        for part, stem in zip(parts, stems, strict=True)
-    ]
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:
@@ -187,19 +182,28 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
 
 
 def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
-    spec = {**part.spec, "name": shown(label, 200)}
-    name, digest = part.piece.name, part.digest or part.piece.digest
-    decided = {**part.decided, "name": label}
-    run = imported_run(options, label, digest, importer=importer, decided=decided, spec=spec)
-    ranked, repeats = _ranked(run, places, part.scores)
+    name = part.piece.name
+    run = imported_run(
+        options,
+        label,
+        part.digest or part.piece.digest,
+        importer=importer,
+        decided={**part.decided, "name": label},
+        spec={**part.spec, "name": shown(label, 200)},
+    )
+    of_run = pl.lit(run.run_id).alias("run_id")
+    once = places.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
+    ranked = once.join(part.scores, on=["query_id", "rank"], how="left", maintain_order="left").with_columns(
+        of_run, stage=pl.lit("final"), rank=pl.int_range(1, pl.len() + 1).over("query_id")
+    )
     given = _given(part)
     deepest = given["k"].max()
     k = deepest if isinstance(deepest, int) else None
     own = frame("aggregates", [{"run_id": run.run_id, **each} for each in part.figures])
-    more = {table: rows.with_columns(run_id=pl.lit(run.run_id)) for table, rows in part.frames.items()}
+    more = {table: rows.with_columns(of_run) for table, rows in part.frames.items()}
     figures = pl.concat([means(part.values, run.run_id, k), own])
     left = {
-        "passages that a list repeats: the first place counts": repeats,
+        "passages that a list repeats: the first place counts": places.height - once.height,
         "questions without retrieved passages": part.rows.height - places["query_id"].n_unique(),
     }
     plain = Import(
@@ -234,22 +238,11 @@ def _given(part: Answered) -> pl.DataFrame:
     return rows
 
 
-def _ranked(run: Run, places: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Rankings of a run, and how many repeats are not in them."""
-    once = places.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
-    rows = once.join(scores, on=["query_id", "rank"], how="left", maintain_order="left").with_columns(
-        run_id=pl.lit(run.run_id), stage=pl.lit("final"), rank=pl.int_range(1, pl.len() + 1).over("query_id")
-    )
-    return rows, places.height - once.height
-
-
 def _collection(
-    parts: Sequence[Answered], lists: Sequence[pl.DataFrame], known: Mapping[str, str], options: Options
+    parts: Sequence[Answered], lists: Sequence[pl.DataFrame], sides: Sequence[pl.DataFrame], options: Options
 ) -> Import:
-    """Questions and passages of all stacks, each once."""
     asked = pl.concat([part.rows.select("query_id", "text") for part in parts])
     queries = asked.unique("query_id", keep="first", maintain_order=True)
-    sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)
     said = pl.concat([part.rows.select("query_id", answer="right") for part in parts])
@@ -265,27 +258,18 @@ def _collection(
 
 
 def _relevant(
-    parts: Sequence[Answered],
-    lists: Sequence[pl.DataFrame],
-    known: Mapping[str, str],
-    options: Options,
-    importer: str,
+    references: pl.DataFrame, retrieved: pl.DataFrame, name: str, options: Options, importer: str
 ) -> Import:
     """References as judgements, where they are the passages that were searched and not texts of their own."""
-    sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
-    pairs = pl.concat(sides).unique(["query_id", "passage_id"], keep="first", maintain_order=True)
-    if pairs.is_empty():
-        return Import()
-    retrieved = set(pl.concat(list(lists))["passage_id"])
-    found = pairs.filter(pl.col("passage_id").is_in(list(retrieved)))
+    pairs = references.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
+    found = pairs.join(retrieved, on="passage_id", how="semi")
     if found.is_empty():
         why = "reference contexts: none of them is, word for word or by id, a passage that was retrieved"
-        return Import(left_out=counted({why: pairs.height}, parts[0].piece.name))
+        return Import(left_out=counted({why: pairs.height}, name))
     graded = pairs.with_columns(grade=pl.lit("1"), line=pl.int_range(1, pl.len() + 1))
-    judge = f"{importer} reference contexts"
-    made = golden_set(graded, parts[0].piece.name, "references", options, judge)
+    made = golden_set(graded, name, "references", options, f"{importer} reference contexts")
     note = (
         f"Reference contexts count as relevant: {found.height} of {pairs.height} are passages that were "
         "retrieved for some question; every other passage counts as unjudged."
     )
-    return merged((made, Import(notes=(note,))))
+    return replace(made, notes=(*made.notes, note))

@@ -1,1 +1,65 @@
-"""One file, or one folder, per foreign format."""
+"""Every format that can be imported. A new one is its file, its tests and one line here."""
+
+from __future__ import annotations
+
+from core.importers.base import Format
+from core.importers.formats.annbench import AnnBenchmarks
+from core.importers.formats.autorag import AutoRag
+from core.importers.formats.beir import Beir
+from core.importers.formats.context_grid import ContextGrid
+from core.importers.formats.deepeval import DeepEval
+from core.importers.formats.excel import Excel
+from core.importers.formats.judging_sheet import JudgingSheet
+from core.importers.formats.mteb import Mteb
+from core.importers.formats.open_rag_eval import OpenRagEval
+from core.importers.formats.optuna import OptunaCsv
+from core.importers.formats.optuna.storage import OptunaStorage
+from core.importers.formats.own import Own
+from core.importers.formats.published import PublishedTables
+from core.importers.formats.rag_gs import RagGs
+from core.importers.formats.ragas import Ragas
+from core.importers.formats.ragged import Ragged
+from core.importers.formats.rankllm import RankLlm, RankLlmResults
+from core.importers.formats.ranx import RanxQrels, RanxRun
+from core.importers.formats.regressions import Regressions
+from core.importers.formats.retrieval_response import RetrievalResponse
+from core.importers.formats.spans import JudgedSpans
+from core.importers.formats.table import TableFormat
+from core.importers.formats.traces.langfuse import Langfuse
+from core.importers.formats.traces.langsmith import LangSmith
+from core.importers.formats.traces.openinference import OpenInference
+from core.importers.formats.trec import TrecQrels, TrecRun
+from core.importers.formats.vectordbbench import VectorDbBench
+
+FORMATS: tuple[Format, ...] = (
+    Own(),
+    PublishedTables(),
+    Beir(),
+    RetrievalResponse(),
+    Ragged(),
+    RagGs(),
+    OpenRagEval(),
+    ContextGrid(),
+    DeepEval(),
+    Ragas(),
+    AutoRag(),
+    Mteb(),
+    VectorDbBench(),
+    AnnBenchmarks(),
+    OptunaStorage(),
+    OptunaCsv(),
+    RankLlm(),
+    RankLlmResults(),
+    Regressions(),
+    LangSmith(),
+    OpenInference(),
+    Langfuse(),
+    RanxRun(),
+    RanxQrels(),
+    TrecRun(),
+    TrecQrels(),
+    JudgedSpans(),
+    JudgingSheet(),
+    TableFormat(),
+    Excel(),
+)

@@ -212,7 +212,6 @@ def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int
 
 
 def _exact(piece: Piece, count: int, options: Options) -> Import:
-    """The nearest so many neighbours of every query as a golden set."""
     nearest = _read_truth(piece)[:, :count]
     queries, depth = nearest.shape
     rows = pl.DataFrame(
@@ -273,7 +272,6 @@ def _opened(piece: Piece) -> Iterator[Any]:
 
 
 def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa: ANN401
-    """A table of numbers, once its size is known to be in the file."""
     where = f"{piece.name}, {name}"
     if name not in file:
         raise InputError(f"There is no table {name}.", where=piece.name)
@@ -291,7 +289,6 @@ def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa
 
 
 def _numbers(file: Any, piece: Piece) -> np.ndarray:  # noqa: ANN401
-    """The table of neighbours as 64-bit integers."""
     found = _array(file, "neighbors", 2, piece)
     if found.size and (found.dtype.kind == "f" or found.dtype.itemsize == 8):
         with np.errstate(invalid="ignore"):

@@ -17,7 +17,6 @@ from core.importers.read.jsons import outline
 from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table
-from core.importers.read.text import blocks
 from core.importers.runs import collection_frames, collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
@@ -116,7 +115,7 @@ def _split(pieces: list[Piece], options: Options) -> list[Piece]:
 
 def _objects(piece: Piece) -> pl.DataFrame:
     """_id, title, text and metadata (JSON text) with `line`."""
-    rows = pl.concat([objects_of(piece, block, _FIELDS) for block in blocks(piece)])
+    rows = objects_of(piece, _FIELDS)
     rows = identified(rows, piece.name, "_id")
     refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", piece.name, "text")
     refuse(again(rows, "_id"), "The id {_id} occurs twice.", piece.name, "_id")
@@ -177,7 +176,6 @@ def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
 
 
 def _unknown_ids(made: Import) -> tuple[str, ...]:
-    """Say so where judgements name queries or passages that the collection does not have."""
     notes = []
     for table, key in (("queries", "query_id"), ("passages", "passage_id")):
         if table in made.frames and "judgements" in made.frames:

@@ -146,7 +146,6 @@ def _column(group: str, key: str, depth: int | None) -> Value | None:
 def _figures(
     entry: Json, where: str, depth: int | None, headline: str | None
 ) -> tuple[list[Json], list[LeftOut]]:
-    """Aggregates of a run, and what it says that has no place there."""
     rows: list[Json] = []
     left: list[LeftOut] = []
     limits = optional(entry, "confidence_interval", dict, where) or {}
@@ -181,7 +180,6 @@ def _figures(
 
 
 def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float | None, float | None]:
-    """The interval of a measure: a pair, or an object with its ends."""
     value = limits.get(key)
     if isinstance(value, list) and len(value) == 2:
         value = {"low": value[0], "high": value[1]}

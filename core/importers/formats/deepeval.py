@@ -94,8 +94,6 @@ class DeepEval(Format):
 
 @dataclass
 class _Cases:
-    """Test cases while they are collected."""
-
     samples: list[Sample] = field(default_factory=list)
     usd: list[float] = field(default_factory=list)
     settings: Json = field(default_factory=dict)  # of the first retriever that says any
@@ -135,7 +133,6 @@ def _from_table(piece: Piece, cases: _Cases) -> None:
 
 
 def _take(case: object, where: str, cases: _Cases) -> None:
-    """Add one test case or golden."""
     asked = _either(case, "input", "input", where)
     if not asked or not asked.strip():
         cases.left["cases without an input"] += 1
@@ -180,7 +177,6 @@ def _either(case: object, camel: str, snake: str, where: str) -> str | None:
 
 
 def _measures(case: object, where: str, left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The metrics of a case, and the models that judged."""
     found: dict[str, float | None] = {}
     judges: dict[str, str] = {}
     for index, entry in enumerate(optional(case, "metricsData", list, where) or ()):
@@ -232,8 +228,6 @@ def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
 
 @dataclass
 class _Trace:
-    """What a trace tells of a question."""
-
     # what its only retriever returned, in order; None if there is none or several
     contexts: list[str] | None = None
     scores: list[float | None] | None = None
@@ -245,7 +239,6 @@ class _Trace:
 
 
 def _trace(case: object, where: str) -> _Trace:
-    """Read the trace of a test case, if it has one."""
     made = _Trace()
     trace = optional(case, "trace", dict, where)
     if trace is None:

@@ -120,7 +120,6 @@ def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
 
 
 def _said(piece: Piece, options: Options) -> Import:
-    """Which sheet was read and what was not looked at."""
     book, chosen = open_workbook(piece), _sheet(piece, options, asking=True)
     others = [sheet for sheet in (*book.sheets, *book.hidden) if sheet != chosen]
     notes = [f"{piece.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]

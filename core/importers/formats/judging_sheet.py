@@ -88,7 +88,6 @@ def _opened(piece: Piece, most: int | None = None) -> Table:
 
 
 def _rows(piece: Piece) -> pl.DataFrame:
-    """The rows of a sheet with their file and line, checked one by one."""
     table = _opened(piece)
     rows = table.taking({name: name for name in _READ}).with_columns(file=pl.lit(table.name))
     if not is_workbook(piece):  # texts have several lines: people know the row
@@ -103,7 +102,6 @@ def _rows(piece: Piece) -> pl.DataFrame:
 
 
 def _set(rows: pl.DataFrame, options: Options) -> Import:
-    """The golden set of one judge and collection."""
     collection, judge = str(rows["collection"][0]), re.sub(r"\s+", " ", shown(rows["judge"][0]))
     collection = options.collection_id if options.collection_given and options.collection_id else collection
     name = options.golden_set_id or slug(f"{collection}-{judge}")

@@ -120,8 +120,6 @@ class Mteb(Format):
 
 @dataclass
 class _Read:
-    """What was read so far."""
-
     all_tasks: bool  # whether other tasks than retrieval are taken
     found: list[Reported] = field(default_factory=list)  # results that are taken
     accounts: list[Account] = field(default_factory=list)  # of the files
@@ -210,8 +208,6 @@ def _spec(model: str, meta: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a file says of one split and subset."""
-
     piece: Piece
     task: str
     split: str
@@ -231,7 +227,6 @@ class _Result:
 
 
 def _parted(name: str) -> tuple[str, str, str]:
-    """Task, split and subset as they are read off a short name."""
     task, _, rest = name.partition("-")
     split, _, subset = rest.partition("-")
     if split not in _SPLITS:
@@ -240,7 +235,6 @@ def _parted(name: str) -> tuple[str, str, str]:
 
 
 def _task_kind(keys: Iterable[str]) -> str:
-    """What kind of task these measures are of."""
     keys = set(keys)
     if any(_RANKS.fullmatch(key) for key in keys):
         return _RETRIEVAL
@@ -281,7 +275,6 @@ def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
 
 
 def _results(piece: Piece) -> Iterator[_Result]:
-    """What a file says of every split and subset, in both forms."""
     whole, name = read_object(piece), piece.name
     told = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
     task = told or piece.stem

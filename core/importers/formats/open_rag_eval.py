@@ -91,7 +91,6 @@ def _read(piece: Piece) -> list[Answered]:
 
 
 def _refuse_several(rows: pl.DataFrame, name: str) -> None:
-    """Refuse a query with several texts or answers."""
     for column, said in (("query", "texts"), ("generated_answer", "answers")):
         said_of = rows.group_by(_RESULT, maintain_order=True).agg(
             pl.col(column).drop_nulls().n_unique().alias("n"), pl.col("line").first()

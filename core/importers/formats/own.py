@@ -117,7 +117,6 @@ def _read(tree: Tree) -> Import:
 
 
 def _files(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Table → its file."""
     return {table: str(entry.get("file", f"{table}.parquet")) for table, entry in listed.items()}
 
 
@@ -130,7 +129,6 @@ def _manifest(tree: Tree) -> Piece:
 
 
 def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
-    """Table → its entry in the manifest."""
     with manifest.stream() as stream:
         text = stream.read(_MANIFEST_BYTES)
     try:
@@ -156,7 +154,6 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
 
 
 def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
-    """Read and check one table."""
     content = piece.read()
     if "blake2b" in entry and entry["blake2b"] != _hash(content):
         raise InputError("The file was changed after the export: its hash differs.", where=piece.name)

@@ -113,7 +113,6 @@ def _read(piece: Piece) -> Answered:
 
 
 def _roles(names: Sequence[str], where: str) -> dict[str, str]:
-    """Role → column that has it."""
     found = {
         role: next((alias for alias in aliases if alias in names), "") for role, aliases in _ROLES.items()
     }
@@ -193,7 +192,6 @@ def _part(row: Json, name: str, where: str, role: str) -> object:
 
 
 def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: Account) -> Answered:
-    """Leave out rows without a question."""
     rows = rows.with_columns(*metrics.values())
     silent = (pl.col("text").fill_null("").str.strip_chars() == "") | (
         pl.col("text").str.contains(r"^\[(\{|\w+Message\()")
@@ -220,12 +218,10 @@ def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series]
 
 
 def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -> list[str]:
-    """The columns or keys that may be metrics."""
     return [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
 
 
 def _account(piece: Piece, kind: str, names: Sequence[str], taken: Collection[str]) -> Account:
-    """What is taken and left out of the columns or keys of a file."""
     why = dict.fromkeys(names, "holds no numbers") | dict.fromkeys(_OTHER, _NO_PLACE)
     why |= dict.fromkeys(_INDEX, "numbers the rows")
     named = [name for name in names if name != "line"]

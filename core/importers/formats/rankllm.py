@@ -101,7 +101,6 @@ class RankLlm(Format):
 
 
 def _id(holder: object, key: str, where: str) -> str:
-    """An id that is a text or an integer."""
     value = holder.get(key) if isinstance(holder, dict) else None
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise InputError(f"{key!r} is {kind_of_value(value)}, not an id.", where=where)
@@ -130,7 +129,6 @@ def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered
 
 
 def _text(candidate: object, where: str) -> str | None:
-    """The text of a candidate with its title, if its document is there."""
     doc = candidate.get("doc") if isinstance(candidate, dict) else None
     if isinstance(doc, str):
         return doc or None
@@ -142,7 +140,6 @@ def _text(candidate: object, where: str) -> str | None:
 
 
 def _count_tokens(piece: Piece, used: dict[str, dict[str, float]]) -> None:
-    """Add the tokens of all calls, by query and unit."""
     for where, entry in objects(piece):
         counts = used.setdefault(_id(expect(entry, "query", dict, where), "qid", where), {})
         for call in expect(entry, "invocations_history", list, where):

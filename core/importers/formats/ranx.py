@@ -102,7 +102,6 @@ class RanxQrels(Format):
 
 
 def _graded(piece: Piece) -> pl.DataFrame:
-    """query_id, passage_id, score, line of a Parquet file."""
     table = read_table(piece, "parquet")
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
     scores = pl.col("score").cast(pl.Int64, strict=False)
@@ -143,7 +142,6 @@ def _of_parquet(piece: Piece) -> float:
 
 
 def _lists(text: str) -> list[list[tuple[str, str]]]:
-    """The pairs of every inner object in the head of a file."""
     found: list[list[tuple[str, str]]] = []
     for key, value in _PAIR.findall(text):
         if value == "{":

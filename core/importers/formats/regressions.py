@@ -72,7 +72,6 @@ def _cells(line: str) -> list[str] | None:
 
 
 def _is_head(cells: Sequence[str]) -> bool:
-    """Whether a row heads a table: it is without a number."""
     return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
 
 

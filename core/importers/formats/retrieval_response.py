@@ -20,7 +20,7 @@ from core.importers.base import Format, Import, LeftOut, Options, counted, frame
 from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces_of
 from core.importers.read.rows import again, refuse
 from core.importers.read.tabular import READ_ERRORS, objects_of
-from core.importers.read.text import blocks, shown, whole
+from core.importers.read.text import shown, whole
 from core.importers.runs import chosen_id, collection_frames, collection_of, imported_run, run_labels
 from core.records import GoldenSet, Run
 
@@ -122,7 +122,7 @@ def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
         if head_lines(piece, 1)[0].lstrip().startswith("["):
             found = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
         else:
-            found = pl.concat([objects_of(piece, block, schema) for block in blocks(piece)])
+            found = objects_of(piece, schema)
     except READ_ERRORS as error:
         raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
     needed = [name for name in schema if name not in ("answer_topK", "grade")]
@@ -134,7 +134,6 @@ def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
 
 
 def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataFrame:
-    """The deepest ranking of every (id, E, Nc, Np): the whole one where it is there."""
     keys = list(_POOL)
     together = pl.concat([ranked, graded.select(list(_RANKED))])
     found = (

@@ -33,8 +33,6 @@ _NEWLINE, _TAB, _HASH = 10, 9, ord("#")
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """What a block of a file of fields held."""
-
     rows: pl.DataFrame  # one text column for each wanted field, and `line`
     comments: int = 0  # lines that begin with ``#``
     longer: int = 0  # lines with more fields than wanted

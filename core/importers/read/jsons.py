@@ -95,7 +95,6 @@ def broken(piece: Piece) -> InputError | None:
 
 
 def _object(line: str) -> bool:
-    """Whether a line is a JSON object by itself, as in a file of JSON lines."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):

@@ -227,7 +227,6 @@ def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:
-    """Name the first row that repeats a passage of its ranking."""
     again = rows.sort("line").filter(~pl.struct([*KEY, "passage_id"]).is_first_distinct()).row(0, named=True)
     raise InputError(
         f"Passage {quoted(again['passage_id'])} occurs twice for query {quoted(again['query_id'])}.",

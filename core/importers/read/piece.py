@@ -84,24 +84,8 @@ BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError
 """What the standard library raises on damaged or unsupported archives."""
 _GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
 _ENDINGS = (
-    ".qrels",
-    ".txt",
-    ".tsv",
-    ".csv",
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".parquet",
-    ".parq",
-    ".trec",
-    ".run",
-    ".zip",
-    ".xlsx",
-    ".hdf5",
-    ".h5",
-    ".db",
-    ".sqlite",
-    ".sqlite3",
+    *(".gz", ".lz4", ".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
+    *(".trec", ".run", ".zip", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3"),
 )
 
 
@@ -170,10 +154,15 @@ class Piece:
         return str(self.__dict__["digest"])
 
     @property
+    def file(self) -> str:
+        """The file name without its folder."""
+        return PurePosixPath(self.relative).name
+
+    @property
     def stem(self) -> str:
         """The file name without its folder and its usual endings."""
-        name = PurePosixPath(self.relative).name
-        for suffix in (".gz", ".lz4", *_ENDINGS):
+        name = self.file
+        for suffix in _ENDINGS:
             if name.lower().endswith(suffix) and len(name) > len(suffix):
                 name = name[: -len(suffix)]
         return name
@@ -276,7 +265,6 @@ class _Bounded(io.RawIOBase):
 
 
 def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
-    """An LZ4 frame, undone while it is read."""
     try:
         import lz4.frame  # noqa: PLC0415
     except ImportError:

@@ -62,7 +62,6 @@ def _slowly(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
 
 
 def _plain(value: object) -> object:
-    """NaN as null, at any depth."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
@@ -101,32 +100,26 @@ def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) 
         return direct
     cleaned = rows[column].cast(pl.String).str.strip_chars()
     values = cleaned.cast(pl.Float64, strict=False)
-    empty = cleaned.is_null() | (cleaned == "")
-    good = values.is_finite().fill_null(value=False)
+    good = values.is_finite()
     if whole:
-        good &= (values == values.floor()).fill_null(value=False) & (values.abs() < 2**53).fill_null(
-            value=False
-        )
-    bad = (~good & ~empty).arg_true()
+        good &= (values == values.floor()) & (values.abs() < 2**53)
+    bad = (~good.fill_null(value=False) & (cleaned.fill_null("") != "")).arg_true()
     if len(bad):
-        kind = "an integer" if whole else "a finite number"
-        raise InputError(
-            f"{quoted(cleaned[bad[0]])} is not {kind}.", where=place(name, rows["line"][bad[0]], column)
-        )
+        found = f"{quoted(cleaned[bad[0]])} is not {'an integer' if whole else 'a finite number'}."
+        raise InputError(found, where=place(name, rows["line"][bad[0]], column))
     return values.cast(pl.Int64) if whole else values
 
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _INTEGERS = re.compile(r"\[[\d\s,]*\d[\d\s,]*\]", re.ASCII)
 _BETWEEN = re.compile(r"[\s,]*")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def id_list(cell: str | None, where: str) -> list[str] | None:
     """The ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); else as `text_list`."""
-    text = (cell or "").strip()
-    if _INTEGERS.fullmatch(text):
-        return re.findall(r"\d+", text)
-    return text_list(cell, where)
+    integers = _INTEGERS.fullmatch((cell or "").strip())
+    return re.findall(r"\d+", integers[0]) if integers else text_list(cell, where)
 
 
 def text_list(cell: str | None, where: str) -> list[str] | None:
@@ -144,7 +137,8 @@ def text_list(cell: str | None, where: str) -> list[str] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = _printed(text[1:-1], where)
-    if not isinstance(value, list) or not all(isinstance(each, str) and _whole(each) for each in value):
+    # An escape can make half of a character, which no file can hold.
+    if not isinstance(value, list) or any(not isinstance(each, str) or _HALF.search(each) for each in value):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return value
 
@@ -155,23 +149,11 @@ def _printed(text: str, where: str) -> list[str]:
         if not _BETWEEN.fullmatch(text, last, token.start()):
             break
         last = token.end()
-        found.append(_literal(token[0], where))
+        try:
+            # A line break within quotes is NumPy's; Python would not take it.
+            found.append(ast.literal_eval(token[0].replace("\r", "\\r").replace("\n", "\\n")))
+        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            raise InputError(f"{quoted(token[0])} is not a text.", where=where) from error
     if not _BETWEEN.fullmatch(text, last):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return found
-
-
-def _literal(token: str, where: str) -> str:
-    try:
-        # A line break within quotes is NumPy's; Python would not take it.
-        value = ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n"))
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise InputError(f"{quoted(token)} is not a text.", where=where) from error
-    if not isinstance(value, str):
-        raise InputError(f"{quoted(token)} is not a text.", where=where)
-    return value
-
-
-def _whole(text: str) -> bool:
-    """Whether a text is of whole characters: an escape can make half of one, which no file can hold."""
-    return text.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in text)

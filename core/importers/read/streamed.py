@@ -48,8 +48,6 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Rows in files of the spool."""
-
     paths: tuple[Path, ...]  # the files
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
@@ -81,7 +79,6 @@ def ordered_blocks(
 
 
 def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The blocks, with their rows told to whoever asked."""
     progress = current()
     for block in blocks:
         if progress is not None:
@@ -90,7 +87,6 @@ def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def _emptying(held: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The blocks of a list, which is left empty."""
     held.reverse()
     while held:
         yield held.pop()
@@ -116,7 +112,6 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
 
 
 def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
-    """The same rows, cut between lists only."""
     carried: list[pl.DataFrame] = []
     for block in blocks:
         begin = _last_list(block)

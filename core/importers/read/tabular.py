@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.read.piece import HEAD_BYTES, Limits, Piece, head_lines
-from core.importers.read.text import Block, no_column, place, shown, whole
+from core.importers.read.text import Block, blocks, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16  # what a value of a list takes in memory, at least
@@ -115,7 +116,11 @@ def _first_lines(piece: Piece, kind: str, records: int) -> list[str]:
 
 def read_text(piece: Piece, data: bytes, kind: str) -> Table:
     """Read the text of a table, or of its first records; arguments and errors as for `read_table`."""
-    table = _jsonl(piece, data) if kind == "jsonl" else _delimited(piece, data, kind)
+    if kind == "jsonl":
+        table = Table(piece.name, *_objects(piece, Block(data, 1), None))
+        check_header(table.rows.columns, piece)
+    else:
+        table = _delimited(piece, data, kind)
     check_cells(table, piece.limits)
     return table
 
@@ -128,11 +133,17 @@ def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
 def header(piece: Piece, kind: str) -> list[str]:
     """Column names of a table, from its head only."""
     if kind == "parquet":
-        return list(_parquet_schema(piece))
-    if kind == "jsonl":
-        return list(dict.fromkeys(key for line in head_lines(piece, 50) for key in _keys(line)))
-    lines = head_lines(piece, 1)
-    return _header_cells(piece, lines[0] if lines else "", kind)
+        with reading("The Parquet file", piece.name):
+            return list(pl.read_parquet_schema(io.BytesIO(piece.read())))
+    lines = head_lines(piece, 50)
+    if kind != "jsonl":
+        return _header_cells(piece, lines[0] if lines else "", kind)
+    names: dict[str, None] = {}
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line)
+            names |= dict.fromkeys(value if isinstance(value, dict) else ())
+    return list(names)
 
 
 def columns(piece: Piece) -> list[str]:
@@ -144,14 +155,6 @@ def columns(piece: Piece) -> list[str]:
         return []
 
 
-def _keys(line: str) -> list[str]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return []
-    return list(value) if isinstance(value, dict) else []
-
-
 def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
@@ -161,14 +164,12 @@ def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
 
 def check_header(names: Sequence[str], piece: Piece) -> None:
     """Refuse too many columns, or a name that occurs twice."""
-    where = place(piece.name, 1)
     if len(names) > piece.limits.columns:
-        raise InputError(f"{len(names):,} columns; the limit is {piece.limits.columns:,}.", where=where)
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+        found = f"{len(names):,} columns; the limit is {piece.limits.columns:,}."
+        raise InputError(found, where=place(piece.name, 1))
+    for name, times in Counter(names).items():
+        if times > 1:
             raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
-        seen.add(name)
 
 
 def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
@@ -182,18 +183,13 @@ def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
     except READ_ERRORS as error:
         _explain_csv(piece, data, delimiter, len(names))
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
-    if again:
-        rows = _once(rows, again, piece)
+    if again:  # pandas writes an index that is also a column twice
+        if not rows[_NO_NAME].equals(rows[again]):
+            raise InputError("The column occurs twice.", where=place(piece.name, 1, again))
+        rows = rows.drop(_NO_NAME)
     lines = _csv_lines(data, delimiter, rows.height)
     filled = rows.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
     return Table(piece.name, rows.filter(filled), lines.filter(filled))
-
-
-def _once(rows: pl.DataFrame, name: str, piece: Piece) -> pl.DataFrame:
-    """Drop a first column that repeats another: pandas writes an index that is also a column twice."""
-    if not rows[_NO_NAME].equals(rows[name]):
-        raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
-    return rows.drop(_NO_NAME)
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
@@ -226,44 +222,36 @@ def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> Non
         raise InputError(found, where=where, do="Check its quotes.") from error
 
 
-def _jsonl(piece: Piece, data: bytes) -> Table:
-    lines = json_lines(data)
-    try:
-        rows = pl.read_ndjson(data, infer_schema_length=None)
-    except READ_ERRORS as error:
-        explain_json(piece.name, data)
-        raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=piece.name) from error
-    check_header(rows.columns, piece)
-    if rows.height != len(lines):
-        explain_json(piece.name, data)
-        raise InputError("Each line must hold one JSON object.", where=piece.name)
-    return Table(piece.name, rows, lines)
-
-
 def json_lines(data: bytes, first: int = 1) -> pl.Series:
     """Numbers of the lines that are not blank."""
     made = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
     return pl.Series("line", made, dtype=pl.Int64)
 
 
-def objects_of(piece: Piece, block: Block, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Some fields of the objects of a block of JSON lines, with `line`."""
+def objects_of(piece: Piece, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Some fields of the objects of a file of JSON lines, with `line`."""
+    parts = [_objects(piece, block, schema) for block in blocks(piece)]
+    return pl.concat([rows.with_columns(lines) for rows, lines in parts])
+
+
+def _objects(piece: Piece, block: Block, schema: Mapping[str, Any] | None) -> tuple[pl.DataFrame, pl.Series]:
+    """The objects of a block of JSON lines, and the line of each."""
     lines = json_lines(block.data, block.first_line)
     where = place(piece.name, block.first_line)
     try:
-        rows = pl.read_ndjson(block.data, schema=schema) if len(lines) else pl.DataFrame(schema=schema)
+        rows = pl.read_ndjson(block.data, schema=schema, infer_schema_length=None)
     except READ_ERRORS as error:
-        explain_json(piece.name, block.data, block.first_line)
+        _explain_json(piece.name, block)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
     if rows.height != len(lines):
-        explain_json(piece.name, block.data, block.first_line)
+        _explain_json(piece.name, block)
         raise InputError("Each line must hold one JSON object.", where=where)
-    return rows.with_columns(lines)
+    return rows, lines
 
 
-def explain_json(name: str, data: bytes, first: int = 1) -> None:
+def _explain_json(name: str, block: Block) -> None:
     """Refuse with the first line that is not one JSON object; return if none is found."""
-    for number, line in enumerate(data.split(b"\n"), first):
+    for number, line in enumerate(block.data.split(b"\n"), block.first_line):
         if not line.strip():
             continue
         try:
@@ -294,11 +282,6 @@ def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = REA
         yield
     except errors as error:
         raise InputError(f"{what} cannot be read: {shown(error, 200)}", where=where) from error
-
-
-def _parquet_schema(piece: Piece) -> pl.Schema:
-    with reading("The Parquet file", piece.name):
-        return pl.Schema(pl.read_parquet_schema(io.BytesIO(piece.read())))
 
 
 def _parquet(piece: Piece, rows: int | None) -> Table:

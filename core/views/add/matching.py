@@ -12,7 +12,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import
 from core.importers.read.text import shown
-from core.importers.stripping import ID_COLUMNS, STAR
+from core.importers.runs import ID_COLUMNS, STAR
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES, Frame, Pieces, frame
@@ -40,7 +40,7 @@ class Match:
     strangers: tuple[str, ...]  # labels of the runs and golden sets of which not one id exists
     foreign: tuple[str, ...]  # examples of ids that do not exist
     held: tuple[str, ...]  # examples of ids that the collection has
-    # Pattern (`core.importers.stripping`) with which nearly all exist where none does; or None
+    # Pattern (`core.importers.runs`) with which nearly all exist where none does; or None
     strip: str | None = None
     fit: int = 0  # how many exist with that
     # Whether what says which ids there are comes with the same import, and nothing of it is stored

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised
 from core.importers.read.text import shown
-from core.importers.stripping import STAR
+from core.importers.runs import STAR
 from core.jobs import State
 from core.store import Snapshot
 from core.tables import frame

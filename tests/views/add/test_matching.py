@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import ClqError
 from core.importers import Import, Limits, Options, Upload, load
-from core.importers.stripping import stripped
+from core.importers.runs import stripped
 from core.store import Store
 from core.tables import Pieces, frame
 from core.views.add import matching

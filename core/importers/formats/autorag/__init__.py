@@ -135,7 +135,6 @@ class AutoRag(Format):
 
 
 def _questions(found: Project, parts: list[Import], options: Options) -> pl.Series | None:
-    """Add the questions and what is relevant to them to `parts`; return their ids in order."""
     if found.qa is None:
         return None
     table = read_table(found.qa, "parquet")
@@ -149,7 +148,6 @@ def _questions(found: Project, parts: list[Import], options: Options) -> pl.Seri
 
 
 def _right(table: Table, rows: pl.DataFrame, options: Options) -> Import:
-    """Right answers: a text of each question, or a list of them."""
     said = table.rows["generation_gt"]
     if said.dtype not in (pl.String, pl.List(pl.String)):
         raise InputError(f"`generation_gt` is {said.dtype}, not texts or lists of them.", where=table.name)
@@ -162,7 +160,6 @@ def _right(table: Table, rows: pl.DataFrame, options: Options) -> Import:
 
 
 def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
-    """Relevant passages; alternatives of one piece of evidence are each relevant."""
     relevant = table.rows["retrieval_gt"]
     if relevant.dtype not in _LISTS:
         raise InputError(f"`retrieval_gt` is {relevant.dtype}, not lists of passage ids.", where=table.name)

@@ -171,7 +171,6 @@ def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
 
 
 def _parameters(text: str | None, where: str) -> dict[str, Any]:
-    """The parameters of a module, a Python literal in a cell; read as a literal and never run."""
     try:
         value = ast.literal_eval(text or "{}") if len(text or "") <= _LONGEST else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:

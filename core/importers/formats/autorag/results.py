@@ -94,7 +94,6 @@ def _joined(module: Module, ids: pl.Series) -> Table:
 
 
 def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> pl.Series | None:
-    """The lists of the first of the columns that is there."""
     name = next((each for each in names if each in table.rows.columns), None)
     if name is None:
         return None

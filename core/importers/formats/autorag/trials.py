@@ -39,8 +39,6 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one module brings, its axes, its lists and what it chose them from."""
-
     module: Module
     part: Import
     spec: Json
@@ -75,8 +73,6 @@ def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Opt
 
 
 class _Reader:
-    """Reads the modules of one trial in order."""
-
     def __init__(
         self,
         trial: Trial,

@@ -93,7 +93,6 @@ def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer:
 
 
 def _why_not(trial: Trial) -> str | None:
-    """Why a trial is left out; None if it is not."""
     if trial.state != COMPLETE:
         return f"trials in the state {shown(trial.state, 20)}"
     if _true(trial.attributes.get("metric_is_pruned")):
@@ -229,7 +228,6 @@ def _layout(names: Sequence[str]) -> _Layout | None:
 
 
 def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
-    """Column of an objective → its name."""
     if layout is _FRAME:
         several = {each: each.removeprefix(_VALUES) for each in names if each.startswith(_VALUES)}
         return several or {_VALUE: "Objective"}
@@ -267,7 +265,6 @@ def _trials(piece: Piece) -> list[Trial]:
 
 
 def _objectives(row: Mapping[str, object], named: Mapping[str, str], state: str) -> dict[str, float]:
-    """The objectives of a finished trial that are numbers."""
     done = COMPLETE in state.upper()
     found = {name: _value(row[column]) for column, name in named.items()} if done else {}
     return {
@@ -278,7 +275,6 @@ def _objectives(row: Mapping[str, object], named: Mapping[str, str], state: str)
 
 
 def _prefixed(row: Mapping[str, object], prefix: str) -> dict[str, object]:
-    """Cells of the columns with a prefix, empty ones left out."""
     return {
         column.removeprefix(prefix): _value(value)
         for column, value in row.items()

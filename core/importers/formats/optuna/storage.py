@@ -116,7 +116,6 @@ class OptunaStorage(Format):
 
 @per_piece
 def _problem(piece: Piece) -> str:
-    """Why a SQLite file is no Optuna storage; empty if it is one."""
     try:
         with _database(piece) as (connection, _):
             _Reader(connection, piece.name)
@@ -168,8 +167,6 @@ def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
 
 
 class _Reader:
-    """Rows of checked tables, counted."""
-
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self._connection, self.name = connection, name
         self._left = _MOST_ROWS

@@ -222,7 +222,6 @@ def _queries(found: layout.Folder, options: Options) -> Import:
 
 
 def _passages(found: layout.Folder, options: Options) -> Import:
-    """Texts of everything that a list holds, each passage once."""
     stages = [stage for kind in layout.LISTS for stage in found.of(kind)]
     rows = layout.identified(
         layout.stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
@@ -243,7 +242,6 @@ def _passages(found: layout.Folder, options: Options) -> Import:
 
 
 def _grades(found: layout.Folder, options: Options) -> Import:
-    """The golden set: grades of the judge, as they are."""
     stages = found.of("scores")
     rows = layout.identified(
         layout.stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})

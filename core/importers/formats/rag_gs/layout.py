@@ -91,7 +91,6 @@ def is_stage(piece: Piece) -> bool:
 
 
 def _kind(piece: Piece, found: re.Match[str]) -> str:
-    """The kind of a stage's file, by its place and its fields."""
     kind, needed = _KINDS.get(found["stage"], ("", ""))
     if not piece.head.strip():  # an empty list
         return kind or next((name for name in _MARKS if found["rest"].startswith(f"{name}/")), "")
@@ -171,7 +170,6 @@ def _named_depth(stage: Stage) -> int:
 
 
 def _texts(made: Folder) -> None:
-    """Texts of the questions, from the list of them and from the rewrites."""
     for piece in made.questions:
         listed: set[str] = set()
         for where, item in _items(piece):

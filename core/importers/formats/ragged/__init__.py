@@ -40,8 +40,6 @@ _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 
 @dataclass
 class _Dataset:
-    """Files that share questions."""
-
     ids: set[str] = field(default_factory=set)
     retrievers: list[Retriever] = field(default_factory=list)
     gold: list[Gold] = field(default_factory=list)
@@ -139,7 +137,6 @@ def _dataset(
 
 
 def _together(files: Sequence[_Dataset]) -> list[_Dataset]:
-    """Data sets of all files: those that share a question are one."""
     datasets: list[_Dataset] = []
     for one in files:
         same = [each for each in datasets if each.ids & one.ids]
@@ -179,7 +176,6 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
 
 
 def _collection(dataset: _Dataset, options: Options) -> Import:
-    """Questions and passages of all files, each once, and what retrievers' lists lack."""
     known = dataset.asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
     queries = known.select(query_id="id", text="input")
     passages = None

@@ -272,7 +272,6 @@ def _gold(
     left: Mapping[str, int],
     right: pl.DataFrame | None = None,
 ) -> Gold:
-    """What a file says, each pair once."""
     single = _pairs(pairs)
     counts = {**left, "gold passages named twice: they count once": pairs.height - single.height}
     said = RIGHT.to_frame() if right is None else right

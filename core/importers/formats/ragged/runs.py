@@ -69,8 +69,6 @@ class Reader:
 
 @dataclass(frozen=True)
 class _Spot:
-    """Where a file lies: base folder, mode and k."""
-
     name: str
     mode: str
     k: int | None
@@ -120,7 +118,6 @@ def _spot(piece: Piece, tree: Tree) -> _Spot | None:
 
 
 def _said(piece: Piece) -> Said:
-    """Read a file of answers."""
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
     right: list[tuple[str, str]] = []

@@ -104,7 +104,6 @@ class JudgedSpans(Format):
 
 
 def _sheets(piece: Piece) -> tuple[str, ...]:
-    """The visible sheets of a workbook that hold spans."""
     try:
         book = open_workbook(piece)
         return tuple(
@@ -115,7 +114,6 @@ def _sheets(piece: Piece) -> tuple[str, ...]:
 
 
 def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
-    """The table of a file."""
     if is_workbook(piece):
         found = (options.sheet,) if options.sheet else _sheets(piece)
         if len(found) != 1:
@@ -171,13 +169,11 @@ def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.Data
 
 
 def _known(names: Sequence[str]) -> str:
-    """The collections that there are, for a message."""
     listed = ", ".join(map(shown, names[:12])) + (f" and {len(names) - 12} more" if names[12:] else "")
     return f"At hand: {listed}." if listed else "There are no collections yet."
 
 
 def _nowhere(found: Placed, home: str) -> InputError:
-    """The error for a file of which nothing can be used."""
     first = found.misplaced[0].first
     count = sum(each.count for each in found.misplaced)
     said = f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "

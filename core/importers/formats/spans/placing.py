@@ -30,24 +30,16 @@ _ABSENT, _NOT_THERE, _TWICE, _OUTSIDE, _BLANK = (
 )
 
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "query_id": tuple(sorted(KNOWN_ROLES["query_id"].aliases)),
+    "query_id": ("query_id", *KNOWN_ROLES["query_id"].aliases),
     "source": (
-        "source",
-        "document",
-        "doc_id",
-        "docid",
-        "document_id",
-        "file",
-        "path",
-        "url",
-        "passage_id",
-        "doc",
+        *("source", "document", "doc_id", "docid", "document_id"),
+        *("file", "path", "url", "passage_id", "doc"),
     ),
     "start_char": ("start_char", "start", "begin", "char_start", "start_offset", "from"),
     "end_char": ("end_char", "end", "stop", "char_end", "end_offset", "to"),
     "quote": ("quote", "evidence", "snippet", "excerpt", "span", "answer_text"),
-    "grade": tuple(sorted(KNOWN_ROLES["grade"].aliases)),
-    "judge": tuple(sorted(KNOWN_ROLES["judge"].aliases)),
+    "grade": ("grade", *KNOWN_ROLES["grade"].aliases),
+    "judge": ("judge", *KNOWN_ROLES["judge"].aliases),
 }
 """Role of a column to the names that it goes by."""
 NEEDS = "Spans need query_id, source, grade, and start_char with end_char or quote."
@@ -104,7 +96,6 @@ def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
 
 
 def _wrong() -> pl.Expr:
-    """Why a span cannot be used; null if it can."""
     outside = (pl.col("start_char") < 0) | (pl.col("end_char") > pl.col("text").str.len_chars())
     held = pl.col("text").str.slice("start_char", pl.col("end_char") - pl.col("start_char"))
     return (
@@ -122,7 +113,6 @@ def _wrong() -> pl.Expr:
 
 
 def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputError:
-    """What is wrong with one span, and what to do."""
     wrong, source, do, column = row["wrong"], quoted(row["source"]), "", "start_char"
     if wrong == _ABSENT:
         listed = ", ".join(shown(each, 40) for each in documents["source"].head(5))

@@ -222,7 +222,6 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
 
 
 def _ranked(opened: Opened) -> pl.DataFrame:
-    """Rows to be ordered."""
     name = opened.piece.name
     rows = _keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
     rows = rows.with_columns(
@@ -234,7 +233,6 @@ def _ranked(opened: Opened) -> pl.DataFrame:
 
 
 def _depths(done: Ordered | Streamed) -> dict[str, int]:
-    """Per run the depth of its pool, where it has one."""
     pool = pl.col("stage") == "pool"
     frames = done.rows.frames if isinstance(done, Streamed) else (done.rows.lazy(),)
     found = [each.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for each in frames]
@@ -287,7 +285,6 @@ def _owners(
 
 
 def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:
-    """Timings and usage of a table, if it has any."""
     if not opened.means.timings and not opened.means.usage:
         return Import()
     keys = _keyed(opened, "run", "query_id", "repeat")

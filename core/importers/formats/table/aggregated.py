@@ -79,7 +79,6 @@ def _is_percent(table: Table, value: Value) -> bool:
 
 
 def _said(value: Value) -> Iterator[str]:
-    """What was assumed of a column and converted."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
         yield f"{name} {value.assumed}."

@@ -10,15 +10,15 @@ import ast
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from core.errors import InputError
 from core.importers.account import Parts
 from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json, json_rows, kind_of_value, outline, parsed, read_json
-from core.importers.read.piece import Piece, Tree, digest_of, pieces_of
+from core.importers.read.piece import Piece, Tree, digest_of, per_piece, pieces_of
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, shown
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
@@ -31,6 +31,18 @@ _MOST_STEPS = 1_000
 class TraceFormat(Format):
     """A tool that records traces: every row of what it exports is a span, or holds several."""
 
+    takes = {
+        **dict.fromkeys(("queries", "passages"), ""),
+        "rankings": "documents of the reranker of each trace, else of its retriever",
+        "timings": "retrieve, rerank and generate from start and end of their steps",
+        "usage": "input (prompt) and output (completion) tokens of each model",
+        "answers": "",
+    }
+    units = "start and end to milliseconds"
+    traps: tuple[str, ...] = (
+        "Traces that ended with an error are left out and counted.",
+        "Where several retrievers ran in a trace, none of their lists is the ranking.",
+    )
     names_collection = 1
     source: str
     keys: Parts  # what is read of a row
@@ -44,34 +56,31 @@ class TraceFormat(Format):
         """The spans of a row."""
 
     def kind(self, piece: Piece) -> str | None:
-        """Rows with the fields of spans."""
-        return "spans" if self.is_mine(paths_of(piece)) else None
+        return "spans" if self.is_mine(_paths(piece)) else None
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str:  # noqa: ARG002
-        """What is read of a row, wherever the rows stand."""
-        return held_under(self.keys)
+    def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
+        """What is read of a row, also where the rows stand under one of the keys that may hold them."""
+        places = ("", *(f"{each}." for each in _WRAPPERS))
+        return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all spans, which may stand within others; a run is made of each project's traces."""
         pieces = pieces_of(trees)
-        rows = (each for piece in pieces for each in entries(piece))
+        rows = (each for piece in pieces for each in _entries(piece))
         spans = [span for where, row in rows for span in self.spans(row, where)]
-        return traced(spans, pieces, options, importer=self.name, source=self.source)
+        return _traced(spans, pieces, options, importer=self.name, source=self.source)
 
 
 @dataclass(kw_only=True)
 class _Question:
-    """What one trace tells."""
-
     sample: Sample
     settings: Json = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
 
 
-def traced(
+def _traced(
     spans: Sequence[Span], pieces: Sequence[Piece], options: Options, *, importer: str, source: str
 ) -> Import:
-    """Make a run of each project's traces."""
     left: Counter[str] = Counter()
     by_trace: dict[str, list[Span]] = defaultdict(list)
     single = {(span.trace, span.id): span for span in spans}
@@ -99,7 +108,6 @@ def traced(
 
 
 def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
-    """What a trace tells; None, counted with the reason, if that is nothing."""
     ids = {span.id for span in steps}
     roots = [span for span in steps if span.parent is None or span.parent not in ids]
     root = min(roots, key=lambda span: (span.parent is not None, span.start or 0.0), default=None)
@@ -109,7 +117,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
     if root.failed:
         left["traces that ended with an error"] += 1
         return None
-    retrievers = _outermost([span for span in steps if span.kind == "retriever"], steps)
+    retrievers = _outermost_retrievers(steps)
     below = [span for span in steps if span.parent == root.id]
     asked = next((span.question for span in (root, *below, *retrievers) if span.question), None)
     if asked is None:
@@ -117,7 +125,9 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         return None
     models = [span for span in steps if span.kind == "model"]
     last = max((span for span in models if span.answer), key=lambda span: span.end or 0.0, default=None)
-    answer = _answer(root, last)
+    # The passages that a lone retriever returned are no answer.
+    answers = root.kind not in ("retriever", "reranker", "embedding")
+    answer = root.answer or (last.answer if last else None) if answers else None
     rerankers = [span for span in steps if span.kind == "reranker"]
     documents = _documents(retrievers, rerankers, left)
     if documents is None and answer is None:
@@ -132,24 +142,18 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         scores=[each.score for each in documents or ()],
         values=root.scores,
         times=dict(_times({"retrieve": retrievers, "rerank": rerankers, "generate": models})),
+        used=_used(steps),
     )
-    _count_tokens(sample, steps)
     settings = next((span.settings for span in retrievers if span.settings), {})
     return _Question(sample=sample, settings=settings, models={span.model for span in models if span.model})
 
 
-def _answer(root: Span, last: Span | None) -> str | None:
-    """What was answered; the passages that a lone retriever returned are no answer."""
-    if root.kind in ("retriever", "reranker", "embedding"):
-        return None
-    return root.answer or (last.answer if last else None)
-
-
-def _outermost(some: Sequence[Span], steps: Sequence[Span]) -> list[Span]:
-    """The spans of a kind that are not part of another one of them."""
+def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
+    """The retrievers that are not part of another one."""
     parents = {span.id: span.parent for span in steps}
-    chosen = {span.id for span in some}
-    return [span for span in some if not chosen.intersection(_above(span, parents))]
+    retrievers = [span for span in steps if span.kind == "retriever"]
+    chosen = {span.id for span in retrievers}
+    return [span for span in retrievers if not chosen.intersection(_above(span, parents))]
 
 
 def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
@@ -165,7 +169,6 @@ def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
 def _documents(
     retrievers: Sequence[Span], rerankers: Sequence[Span], left: Counter[str]
 ) -> tuple[Document, ...] | None:
-    """The ranking of a trace, if it has just one."""
     for some, name in ((rerankers, "reranker"), (retrievers, "retriever")):
         good = [span for span in some if not span.failed]
         left[f"steps of a {name} that ended with an error"] += len(some) - len(good)
@@ -189,12 +192,14 @@ def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
             yield stage, alone.ms
 
 
-def _count_tokens(sample: Sample, steps: Sequence[Span]) -> None:
+def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
+    """(stage, model, unit) → tokens."""
+    used: dict[tuple[str, str, str], float] = defaultdict(float)
     for span in steps:
-        stage = _STAGES.get(span.kind)
-        for unit, count in span.tokens.items() if stage else ():
-            key = (str(stage), shown(span.model or UNNAMED), unit)
-            sample.used[key] = sample.used.get(key, 0.0) + count
+        if stage := _STAGES.get(span.kind):
+            for unit, count in span.tokens.items():
+                used[stage, shown(span.model or UNNAMED), unit] += count
+    return used
 
 
 def _answered(project: str, found: Sequence[_Question], pieces: Sequence[Piece]) -> Answered:
@@ -209,40 +214,38 @@ def _answered(project: str, found: Sequence[_Question], pieces: Sequence[Piece])
     )
 
 
-WRAPPERS = ("data", "runs", "observations", "spans", "traces")  # Keys under which an export may hold its list
+_WRAPPERS = (
+    "data",
+    "runs",
+    "observations",
+    "spans",
+    "traces",
+)  # Keys under which an export may hold its list
 _LITERAL_BYTES = 1_000_000
 _BROKEN = (ValueError, SyntaxError, MemoryError, RecursionError)
 
 
-def held_under(parts: Parts) -> Parts:
-    """The parts of a row, also where the rows stand under one of the keys that may hold them."""
-    return {f"{place}{name}": why for place in ("", *(f"{each}." for each in WRAPPERS))
-            for name, why in parts.items()}  # fmt: skip
-
-
-def paths_of(piece: Piece) -> frozenset[str]:
+@per_piece
+def _paths(piece: Piece) -> frozenset[str]:
     """Names of columns, or keys of the first objects (nested ones joined by dots), from the head."""
-    return _paths(piece.head, piece)
-
-
-@lru_cache(maxsize=64)
-def _paths(head: bytes, piece: Piece) -> frozenset[str]:  # noqa: ARG001  (tells namesakes apart)
     seen = outline(piece)
-    if seen:
-        roots = ("[]", *(f"{name}[]" for name in WRAPPERS), "")
-        root = next((each for each in roots if "object" in seen.get(each, ())), None)
-        if root is None:
-            return frozenset()
-        return frozenset(path[len(root) :].lstrip(".") for path in seen if path.startswith(root))
-    return frozenset(columns(piece))
+    if not seen:
+        return frozenset(columns(piece))
+    roots = ("[]", *(f"{name}[]" for name in _WRAPPERS), "")
+    root = next((each for each in roots if "object" in seen.get(each, ())), None)
+    if root is None:
+        return frozenset()
+    return frozenset(path[len(root) :].lstrip(".") for path in seen if path.startswith(root))
 
 
-def entries(piece: Piece) -> Iterator[tuple[str, Json]]:
+def _entries(piece: Piece) -> Iterator[tuple[str, Json]]:
     """The rows of an export with where each stands, in order."""
     kind = kind_of(piece)
     head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] in (b"[", b"{"):
-        yield from _from_json(piece, lines=kind == "jsonl" and _is_lines(head))
+        first, _, rest = head.partition(b"\n")  # an object of its own, and another one follows
+        lines = kind == "jsonl" and first.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"{", b"")
+        yield from _from_json(piece, lines=lines)
         return
     if kind is None:
         raise InputError("This is neither JSON nor a table.", where=piece.name)
@@ -251,46 +254,32 @@ def entries(piece: Piece) -> Iterator[tuple[str, Json]]:
         yield place(piece.name, line), {key: _cell(value) for key, value in row.items()}
 
 
-def _is_lines(head: bytes) -> bool:
-    """Whether the first line is an object of its own, and another one follows."""
-    first, _, rest = head.partition(b"\n")
-    return first.rstrip().endswith(b"}") and (rest.lstrip()[:1] in (b"{", b""))
-
-
 def _from_json(piece: Piece, *, lines: bool) -> Iterator[tuple[str, Json]]:
     if lines:
-        for line, value in json_rows(piece):
-            held = _held(value)
-            for each in held if held is not None else [value]:
-                if not isinstance(each, dict):
-                    raise InputError("It is not an object.", where=place(piece.name, line))
-                yield place(piece.name, line), each
-        return
-    whole = read_json(piece)
-    held = whole if isinstance(whole, list) else _held(whole)
-    for index, each in enumerate(held if held is not None else [whole]):
-        where = f"{piece.name}, entry {index + 1}"
+        rows = ((place(piece.name, line), each) for line, row in json_rows(piece) for each in _held(row))
+    else:
+        rows = ((f"{piece.name}, entry {at}", each) for at, each in enumerate(_held(read_json(piece)), 1))
+    for where, each in rows:
         if not isinstance(each, dict):
             raise InputError(f"It is {kind_of_value(each)}, not an object.", where=where)
         yield where, each
 
 
-def _held(value: object) -> list[object] | None:
-    """The list in an object that does nothing but hold it (and where the next page is)."""
-    if not isinstance(value, dict) or "id" in value:
-        return None
-    found = [value[key] for key in WRAPPERS if isinstance(value.get(key), list)]
-    return found[0] if len(found) == 1 else None
+def _held(value: object) -> list[object]:
+    """The list in an object that does nothing but hold it (and where the next page is); else the value."""
+    if isinstance(value, list):
+        return value
+    holder = value if isinstance(value, dict) and "id" not in value else {}
+    found = [holder[key] for key in _WRAPPERS if isinstance(holder.get(key), list)]
+    return found[0] if len(found) == 1 else [value]
 
 
 def _cell(value: object) -> object:
     """A text cell that holds JSON, or what Python prints of lists and maps, as the value it was."""
     if not isinstance(value, str) or value[:1] not in ("{", "[", '"') or len(value) > _LITERAL_BYTES:
         return value
-    try:
+    with suppress(InputError):
         return parsed(value, "cell")
-    except InputError:
-        pass
     try:
         made: object = ast.literal_eval(value)
     except _BROKEN:

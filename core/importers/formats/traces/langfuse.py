@@ -29,18 +29,10 @@ class Langfuse(TraceFormat):
     """Exported observations and traces."""
 
     name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
-    takes = {
-        **dict.fromkeys(("queries", "passages"), ""),
-        "rankings": "documents of the retriever of each trace",
-        "timings": "retrieve, rerank and generate from start and end of their steps",
-        "usage": "input and output tokens of each model",
-        **dict.fromkeys(("answers", "answer_scores"), ""),
-        "signals": "numeric scores of a trace",
-    }
+    takes = {**TraceFormat.takes, "answer_scores": "", "signals": "numeric scores of a trace"}
     recognised = "observations with trace id, type and parent, or traces with their observations"
-    units = "start and end to milliseconds"
     traps = (
-        "Traces whose level is ERROR are left out and counted.",
+        *TraceFormat.traps,
         "Token counts that are 0 throughout mean that nobody counted: they are missing.",
         "A span counts as a retriever where its type says so, or its name does and it returned documents.",
     )
@@ -51,7 +43,6 @@ class Langfuse(TraceFormat):
     }  # fmt: skip
 
     def is_mine(self, paths: frozenset[str]) -> bool:
-        """The fields of observations or of traces."""
         keys = {path.replace("_", "").lower() for path in paths if "." not in path and "[" not in path}
         observed = {"traceid", "type", "starttime"} <= keys and "parentobservationid" in keys
         held = keys >= {*_TRACE, "id"} and bool({"observations", "sessionid", "bookmarked"} & keys)
@@ -131,7 +122,6 @@ def _tokens(row: Json) -> dict[str, float]:
 
 
 def _scores(value: object) -> dict[str, float]:
-    """Numeric scores by name; the first counts where a name stands twice."""
     found: dict[str, float] = {}
     for each in value if isinstance(value, list) else ():
         name, score = spans.name_of(spans.first(each, "name")), spans.number_of(spans.first(each, "value"))

@@ -29,20 +29,8 @@ class LangSmith(TraceFormat):
     """Exported runs with those of retrievers among them."""
 
     name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
-    takes = {
-        **dict.fromkeys(("queries", "passages"), ""),
-        "rankings": "the documents of the retriever of each trace",
-        "timings": "retrieve, rerank and generate from start and end of their steps",
-        "usage": "prompt and completion tokens of each model",
-        **dict.fromkeys(("answers", "answer_scores"), ""),
-        "signals": "feedback on a trace",
-    }
+    takes = {**TraceFormat.takes, "answer_scores": "", "signals": "feedback on a trace"}
     recognised = "objects or rows with run_type, inputs and trace_id or parent_run_id"
-    units = "start and end to milliseconds"
-    traps = (
-        "Traces that ended with an error are left out and counted.",
-        "Where several retrievers ran in a trace, none of their lists is the ranking.",
-    )
     source = "LangSmith runs"
     keys = {
         **dict.fromkeys(_KEYS, TAKEN), "extra.*": UNKNOWN, "extra.metadata": TAKEN, "extra.model": TAKEN,
@@ -50,7 +38,6 @@ class LangSmith(TraceFormat):
     }  # fmt: skip
 
     def is_mine(self, paths: frozenset[str]) -> bool:
-        """The fields of runs."""
         return {"run_type", "inputs"} <= paths and bool(_ALSO & paths)
 
     def spans(self, row: Json, where: str) -> Iterator[spans.Span]:
@@ -125,7 +112,6 @@ def _tokens(run: Json) -> dict[str, float]:
 
 
 def _feedback(stats: object) -> dict[str, float]:
-    """Feedback on a run by its name: the average of what was given."""
     if not isinstance(stats, dict):
         return {}
     averages = {str(name): spans.number_of(spans.first(each, "avg")) for name, each in stats.items()}

@@ -17,10 +17,11 @@ from core.importers.read.jsons import Json
 _KINDS: dict[str, spans.Kind] = {
     "RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "model", "EMBEDDING": "embedding",
 }  # fmt: skip
+_TOKENS = {"input_tokens": "llm.token_count.prompt", "output_tokens": "llm.token_count.completion"}
 _KIND = "openinference.span.kind"
 _ATTRIBUTES = (
     _KIND, "input.value", "output.value", "llm.model_name", "reranker.model_name", "embedding.model_name",
-    "llm.token_count.prompt", "llm.token_count.completion", "reranker.query", "retrieval.documents",
+    *_TOKENS.values(), "reranker.query", "retrieval.documents",
     "retrieval.documents.*", "reranker.output_documents", "reranker.output_documents.*",
 )  # fmt: skip
 _KEYS = (
@@ -36,31 +37,17 @@ class OpenInference(TraceFormat):
     """Exported spans with those of retrievers among them."""
 
     name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
-    takes = {
-        **dict.fromkeys(("queries", "passages"), ""),
-        "rankings": "documents of the reranker of each trace, else of its retriever",
-        "timings": "retrieve, rerank and generate from start and end of their steps",
-        "usage": "prompt and completion tokens of each model",
-        "answers": "",
-    }
     recognised = "spans with context.trace_id and the kind or attributes of OpenInference"
-    units = "start and end to milliseconds"
-    traps = (
-        "Traces that ended with an error are left out and counted.",
-        "Where several retrievers ran in a trace, none of their lists is the ranking.",
-    )
     source = "OpenInference spans"
     keys = dict.fromkeys((*_KEYS, *(f"attributes.{key}" for key in _ATTRIBUTES)), TAKEN)
 
     def is_mine(self, paths: frozenset[str]) -> bool:
-        """The trace, and the kind or attributes of OpenInference."""
         return "context.trace_id" in paths and any(
             path == "span_kind" or path.removeprefix("attributes.").startswith("openinference")
             for path in paths
         )
 
     def spans(self, row: Json, where: str) -> Iterator[spans.Span]:
-        """One span."""
         yield _span(row, where)
 
 
@@ -92,6 +79,9 @@ def _span(row: Json, where: str) -> spans.Span:
     told = _documents(flat, "reranker.output_documents" if kind == "reranker" else "retrieval.documents")
     if told is None and kind in ("retriever", "reranker"):
         told = spans.documents_of(row.get("output"))
+    names = (spans.name_of(flat.get(f"{each}.model_name")) for each in ("llm", "reranker", "embedding"))
+    reranked = flat.get("reranker.query") if kind == "reranker" else None
+    counts = {unit: spans.amount(flat.get(key)) for unit, key in _TOKENS.items() if kind == "model"}
     return spans.Span(
         id=own,
         parent=spans.name_of(flat.get("parent_id")) or spans.name_of(flat.get("parent_span_id")),
@@ -101,35 +91,14 @@ def _span(row: Json, where: str) -> spans.Span:
         project=spans.name_of(flat.get("project_name")) or "",
         start=spans.instant(flat.get("start_time")),
         end=spans.instant(flat.get("end_time")),
-        question=_question(flat, kind),
+        question=spans.question_of(reranked or flat.get("input.value")),
         answer=spans.answer_of(flat.get("output.value")),
         documents=told if kind in ("retriever", "reranker") else None,
-        tokens=_tokens(flat, kind),
-        model=_first(flat, "llm.model_name", "reranker.model_name", "embedding.model_name"),
+        tokens={unit: count for unit, count in counts.items() if count is not None},
+        model=next(filter(None, names), None),
         failed="ERROR" in str(flat.get("status_code") or flat.get("status.code") or "").upper(),
         settings={"retriever": spans.name_of(flat.get("name")) or ""} if kind == "retriever" else {},
     )
-
-
-def _first(flat: dict[str, object], *names: str) -> str | None:
-    return next((found for name in names if (found := spans.name_of(flat.get(name)))), None)
-
-
-def _question(flat: dict[str, object], kind: spans.Kind) -> str | None:
-    value = flat.get("input.value")
-    if kind == "reranker":
-        value = flat.get("reranker.query") or value
-    return spans.question_of(value)
-
-
-def _tokens(flat: dict[str, object], kind: spans.Kind) -> dict[str, float]:
-    if kind != "model":
-        return {}
-    found = {
-        "input_tokens": spans.amount(flat.get("llm.token_count.prompt")),
-        "output_tokens": spans.amount(flat.get("llm.token_count.completion")),
-    }
-    return {unit: count for unit, count in found.items() if count is not None}
 
 
 def _documents(flat: dict[str, object], path: str) -> tuple[spans.Document, ...] | None:

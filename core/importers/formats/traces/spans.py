@@ -14,29 +14,15 @@ from core.importers.read.jsons import Json, parsed
 
 Kind = Literal["retriever", "reranker", "model", "embedding", "other"]
 _LISTS = (
-    "documents",
-    "docs",
-    "source_documents",
-    "nodes",
-    "chunks",
-    "results",
-    "contexts",
-    "output",
-    "outputs",
+    *("documents", "docs", "source_documents", "nodes", "chunks", "results", "contexts"),
+    *("output", "outputs"),
 )
 _CONTENT = ("page_content", "pageContent", "content", "text", "chunk", "document", "body")
 _IDS = ("id", "id_", "doc_id", "document_id", "chunk_id", "passage_id", "docid", "_id", "node_id")
 _SCORES = ("score", "relevance_score", "similarity", "_score", "similarity_score")
 _QUESTION = (
-    "query",
-    "question",
-    "input",
-    "query_str",
-    "user_query",
-    "prompt",
-    "messages",
-    "input_value",
-    "text",
+    *("query", "question", "input", "query_str", "user_query", "prompt", "messages"),
+    *("input_value", "text"),
 )
 _ANSWER = ("answer", "output", "response", "result", "text", "content", "generations", "choices", "message",
            "messages", "output_value", "completion")  # fmt: skip
