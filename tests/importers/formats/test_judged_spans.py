@@ -48,6 +48,13 @@ def offered(text: str | bytes, name: str = "s.csv", **options: Any) -> Import:
     return load([up(name, text)], Options(**{**STORED, **options}))
 
 
+def test_ids_are_taken_where_texts_of_questions_stand_beside_them():
+    head, *lines = CSV.splitlines()
+    asked = [line.replace(",", ",what is it?,", 1) for line in lines]
+    text = "\n".join([head.replace("query_id", "query_id,query"), *asked, ""])
+    assert rows(offered(text), "spans")["query_id"].to_list() == ["q1", "q1", "q2"]
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_kind_of_table(name):
     made = offered(FORMS[name], name)
