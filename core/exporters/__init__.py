@@ -2,8 +2,6 @@
 
 Nothing here reads a store: the caller gathers a batch. What a format cannot hold is left out and said.
 
-Formats of the field, written.
-
 * TREC: ``runs/<run>.run`` (``qid Q0 docid rank score tag``) and ``qrels/<golden set>.qrels``.
 * ranx: ``runs/<run>.json`` and ``qrels/<golden set>.json``, each {query: {passage: number}}.
 * BEIR: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv`` of one collection.
@@ -16,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 import polars as pl
 
@@ -124,14 +123,8 @@ def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None
     """Refuse ids that the format cannot hold."""
     bad = rows.filter(pl.col(column).str.contains(pattern))[column]
     if len(bad):
-        raise InputError(
-            f"The {column.replace('_', ' ')} {bad[0][:80]!r} {what}.",
-            do="Export the own format, which holds any id.",
-        )
-
-
-_BLANK = r"\s|^$"
-_COMMENT = "^#"
+        found = f"The {column.replace('_', ' ')} {bad[0][:80]!r} {what}."
+        raise InputError(found, do="Export the own format, which holds any id.")
 
 
 def write_trec(batch: Batch, path: Path) -> Written:
@@ -140,8 +133,8 @@ def write_trec(batch: Batch, path: Path) -> Written:
     grades = given_grades(batch)
     for rows in (rankings, grades):
         for column in ("query_id", "passage_id"):
-            refuse_ids(rows, column, _BLANK, "has a blank, and TREC files separate their fields by blanks")
-        refuse_ids(rows, "query_id", _COMMENT, "begins with #, as comments do")
+            refuse_ids(rows, column, r"\s|^$", "has a blank, and TREC files separate their fields by blanks")
+        refuse_ids(rows, "query_id", "^#", "begins with #, as comments do")
     rank = pl.col("rank").rank("ordinal").over("query_id")
     with target(path) as folder:
         for name, rows in parted(rankings, "run_id"):
@@ -170,10 +163,8 @@ def write_ranx(batch: Batch, path: Path) -> Written:
     with target(path) as folder:
         _scores(folder / "runs", rankings, "run_id", "score")
         _scores(folder / "qrels", grades, "golden_set_id", "grade")
-    said = (
-        f"{replaced} runs have new scores that fall with the rank: ranx orders by score." if replaced else ""
-    )
-    return as_runs(batch, "ranx", grades, rankings, said)
+    said = f"{replaced} runs have new scores that fall with the rank: ranx orders by score."
+    return as_runs(batch, "ranx", grades, rankings, said if replaced else "")
 
 
 def _scores(folder: Path, rows: pl.DataFrame, owner: str, number: str) -> None:
@@ -185,9 +176,6 @@ def _scores(folder: Path, rows: pl.DataFrame, owner: str, number: str) -> None:
                 scores = json.dumps(dict(zip(passages, numbers, strict=True)), ensure_ascii=False)
                 file.write(f"{',' if place else '{'}\n{json.dumps(query, ensure_ascii=False)}: {scores}")
             file.write("\n}\n")
-
-
-_SPLIT = "test"
 
 
 def write_beir(batch: Batch, path: Path) -> Written:
@@ -206,46 +194,27 @@ def write_beir(batch: Batch, path: Path) -> Written:
     for column in ("query_id", "passage_id"):
         refuse_ids(grades, column, r"[\t\r\n\"]", "has a tab, quote or line break, which a .tsv cannot hold")
     with target(path) as folder:
-        _lines(folder / "corpus.jsonl", map(_passage, passages.iter_rows(named=True)))
-        _lines(folder / "queries.jsonl", map(_query, queries.iter_rows(named=True)))
-        _qrels(folder / "qrels", grades)
-    held = ("passages", "queries", "judgements")
-    notes = [*mappings(batch), *not_held(batch, held, "BEIR")]
+        with (folder / "corpus.jsonl").open("w", encoding="utf-8") as sink:
+            for row in passages.iter_rows(named=True):
+                metadata = {"source": row["source"]} if row["source"] else {}
+                _line(sink, row["passage_id"], row["text"], metadata, title=row["title"] or "")
+        with (folder / "queries.jsonl").open("w", encoding="utf-8") as sink:
+            for row in queries.iter_rows(named=True):
+                tags = dict(tag.split("=", 1) for tag in row["tags"] or () if "=" in tag)
+                _line(sink, row["query_id"], row["text"], tags)
+        alone = grades["golden_set_id"].n_unique() == 1
+        for name, rows in parted(grades, "golden_set_id"):
+            file = folder / "qrels" / f"{'test' if alone else name}.tsv"
+            file.parent.mkdir(exist_ok=True)
+            columns = {"query-id": "query_id", "corpus-id": "passage_id", "score": "grade"}
+            rows.select(**columns).write_csv(file, separator="\t", quote_style="never")
     counts = {"passages": passages.height, "queries": queries.height, "judgements": grades.height}
-    return Written(counts, tuple(notes))
+    return Written(counts, (*mappings(batch), *not_held(batch, counts, "BEIR")))
 
 
-def _passage(row: Mapping[str, object]) -> dict[str, object]:
-    metadata = {"source": row["source"]} if row["source"] else {}
-    return {"_id": row["passage_id"], "title": row["title"] or "", "text": row["text"], "metadata": metadata}
-
-
-def _query(row: Mapping[str, object]) -> dict[str, object]:
-    tags = row["tags"] if isinstance(row["tags"], list) else []
-    named = dict(str(tag).split("=", 1) for tag in tags if "=" in str(tag))
-    return {"_id": row["query_id"], "text": row["text"], "metadata": named}
-
-
-def _lines(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    with file.open("w", encoding="utf-8") as sink:
-        for row in rows:
-            sink.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _qrels(folder: Path, grades: pl.DataFrame) -> None:
-    alone = grades["golden_set_id"].n_unique() == 1
-    for name, rows in parted(grades, "golden_set_id"):
-        folder.mkdir(exist_ok=True)
-        shown = rows.select(
-            pl.col("query_id").alias("query-id"),
-            pl.col("passage_id").alias("corpus-id"),
-            pl.col("grade").alias("score"),
-        )
-        file = folder / f"{_SPLIT if alone else name}.tsv"
-        shown.write_csv(file, separator="\t", quote_style="never")
-
-
-__all__ = ["FORMATS", "Written", "write"]
+def _line(sink: TextIO, own: str, text: str, metadata: Mapping[str, str], **more: str) -> None:
+    row = {"_id": own, **more, "text": text, "metadata": metadata}
+    sink.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from core.errors import InputError
-from core.importers.read.text import place, quoted
+from core.importers.read.rows import again, refuse
 
 KEY = ["run", "stage", "query_id"]
 TieOrder = Literal["file", "trec_eval"]
@@ -33,7 +32,15 @@ def ordered(rows: pl.DataFrame, name: str) -> Ordered:
     highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
     the file stands.
     """
-    return as_it_stands(rows, name) or _worked_out(rows, name)
+    return as_it_stands(rows, name) or worked_out(rows, name)
+
+
+def worked_out(rows: pl.DataFrame, name: str) -> Ordered:
+    """Order rows as `ordered` does, looking closely at all of them."""
+    rules = decided([tally(rows, name)], name)
+    done = put_in_order(rows, rules)
+    notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
+    return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
 
 
 def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
@@ -67,13 +74,6 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
     return rows.select(pl.all().gather(places))
 
 
-def _worked_out(rows: pl.DataFrame, name: str) -> Ordered:
-    rules = decided([tally(rows, name)], name)
-    done = put_in_order(rows, rules)
-    notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
-    return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
-
-
 def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """What decides the rule of each run, from lists that are complete."""
     by_query = rows.group_by(KEY).agg(
@@ -87,13 +87,14 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.col("line").min().alias("line"),
     )
     if by_query.filter(pl.col("distinct") < pl.col("n")).height:
-        _refuse_duplicate(rows, name)
-    counted = (
-        (pl.col("ranks") == pl.col("n")) & (pl.col("span") == pl.col("n")) & pl.col("lowest").is_in([0, 1])
-    )
-    good = (counted & (pl.col("ranked") == pl.col("n"))).fill_null(value=False).alias("good")
+        found = "Passage {passage_id} occurs twice for query {query_id}."
+        refuse(
+            again(rows.sort("line"), *KEY, "passage_id"), found, name, do="A ranking holds a passage once."
+        )
+    full = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
+    good = (full & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
     return (
-        by_query.with_columns(good)
+        by_query.with_columns(good=good)
         .group_by("run")
         .agg(
             pl.col("ranked").sum(),
@@ -107,15 +108,18 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
     """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`."""
+    holds = {"rank": pl.col("bad") == 0, "score": pl.col("scored"), "file": pl.col("ranked") == 0}
     rules = (
         pl.concat(tallies)
         .group_by("run")
         .agg(pl.col("ranked", "bad", "queries").sum(), pl.col("scored").all(), pl.col("line").min())
-        .with_columns((pl.col("bad") == 0).alias("by_rank"))
         .sort("run")
-        .with_columns(_rule().alias("rule"))
+        .with_columns(rule=pl.coalesce(pl.when(when).then(pl.lit(rule)) for rule, when in holds.items()))
     )
-    _refuse_unordered(rules, name)
+    found = (
+        "The ranks of run {run} are not 1..n in {bad} of {queries} queries, and it has no scores to order by."
+    )
+    refuse(rules.filter(pl.col("rule").is_null()), found, name)
     return rules
 
 
@@ -127,25 +131,6 @@ def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
 def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
     """The rules as sentences, each once."""
     return list(dict.fromkeys(_note(name, row) for row in rules.iter_rows(named=True)))
-
-
-def _rule() -> pl.Expr:
-    unordered = (pl.col("ranked") == 0) & ~pl.col("scored")
-    return (
-        pl.when("by_rank").then(pl.lit("rank")).when("scored").then(pl.lit("score"))
-        .when(unordered).then(pl.lit("file")).otherwise(pl.lit("none"))
-    )  # fmt: skip
-
-
-def _refuse_unordered(rules: pl.DataFrame, name: str) -> None:
-    bad = rules.filter(pl.col("rule") == "none")
-    if bad.height:
-        row = bad.row(0, named=True)
-        raise InputError(
-            f"The ranks of run {quoted(row['run'])} are not 1..n in {row['bad']} of {row['queries']} "
-            "queries, and it has no scores to order by.",
-            where=place(name, row["line"]),
-        )
 
 
 def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
@@ -223,13 +208,4 @@ def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
     scored = pl.col("score").is_not_null()
     return rows.with_columns(
         pl.col("score").cast(pl.Float32).cast(pl.Float64), pl.when(~scored).then("rank").alias("rank")
-    )
-
-
-def _refuse_duplicate(rows: pl.DataFrame, name: str) -> None:
-    again = rows.sort("line").filter(~pl.struct([*KEY, "passage_id"]).is_first_distinct()).row(0, named=True)
-    raise InputError(
-        f"Passage {quoted(again['passage_id'])} occurs twice for query {quoted(again['query_id'])}.",
-        where=place(name, again["line"]),
-        do="A ranking holds a passage once.",
     )

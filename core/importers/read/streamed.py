@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -68,28 +69,22 @@ def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
 ) -> ordering.Ordered | Streamed:
     """Give every row its rank, as `ordered` does, where the rows come in blocks."""
-    told = _told(blocks)
-    source, held, count = map(ordering.as_trec_eval, told) if ties == "trec_eval" else told, [], 0
+    source, held, count = _told(blocks, ties), deque[pl.DataFrame](), 0
     for block in source:
         held.append(block)
         count += block.height
         if count > most:
-            return _streamed(chain(_emptying(held), source), name)
+            emptying = (held.popleft() for _ in range(len(held)))  # so that memory is free as it goes
+            return _streamed(chain(emptying, source), name)
     return ordering.ordered(pl.concat(held, rechunk=True), name)
 
 
-def _told(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _told(blocks: Iterable[pl.DataFrame], ties: TieOrder) -> Iterator[pl.DataFrame]:
     progress = current()
     for block in blocks:
         if progress is not None:
             progress.more(block.height)
-        yield block
-
-
-def _emptying(held: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    held.reverse()
-    while held:
-        yield held.pop()
+        yield ordering.as_trec_eval(block) if ties == "trec_eval" else block
 
 
 def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
@@ -114,12 +109,12 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
 def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
     carried: list[pl.DataFrame] = []
     for block in blocks:
-        begin = _last_list(block)
-        if (
-            begin == 0
-            and carried
-            and carried[-1].select(ordering.KEY).row(-1) == block.select(ordering.KEY).row(0)
-        ):
+        keys = block.select(ordering.KEY)
+        last = zip(ordering.KEY, keys.row(-1), strict=True)
+        other = keys.select(other=pl.any_horizontal(pl.col(name) != value for name, value in last))
+        before = other["other"].arg_true()
+        begin = before[-1] + 1 if len(before) else 0  # where the list begins that the last row belongs to
+        if begin == 0 and carried and carried[-1].select(ordering.KEY).row(-1) == keys.row(0):
             carried.append(block)
             if sum(each.height for each in carried) > _LONGEST:
                 found = f"A ranking of more than {_LONGEST:,} passages."
@@ -131,14 +126,6 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
             yield pl.concat(ready, rechunk=True)
     if carried:
         yield pl.concat(carried, rechunk=True)
-
-
-def _last_list(block: pl.DataFrame) -> int:
-    """Where the list begins that the last row belongs to."""
-    last = block.select(ordering.KEY).row(-1)
-    other = pl.any_horizontal(pl.col(name) != value for name, value in zip(ordering.KEY, last, strict=True))
-    before = block.select(other=other)["other"].arg_true()
-    return before[-1] + 1 if len(before) else 0
 
 
 def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
@@ -162,10 +149,7 @@ def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
 
 def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
     counted = ordering.tally(chunk.read(), name) if chunk.counted is None else chunk.counted
-    return counted.select("run", *(pl.col(each).cast(pl.Int64) for each in _COUNTS), "scored")
-
-
-_COUNTS = ("ranked", "bad", "queries", "line")
+    return counted.select("run", pl.col("ranked", "bad", "queries", "line").cast(pl.Int64), "scored")
 
 
 def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:

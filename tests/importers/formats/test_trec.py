@@ -226,7 +226,7 @@ def ordered_both_ways(rows: pl.DataFrame) -> tuple[ordering.Ordered | None, orde
     """Without looking closely, where that is possible, and looking closely at everything."""
     fast = ordering.as_it_stands(rows, "f")
     try:
-        return fast, ordering._worked_out(rows, "f")
+        return fast, ordering.worked_out(rows, "f")
     except InputError as error:
         return fast, str(error)
 

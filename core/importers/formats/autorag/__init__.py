@@ -7,6 +7,7 @@ reranker or filter chose from the list that the trial's best module before it re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -130,7 +131,7 @@ class AutoRag(Format):
             )
         if questions is not None:
             parts += trials(found, questions, pieces_of(trees), options)
-        parts.append(Import(left_out=_left_out(found), notes=_notes(found)))
+        parts.append(Import(left_out=_left_out(found), notes=tuple(_notes(found))))
         return merged(parts)
 
 
@@ -151,38 +152,29 @@ def _right(table: Table, rows: pl.DataFrame, options: Options) -> Import:
     said = table.rows["generation_gt"]
     if said.dtype not in (pl.String, pl.List(pl.String)):
         raise InputError(f"`generation_gt` is {said.dtype}, not texts or lists of them.", where=table.name)
-    told = rows.select("query_id", said.alias("answer"))
+    told = rows.select("query_id", said.alias("answer"), collection_id=pl.lit(options.collection_id))
     single = told if said.dtype == pl.String else told.explode("answer", empty_as_null=True)
     known = single.filter(pl.col("answer").fill_null("") != "").unique(maintain_order=True)
-    return Import(
-        frames=frames_of(gold_answers=known.with_columns(collection_id=pl.lit(options.collection_id)))
-    )
+    return Import(frames=frames_of(gold_answers=known))
 
 
 def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
     relevant = table.rows["retrieval_gt"]
     if relevant.dtype not in _LISTS:
         raise InputError(f"`retrieval_gt` is {relevant.dtype}, not lists of passage ids.", where=table.name)
-    pairs = rows.select("query_id", "line", relevant.alias("passage_id")).explode(
-        "passage_id", empty_as_null=True
-    )
-    groups = pairs.height
-    if pairs.schema["passage_id"] == pl.List(pl.String):
-        pairs = pairs.explode("passage_id", empty_as_null=True)
-    alternatives = pairs.height - groups
-    pairs = pairs.filter(pl.col("passage_id").fill_null("") != "").unique(
-        ["query_id", "passage_id"], maintain_order=True
-    )
+    listed = rows.select("query_id", "line", passage_id=relevant, grade=pl.lit("1"))
+    groups = listed.explode("passage_id", empty_as_null=True)
+    each = groups if relevant.dtype == _LISTS[1] else groups.explode("passage_id", empty_as_null=True)
+    named = each.filter(pl.col("passage_id").fill_null("") != "")
+    pairs = named.unique(["query_id", "passage_id"], maintain_order=True)
     if pairs.is_empty():
         return Import(notes=(f"{table.name}: no question has a relevant passage.",))
-    made = golden_set(
-        pairs.with_columns(grade=pl.lit("1")), table.name, "retrieval_gt", options, "AutoRAG retrieval_gt"
-    )
+    made = golden_set(pairs, table.name, "retrieval_gt", options, "AutoRAG retrieval_gt")
     notes = [f"{table.name}: only relevant passages are named; every other passage counts as unjudged."]
-    if alternatives > 0:
+    if alternatives := each.height - groups.height:
         notes.append(f"{table.name}: {alternatives} alternatives of the same evidence are each relevant.")
     left = counted({"questions without a relevant passage": rows.height - pairs["query_id"].n_unique()})
-    return merged((made, Import(notes=tuple(notes), left_out=left)))
+    return replace(made, notes=(*made.notes, *notes), left_out=left)
 
 
 def _passages(piece: Piece, options: Options) -> Import:
@@ -199,23 +191,18 @@ def _left_out(found: Project) -> tuple[LeftOut, ...]:
     lost = [module for module in modules if module.results is None]
     other = [module for module in modules if module.results is not None and not makes_run(module)]
     nodes = ", ".join(sorted({module.node for module in other}))
-    counted = (
+    silent = (
         (other, f"modules that return no ranking ({nodes}); the time of the best is counted"),
         (lost, "modules whose results are not there"),
     )
-    return tuple(
-        LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in counted if some
-    )
+    return tuple(LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in silent if some)
 
 
-def _notes(found: Project) -> tuple[str, ...]:
-    notes = []
+def _notes(found: Project) -> Iterator[str]:
     if found.trials:
-        notes.append("execution_time is the mean of a query: converted from seconds to milliseconds (mean).")
-        notes.append("A stack's total is the sum of the means of its stages up to the list of passages.")
+        yield "execution_time is the mean of a query: converted from seconds to milliseconds (mean)."
+        yield "A stack's total is the sum of the means of its stages up to the list of passages."
     if found.empty:
-        notes.append(f"Trials with a configuration only: {', '.join(found.empty)}.")
-    unfinished = [trial.name for trial in found.trials if not trial.finished]
-    if unfinished:
-        notes.append(f"Trials without a summary of their own, so not finished: {', '.join(unfinished)}.")
-    return tuple(notes)
+        yield f"Trials with a configuration only: {', '.join(found.empty)}."
+    if unfinished := [trial.name for trial in found.trials if not trial.finished]:
+        yield f"Trials without a summary of their own, so not finished: {', '.join(unfinished)}."

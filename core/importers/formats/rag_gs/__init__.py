@@ -223,9 +223,7 @@ def _queries(found: layout.Folder, options: Options) -> Import:
 
 def _passages(found: layout.Folder, options: Options) -> Import:
     stages = [stage for kind in layout.LISTS for stage in found.of(kind)]
-    rows = layout.identified(
-        layout.stage_rows(stages, {"doc_id": pl.String(), "text": pl.String(), "metadata": pl.String()})
-    )
+    rows = layout.stage_rows(stages, dict.fromkeys(("doc_id", "text", "metadata"), pl.String()))
     texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
     silent = rows["doc_id"].n_unique() - texts.height
     source = pl.coalesce(
@@ -243,19 +241,15 @@ def _passages(found: layout.Folder, options: Options) -> Import:
 
 def _grades(found: layout.Folder, options: Options) -> Import:
     stages = found.of("scores")
-    rows = layout.identified(
-        layout.stage_rows(stages, {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()})
-    )
+    schema = {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()}
+    rows = layout.stage_rows(stages, schema)
     if rows.is_empty():
         return Import()
     graded = rows.filter(pl.col("grade_1_5").is_not_null())
     wrong = graded.filter(~pl.col("grade_1_5").is_between(1, 5))
     refuse(wrong, "The grade {grade_1_5} is not within 1 to 5.", column="grade_1_5")
     refuse(again(graded, "query_id", "doc_id"), "Passage {doc_id} is graded twice.")
-    pairs = graded.select(
-        "query_id", "line", pl.col("doc_id").alias("passage_id"), pl.col("grade_1_5").alias("grade"),
-        pl.col("model").alias("judge"),
-    )  # fmt: skip
+    pairs = graded.select("query_id", "line", passage_id="doc_id", grade="grade_1_5", judge="model")
     judges = ", ".join(sorted(map(shown, pairs["judge"].drop_nulls().unique())))
     chosen = replace(options, grades=options.grades or "1-5")
     made = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
@@ -268,28 +262,22 @@ def _unkept(found: layout.Folder, refined: dict[str, list[object]]) -> tuple[Lef
     pruned = layout.stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
     total = layout.stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
     kept = sum(map(len, refined.values())) if found.of("merge") else 0
-    return counted(
-        {
-            "passages of s5_pruned: they only check those of s6_ranked": pruned,
-            "passages of s6_ranked beyond what can be kept with a merged run": total - kept,
-        }
-    )
+    left = {
+        "passages of s5_pruned: they only check those of s6_ranked": pruned,
+        "passages of s6_ranked beyond what can be kept with a merged run": total - kept,
+    }
+    return counted(left)
 
 
-def _notes(found: layout.Folder) -> list[str]:
-    notes = []
+def _notes(found: layout.Folder) -> Iterator[str]:
     if found.rewritten:
-        notes.append(
-            f"{len(found.rewritten)} questions were searched with a rewritten text; the first is shown."
-        )
+        yield f"{len(found.rewritten)} questions were searched with a rewritten text; the first is shown."
     if found.unfinished:
-        notes.append(
-            f"{len(found.unfinished)} stages have no _SUCCESS mark, so they may be incomplete "
-            f"(first: {shown(found.unfinished[0])})."
-        )
+        first = shown(found.unfinished[0])
+        count = len(found.unfinished)
+        yield f"{count} stages have no _SUCCESS mark, so they may be incomplete (first: {first})."
     if found.of("ranked") and found.of("merge"):
-        notes.append(
+        yield (
             "The order of s6_ranked comes from the grades, so that it is no stack: its ranks, scores, "
             "exposures and information are kept with the merged run."
         )
-    return notes

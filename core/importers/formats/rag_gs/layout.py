@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -172,8 +173,13 @@ def _named_depth(stage: Stage) -> int:
 def _texts(made: Folder) -> None:
     for piece in made.questions:
         listed: set[str] = set()
-        for where, item in _items(piece):
-            query = _query(expect(item, "qid", str, where), where)
+        for index, item in enumerate(expect(read_json(piece), "items", list, piece.name)):
+            where = at(piece.name, "items", index)
+            qid = expect(item, "qid", str, where)
+            number = re.fullmatch(r"[Qq](\d{1,9})", qid.strip())
+            if number is None:
+                raise InputError(f"{quoted(qid)} is not a question id such as Q1.", where=where)
+            query = f"Q{int(number[1])}"
             if query in listed:
                 raise InputError(f"The question {query} stands twice.", where=where)
             listed.add(query)
@@ -187,18 +193,6 @@ def _texts(made: Folder) -> None:
             made.embedder = {"embedder": shown(model), **({"dim": dim} if dim and dim > 0 else {})}
 
 
-def _items(piece: Piece) -> Iterator[tuple[str, object]]:
-    for index, item in enumerate(expect(read_json(piece), "items", list, piece.name)):
-        yield at(piece.name, "items", index), item
-
-
-def _query(qid: str, where: str) -> str:
-    found = re.fullmatch(r"[Qq](\d{1,9})", qid.strip())
-    if found is None:
-        raise InputError(f"{quoted(qid)} is not a question id such as Q1.", where=where)
-    return f"Q{int(found[1])}"
-
-
 def _text(made: Folder, query: str, item: object, where: str) -> None:
     text, other = optional(item, "text", str, where), optional(item, "text_rewrite", str, where)
     if other and text and other.strip() != text.strip():
@@ -206,18 +200,14 @@ def _text(made: Folder, query: str, item: object, where: str) -> None:
     made.texts[query] = made.texts.get(query) or text or ""
 
 
-def stage_rows(stages: Sequence[Stage], schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    """Fields of the lines of files of a stage, with `line`, `query_id` and `file`."""
+def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Fields of the lines of files of a stage, with `line`, `query_id` and `file`; each names its passage."""
     made = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
     parts = [pl.DataFrame(schema=made)]
     for stage in stages:
         rows = read_lines(stage.piece, schema)
         parts.append(rows.with_columns(query_id=pl.lit(stage.query_id), file=pl.lit(stage.piece.name)))
-    return pl.concat(parts)
-
-
-def identified(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows as they are, refused if one names no passage."""
+    rows = pl.concat(parts)
     refuse(rows.filter(pl.col("doc_id").fill_null("") == ""), "The line has no doc_id.", column="doc_id")
     return rows
 
@@ -225,48 +215,42 @@ def identified(rows: pl.DataFrame) -> pl.DataFrame:
 def ranked_list(found: Folder, kind: str) -> pl.DataFrame:
     """The list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
     rank, score = LISTS[kind]
-    rows = identified(
-        stage_rows(found.of(kind), {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()})
-    )
+    schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
+    rows = stage_rows(found.of(kind), schema)
     refuse(rows.filter(pl.col(rank).is_null()), f"The line has no {rank}.", column=rank)
     refuse(again(rows, "query_id", "doc_id"), "The passage {doc_id} stands twice.", column="doc_id")
     refuse(again(rows, "query_id", rank), f"The rank {{{rank}}} stands twice.", column=rank)
     return rows.sort("query_id", rank, maintain_order=True).select(
         "query_id",
-        pl.col("doc_id").alias("passage_id"),
-        pl.col(score).alias("score"),
-        pl.int_range(1, pl.len() + 1).over("query_id").alias("rank"),
+        passage_id="doc_id",
+        score=score,
+        rank=pl.int_range(1, pl.len() + 1).over("query_id"),
     )
 
 
 def refined_order(found: Folder) -> dict[str, list[object]]:
     """Question → [passage, final rank, final score, exposures, information] of s6, in its order."""
-    ranked = identified(stage_rows(found.of("ranked"), dict(_RANKED)))
+    ranked = stage_rows(found.of("ranked"), _RANKED)
     _check_refined(found, ranked)
     placed = ranked.sort("query_id", "final_rank", maintain_order=True, nulls_last=True).head(_MOST_RANKED)
     finite = pl.when(pl.col("final_score").is_finite()).then("final_score").alias("final_score")
     order: dict[str, list[object]] = {}
-    for query, *item, info in placed.select("query_id", *_RANKED.names()).with_columns(finite).iter_rows():
-        order.setdefault(query, []).append([*item, _number(info)])
+    for query, *item, info in placed.select("query_id", *_RANKED).with_columns(finite).iter_rows():
+        told: object = info
+        with suppress(ValueError):
+            told = float(info or "")
+        order.setdefault(query, []).append([*item, kept(told)])
     return order
-
-
-def _number(info: str | None) -> object:
-    try:
-        return kept(float(info or ""))
-    except ValueError:
-        return kept(info)
 
 
 def _check_refined(found: Folder, refined: pl.DataFrame) -> None:
     """Refuse passages of s6 that s5 of the same question does not have: they are another run's."""
-    pruned = identified(stage_rows(found.of("pruned"), {"doc_id": pl.String()}))
-    names = [stage.query_id for stage in found.of("pruned")]
-    known = pl.DataFrame({"query_id": names}, schema={"query_id": pl.String()})
-    strange = refined.join(known, on="query_id").join(pruned, on=["query_id", "doc_id"], how="anti")
+    pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()})
+    known = pl.col("query_id").is_in([stage.query_id for stage in found.of("pruned")])
+    strange = refined.filter(known).join(pruned, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     if strange.is_empty():
         return
-    ids = [f"{row['query_id']} {shown(row['doc_id'])}" for row in strange.iter_rows(named=True)]
+    ids = [f"{query} {shown(passage)}" for query, passage in strange.select("query_id", "doc_id").iter_rows()]
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     raise InputError(
         f"{len(ids)} passages of s6_ranked are not in s5_pruned, so they are of another run's checkpoint: "

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -19,13 +17,13 @@ from core.importers.account import TAKEN
 from core.importers.base import Import, LeftOut, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import at, expect, objects, optional, outline, texts
-from core.importers.read.piece import Piece
+from core.importers.read.piece import Piece, per_piece
 from core.importers.read.rows import again, read_lines, refuse
 from core.tables import schema
 
-EVALUATED = ("passage-level results", "page-level results")
+_EVALUATED = ("passage-level results", "page-level results")
 """Keys of the passages of an evaluation, in newer and older files."""
-RELATED = schema("page_id wikipedia_id start_par_id start_paragraph_id end_par_id end_paragraph_id")
+_RELATED = schema("page_id wikipedia_id start_par_id start_paragraph_id end_par_id end_paragraph_id")
 """Fields of provenance in a data set of KILT's form."""
 _PLACE = "output[].provenance[]"
 _PROVENANCE = pl.Struct(
@@ -43,47 +41,36 @@ _Shape = Mapping[str, frozenset[str]]
 _KILT: Mapping[str, pl.DataType] = {
     "id": pl.String(),
     "input": pl.String(),
-    "output": pl.List(pl.Struct({"answer": pl.String(), "provenance": pl.List(pl.Struct(RELATED))})),
+    "output": pl.List(pl.Struct({"answer": pl.String(), "provenance": pl.List(pl.Struct(_RELATED))})),
 }
 _RESULT = pl.Struct({"page_par_id": pl.String(), "page_par_id_match": pl.Boolean()})
 _PAIR = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.Int64()})
 RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # What right answers say
-_ASKED = pl.Schema({"id": pl.String(), "input": pl.String()})
-
-
-def _has(*paths: str) -> Callable[[_Shape], bool]:
-    return lambda shape: all(path in shape for path in paths)
-
-
-def _any(*paths: str) -> Callable[[_Shape], bool]:
-    return lambda shape: any(path in shape for path in paths)
 
 
 def _is_kilt(shape: _Shape) -> bool:
     """Pages that answers stand on; a retriever's have a text or a score."""
-    pages = _any(f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id")(shape)
-    found = _any(f"{_PLACE}.text", f"{_PLACE}.score")(shape)
-    return "id" in shape and pages and not found and "output[].answer" in shape
+    pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
+    found = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
+    return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not found
 
 
 def _is_combined(shape: _Shape) -> bool:
-    tops = [path for path in shape if _TOP_KEY.fullmatch(path)]
-    return bool(tops) and all(path == "" or path.startswith("top") for path in shape)
+    tops = any(_TOP_KEY.fullmatch(path) for path in shape)
+    return tops and all(path == "" or path.startswith("top") for path in shape)
 
 
-_KINDS: Mapping[str, Callable[[_Shape], bool]] = MappingProxyType(
-    {
-        "reader": _has("id", "answer_evaluation"),
-        "kilt": _is_kilt,
-        "retriever": _has("id", f"{_PLACE}.page_id"),
-        "compilation": _any("[].output.page_par_id_set", "[].output.page_id_set"),
-        "evaluation": _any(*(f"{key}[].page_id_match" for key in EVALUATED)),
-        "raw": _has("id", "answer", "retrieved_passages"),
-        "lengths": _any("[].context_token_length_after_truncation"),
-        "combined": _is_combined,
-        "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
-    }
-)
+_KINDS: Mapping[str, Callable[[_Shape], bool]] = {
+    "reader": lambda shape: shape.keys() >= {"id", "answer_evaluation"},
+    "kilt": _is_kilt,
+    "retriever": lambda shape: shape.keys() >= {"id", f"{_PLACE}.page_id"},
+    "compilation": lambda shape: bool(shape.keys() & {"[].output.page_par_id_set", "[].output.page_id_set"}),
+    "evaluation": lambda shape: any(f"{key}[].page_id_match" in shape for key in _EVALUATED),
+    "raw": lambda shape: shape.keys() >= {"id", "answer", "retrieved_passages"},
+    "lengths": lambda shape: "[].context_token_length_after_truncation" in shape,
+    "combined": _is_combined,
+    "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
+}
 SURELY = frozenset({"reader", "kilt", "retriever", "compilation", "evaluation"})
 """Kinds that make a file or folder RAGGED's; the others occur beside them."""
 _NO_PLACE = "right answers are those of the files of gold and of readers"
@@ -93,39 +80,38 @@ _SAID = {
     "id": TAKEN, "input": TAKEN, "answer": TAKEN, "gold_answers": TAKEN,
     "retrieved_passages": "the tool writes the passages of one question for all",
 }  # fmt: skip
-PARTS: Mapping[str, Mapping[str, str] | str] = MappingProxyType(
-    {
-        "retriever": {
-            "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
-            **{f"output.provenance.{key}": verdict for key, verdict in _PLACES.items()},
-        },
-        "kilt": {
-            "id": TAKEN, "input": TAKEN, "output.answer": TAKEN,
-            **{f"output.provenance.{key}": TAKEN for key in RELATED},
-        },
-        "compilation": {
-            "id": TAKEN, "input": TAKEN, "output.answer_set": TAKEN, "output.page_par_id_set": TAKEN,
-            "output.page_id_set": "passages are judged, not pages",
-        },
-        "evaluation": {
-            "id": TAKEN, "gold provenance metadata": "the gold passages are counted anew",
-            **{f"{key}.page_par_id": TAKEN for key in EVALUATED},
-            **{f"{key}.page_par_id_match": TAKEN for key in EVALUATED},
-            **{f"{key}.*": _MATCHES for key in EVALUATED},
-        },
-        "reader": {**_SAID, "answer_evaluation": TAKEN},
-        "raw": _SAID,
-        "combined": "its mean of rougel is wrong; means are taken anew",
-        "by k": "a retriever's lists and the gold passages give these means",
-        "lengths": "it does not say of which question",
-    }
-)  # fmt: skip
+PARTS: Mapping[str, Mapping[str, str] | str] = {
+    "retriever": {
+        "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
+        **{f"output.provenance.{key}": verdict for key, verdict in _PLACES.items()},
+    },
+    "kilt": {
+        "id": TAKEN, "input": TAKEN, "output.answer": TAKEN,
+        **{f"output.provenance.{key}": TAKEN for key in _RELATED},
+    },
+    "compilation": {
+        "id": TAKEN, "input": TAKEN, "output.answer_set": TAKEN, "output.page_par_id_set": TAKEN,
+        "output.page_id_set": "passages are judged, not pages",
+    },
+    "evaluation": {
+        "id": TAKEN, "gold provenance metadata": "the gold passages are counted anew",
+        **{f"{key}.page_par_id": TAKEN for key in _EVALUATED},
+        **{f"{key}.page_par_id_match": TAKEN for key in _EVALUATED},
+        **{f"{key}.*": _MATCHES for key in _EVALUATED},
+    },
+    "reader": {**_SAID, "answer_evaluation": TAKEN},
+    "raw": _SAID,
+    "combined": "its mean of rougel is wrong; means are taken anew",
+    "by k": "a retriever's lists and the gold passages give these means",
+    "lengths": "it does not say of which question",
+}  # fmt: skip
 """Kind → what of a file is taken, or why the file is not."""
 
 
+@per_piece
 def kind(piece: Piece) -> str:
     """What a file of RAGGED is; empty if it is none."""
-    if PurePosixPath(piece.relative).name in ("combined_metrics.json", "combined_metrics.csv"):
+    if piece.file in ("combined_metrics.json", "combined_metrics.csv"):
         return "combined"
     shape = outline(piece)
     return next((name for name, fits in _KINDS.items() if fits(shape)), "")
@@ -164,10 +150,10 @@ def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
         ["id", "passage_id"], keep="first", maintain_order=True
     )
     return ranked.select(
-        pl.col("id").alias("query_id"),
-        pl.int_range(1, pl.len() + 1).over("id").alias("rank"),
         "passage_id",
-        pl.when(pl.col("score").is_finite()).then("score").alias("score"),
+        query_id="id",
+        rank=pl.int_range(1, pl.len() + 1).over("id"),
+        score=pl.when(pl.col("score").is_finite()).then("score"),
     )
 
 
@@ -193,8 +179,8 @@ class Gold:
     piece: Piece  # the file
     asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
     pairs: pl.DataFrame  # query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once
-    right: pl.DataFrame = field(default_factory=RIGHT.to_frame)  # columns of `RIGHT`
-    left: tuple[LeftOut, ...] = ()  # what of it is not taken
+    right: pl.DataFrame  # columns of `RIGHT`
+    left: tuple[LeftOut, ...]  # what of it is not taken
 
 
 def kilt(piece: Piece) -> Gold:
@@ -210,16 +196,13 @@ def kilt(piece: Piece) -> Gold:
     )
     whole = named.drop_nulls(["page_id", "start_par_id"])
     longer = whole.filter(pl.col("end_par_id") != pl.col("start_par_id")).height
-    return _gold(
-        piece,
-        rows,
-        whole.select(query_id="id", passage_id=passage(), grade=pl.lit(1)),
-        {
-            "provenance without page and paragraph": places.height - whole.height,
-            "provenance of several paragraphs: all but its first": longer,
-        },
-        outputs.select(query_id="id", answer="answer").drop_nulls(),
-    )
+    pairs = whole.select(query_id="id", passage_id=passage(), grade=pl.lit(1))
+    left = {
+        "provenance without page and paragraph": places.height - whole.height,
+        "provenance of several paragraphs: all but its first": longer,
+    }
+    right = outputs.select(query_id="id", answer="answer").drop_nulls()
+    return _gold(piece, rows.select("id", "input"), pairs, left, right)
 
 
 def compilation(piece: Piece) -> Gold:
@@ -234,48 +217,34 @@ def compilation(piece: Piece) -> Gold:
         pairs += [(query, each, 1) for each in passages]
         right += [(query, each) for each in texts(held, "answer_set", at(where, "output")) or ()]
         pages += not passages
-    lines = pl.int_range(1, pl.len() + 1).alias("line")
-    rows = once(pl.DataFrame(asked, schema=_ASKED, orient="row").with_columns(lines), piece.name)
-    return _gold(
-        piece,
-        rows,
-        pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id")),
-        {"questions without gold paragraphs": pages},
-        pl.DataFrame(right, schema=RIGHT, orient="row"),
-    )
+    rows = pl.DataFrame(asked, schema={"id": pl.String, "input": pl.String}, orient="row")
+    once(rows.with_columns(line=pl.int_range(1, pl.len() + 1)), piece.name)
+    named = pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id"))
+    left = {"questions without gold paragraphs": pages}
+    return _gold(piece, rows, named, left, pl.DataFrame(right, schema=RIGHT, orient="row"))
 
 
 def evaluation(piece: Piece) -> Gold:
     """Results by passage: whether each that a retriever found is among the gold passages."""
-    key = next(each for each in EVALUATED if f"{each}[].page_id_match" in outline(piece))
+    key = next(each for each in _EVALUATED if f"{each}[].page_id_match" in outline(piece))
     rows = once(read_lines(piece, {"id": pl.String(), key: pl.List(_RESULT)}), piece.name)
     results = rows.select("id", pl.col(key).alias("result")).explode("result", empty_as_null=True)
     results = results.filter(pl.col("result").is_not_null()).unnest("result")
     judged = results.drop_nulls(["page_par_id", "page_par_id_match"])
     pairs = judged.select(
-        pl.col("id").alias("query_id"),
-        _paragraph("page_par_id").alias("passage_id"),
-        pl.col("page_par_id_match").cast(pl.Int64).alias("grade"),
+        query_id="id", passage_id=_paragraph("page_par_id"), grade=pl.col("page_par_id_match").cast(pl.Int64)
     )
-    return _gold(
-        piece,
-        rows.with_columns(pl.lit(None, pl.String).alias("input")),
-        pairs,
-        {"results without page_par_id_match": results.height - judged.height},
-    )
+    left = {"results without page_par_id_match": results.height - judged.height}
+    asked = rows.select("id", input=pl.lit(None, pl.String))
+    return _gold(piece, asked, pairs, left, RIGHT.to_frame())
 
 
 def _gold(
-    piece: Piece,
-    rows: pl.DataFrame,
-    pairs: pl.DataFrame,
-    left: Mapping[str, int],
-    right: pl.DataFrame | None = None,
+    piece: Piece, asked: pl.DataFrame, pairs: pl.DataFrame, left: Mapping[str, int], right: pl.DataFrame
 ) -> Gold:
     single = _pairs(pairs)
     counts = {**left, "gold passages named twice: they count once": pairs.height - single.height}
-    said = RIGHT.to_frame() if right is None else right
-    return Gold(piece, rows.select("id", "input"), single, said, counted(counts, piece.name))
+    return Gold(piece, asked, single, right, counted(counts, piece.name))
 
 
 def _paragraph(column: str) -> pl.Expr:

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import polars as pl
 
@@ -27,15 +26,13 @@ from core.importers.read.text import place, shown
 from core.importers.runs import imported_run, run_labels
 from core.records import JsonMap, Run
 
-MODES: Mapping[str, str] = MappingProxyType(
-    {
-        "top_k": TOP_K, "top_positive": GOLD_ONLY, "top_negative": NO_GOLD, "gold": GOLD,
-        "no_context": CLOSED_BOOK,
-    }
-)  # fmt: skip
+MODES: Mapping[str, str] = {
+    "top_k": TOP_K, "top_positive": GOLD_ONLY, "top_negative": NO_GOLD, "gold": GOLD,
+    "no_context": CLOSED_BOOK,
+}  # fmt: skip
 """Folder → what answers were written from: the first k, the gold passages among all that were retrieved (the
 first k of those), the first k that are not gold, all gold passages, nothing."""
-_WITHOUT_K: Mapping[str, int | None] = MappingProxyType({GOLD: None, CLOSED_BOOK: 0})
+_WITHOUT_K: Mapping[str, int | None] = {GOLD: None, CLOSED_BOOK: 0}
 """k of the modes that have no depth: not told, no passage."""
 _TOP = re.compile(r"top_?(\d{1,6})")
 _DEFAULT_GRADE = "f1"
@@ -156,20 +153,18 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
     return flags | plain
 
 
-def answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
+def _answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
     """The answers of a reader, under a name, with all of their measures as scores."""
     parts = []
     for k, said in reader.files.items():
         key = {"run_id": run.run_id, "reader": name, "mode": reader.mode}
         own = [pl.lit(value).alias(column) for column, value in key.items()]
-        own += [pl.lit(k, pl.Int32).alias("k"), pl.col("id").alias("query_id")]
-        written = said.rows.filter(pl.col("text").is_not_null()).select("text", *own)
+        own.append(pl.lit(k, pl.Int32).alias("k"))
+        written = said.rows.filter(pl.col("text").is_not_null()).select("text", *own, query_id="id")
         known = said.values.filter(pl.col("value").is_finite())
         names = known["signal"].unique(maintain_order=True).to_list()
         default = _DEFAULT_GRADE if _DEFAULT_GRADE in names else None
-        scores = scores_of(
-            known.rename({"query_id": "id"}), grade_measure(names, options.columns.get("grade") or default)
-        )
+        scores = scores_of(known, grade_measure(names, options.columns.get("grade") or default))
         lacking = {
             "measures without a value: missing, not 0": said.values.height - known.height,
             "queries without an answer": said.rows.height - written.height,
@@ -179,13 +174,6 @@ def answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
     return merged(parts)
 
 
-def figures(reader: Reader, run: Run) -> Import:
-    """Means of every measure at every k, of a stack of which nothing else is known."""
-    rows = [means(said.values, run.run_id, k) for k, said in reader.files.items()]
-    return Import(frames=frames_of(aggregates=pl.concat(rows)))
-
-
-NAME = "ragged"
 _ROOTS = ("reader_results", "retriever_results", "predictions")
 """Folders of the tool that say nothing in a label."""
 _ORACLES = (
@@ -210,11 +198,14 @@ class Retriever:
 
 def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
     """A run per retriever with the answers of its readers; per reader and mode where none was read."""
-    read = [(reader, _read_by(reader, retrievers, reading)) for reader in reading]
+    read = [(each, _read_by(each, retrievers, reading)) for each in reading]
     alone = [reader for reader, theirs in read if not theirs]
-    several = len(retrievers) > 1
-    own = [(_retriever_label(each, several=several), each.piece.stem) for each in retrievers]
-    own += [(_reader_label(each), "") for each in alone]
+    own = []
+    for each in retrievers:
+        folder = each.name.split("/")[:-1][-1:] if len(retrievers) > 1 else []
+        own.append((" · ".join([*folder, each.piece.stem]), each.piece.stem))
+    modes = [[] if each.mode == TOP_K else [each.mode] for each in alone]
+    own += [(" · ".join([*_folders(each), *mode]), "") for each, mode in zip(alone, modes, strict=True)]
     labels = run_labels(own, options)
     parts = []
     for retriever, label in zip(retrievers, labels, strict=False):
@@ -274,15 +265,6 @@ def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[t
     return [(each, shown(name, 200)) for each, name in zip(reading, names, strict=True)]
 
 
-def _retriever_label(retriever: Retriever, *, several: bool) -> str:
-    folders = retriever.name.split("/")[:-1]
-    return " · ".join([*folders[-1:], retriever.piece.stem] if several else [retriever.piece.stem])
-
-
-def _reader_label(reader: Reader) -> str:
-    return " · ".join([*_folders(reader), *([] if reader.mode == TOP_K else [reader.mode])])
-
-
 def _searched(
     retriever: Retriever, reading: Sequence[tuple[Reader, str]], label: str, options: Options
 ) -> Import:
@@ -293,7 +275,7 @@ def _searched(
     run = _run([retriever.piece], label, decided, kind, options)
     rows = lists(retriever.rows, retriever.piece)
     ranked = rows.with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
-    said = [answers(reader, run, name, options) for reader, name in reading]
+    said = [_answers(reader, run, name, options) for reader, name in reading]
     return merged((Import(runs=(run,), frames=frames_of(rankings=ranked)), *said))
 
 
@@ -302,13 +284,14 @@ def _alone(reader: Reader, label: str, options: Options) -> Import:
     oracle = reader.mode != TOP_K
     decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}
     run = _run([said.piece for said in reader.files.values()], label, decided, {}, options)
-    said = answers(reader, run, shown(" · ".join(_folders(reader)), 200), options)
+    said = _answers(reader, run, shown(" · ".join(_folders(reader)), 200), options)
+    if oracle:
+        return merged((Import(runs=(run,)), said))
+    figures = pl.concat([means(said.values, run.run_id, k) for k, said in reader.files.items()])
     note = f"{shown(label)}: what it read is not known, so it has no rankings."
-    means = Import() if oracle else figures(reader, run)
-    return merged((Import(runs=(run,), notes=() if oracle else (note,)), said, means))
+    return merged((Import(runs=(run,), notes=(note,), frames=frames_of(aggregates=figures)), said))
 
 
 def _run(pieces: Sequence[Piece], label: str, decided: JsonMap, axes: JsonMap, options: Options) -> Run:
     spec = {"name": shown(label, 200), **axes}
-    digest = digest_of(pieces)
-    return imported_run(options, label, digest, importer=NAME, decided=decided, spec=spec)
+    return imported_run(options, label, digest_of(pieces), importer="ragged", decided=decided, spec=spec)

@@ -12,30 +12,12 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
+from core.importers import base
 from core.importers.account import TAKEN, Account, settled
-from core.importers.base import (
-    LIKELY,
-    LOOK_ROWS,
-    RESEMBLES,
-    SURE,
-    Format,
-    Import,
-    LeftOut,
-    Look,
-    Options,
-    merged,
-)
+from core.importers.base import Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats.excel import sheet_table, tables
-from core.importers.formats.spans.placing import (
-    NEEDS,
-    ROLES,
-    Placed,
-    are_spans,
-    placed,
-    span_rows,
-    span_set,
-    texts,
-)
+from core.importers.formats.spans import placing
+from core.importers.formats.spans.placing import NEEDS, ROLES, are_spans, texts
 from core.importers.naming import normal, roles_by
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import Table, columns, kind_of, read_table
@@ -74,13 +56,15 @@ class JudgedSpans(Format):
         piece = probe.pieces[0]
         if is_workbook(piece):
             found = _sheets(piece)
-            return 0.0 if not found else LIKELY if set(tables(piece, Options())) - set(found) else SURE
+            return (
+                0.0 if not found else base.LIKELY if set(tables(piece, Options())) - set(found) else base.SURE
+            )
         roles = roles_by(columns(piece), {}, ROLES, piece.name)
         if are_spans(roles):
             anchors = {normal(roles[role]) for role in ("quote", "start_char") if role in roles}
             sure = anchors & _OF_CHARACTERS and normal(roles["source"]) != "passage_id"
-            return SURE if sure else LIKELY - 0.1
-        return RESEMBLES + 0.15 if {"quote", "grade"} <= roles.keys() else 0.0
+            return base.SURE if sure else base.LIKELY - 0.1
+        return base.RESEMBLES + 0.15 if {"quote", "grade"} <= roles.keys() else 0.0
 
     def why_not(self, probe: Tree) -> str:
         piece = probe.pieces[0]
@@ -90,11 +74,11 @@ class JudgedSpans(Format):
         return str(no_column(missing, names, piece.name, NEEDS))
 
     def look(self, tree: Tree, options: Options) -> Look:
-        return Look(_opened(tree.pieces[0], options, LOOK_ROWS).texts)
+        return Look(_opened(tree.pieces[0], options, base.LOOK_ROWS).texts)
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
         for piece in (tree.pieces[0] for tree in trees):
-            names = _opened(piece, options, LOOK_ROWS).rows.columns
+            names = _opened(piece, options, base.LOOK_ROWS).rows.columns
             roles = roles_by(names, options.columns, ROLES, piece.name)
             yield settled(piece.name, "column", names, dict.fromkeys(roles.values(), TAKEN))
 
@@ -106,11 +90,10 @@ class JudgedSpans(Format):
 def _sheets(piece: Piece) -> tuple[str, ...]:
     try:
         book = open_workbook(piece)
-        return tuple(
-            sheet for sheet in book.sheets if are_spans(roles_by(book.columns(sheet), {}, ROLES, piece.name))
-        )
+        roles = {sheet: roles_by(book.columns(sheet), {}, ROLES, piece.name) for sheet in book.sheets}
     except InputError:
         return ()
+    return tuple(sheet for sheet, known in roles.items() if are_spans(known))
 
 
 def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
@@ -126,14 +109,14 @@ def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
 
 def _read(piece: Piece, options: Options) -> Import:
     table = _opened(piece, options)
-    rows = span_rows(table, options)
+    rows = placing.span_rows(table, options)
     home, documents = _home(rows, table.name, options)
-    found = placed(rows, documents, table.name)
+    found = placing.placed(rows, documents, table.name)
     if found.rows.is_empty():
         raise _nowhere(found, home)
-    made = span_set(found.rows, table.name, piece.stem, replace(options, collection_id=home))
+    made = placing.span_set(found.rows, table.name, piece.stem, replace(options, collection_id=home))
     note = f"{piece.name}: anchored to documents of the collection {home}."
-    left = tuple(
+    left = (
         LeftOut(each.count, each.reason, f"{each.first.where}: {each.first.found}")
         for each in found.misplaced
     )
@@ -173,7 +156,7 @@ def _known(names: Sequence[str]) -> str:
     return f"At hand: {listed}." if listed else "There are no collections yet."
 
 
-def _nowhere(found: Placed, home: str) -> InputError:
+def _nowhere(found: placing.Placed, home: str) -> InputError:
     first = found.misplaced[0].first
     count = sum(each.count for each in found.misplaced)
     said = f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "

@@ -78,14 +78,11 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
     )
     judged = known.with_columns(_wrong().alias("wrong"))
     bad = judged.filter(pl.col("wrong").is_not_null()).sort("line")
-    wrong = [bad.filter(pl.col("wrong") == reason) for reason in bad["wrong"].unique(maintain_order=True)]
-    return Placed(
-        judged.filter(pl.col("wrong").is_null()).select(rows.columns),
-        tuple(
-            Misplaced(each.height, each["wrong"][0], _error(each.row(0, named=True), documents, name))
-            for each in wrong
-        ),
+    misplaced = tuple(
+        Misplaced(each.height, each["wrong"][0], _error(each.row(0, named=True), documents, name))
+        for each in bad.partition_by("wrong", maintain_order=True)
     )
+    return Placed(judged.filter(pl.col("wrong").is_null()).select(rows.columns), misplaced)
 
 
 def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
@@ -96,20 +93,15 @@ def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
 
 
 def _wrong() -> pl.Expr:
-    outside = (pl.col("start_char") < 0) | (pl.col("end_char") > pl.col("text").str.len_chars())
-    held = pl.col("text").str.slice("start_char", pl.col("end_char") - pl.col("start_char"))
-    return (
-        pl.when(pl.col("text").is_null())
-        .then(pl.lit(_ABSENT))
-        .when(pl.col("times") == 0)
-        .then(pl.lit(_NOT_THERE))
-        .when(pl.col("times") > 1)
-        .then(pl.lit(_TWICE))
-        .when(outside | (pl.col("start_char") >= pl.col("end_char")))
-        .then(pl.lit(_OUTSIDE))
-        .when(held.str.strip_chars() == "")
-        .then(pl.lit(_BLANK))
-    )
+    start, end, text = pl.col("start_char"), pl.col("end_char"), pl.col("text")
+    reasons = {
+        _ABSENT: text.is_null(),
+        _NOT_THERE: pl.col("times") == 0,
+        _TWICE: pl.col("times") > 1,
+        _OUTSIDE: (start < 0) | (end > text.str.len_chars()) | (start >= end),
+        _BLANK: text.str.slice("start_char", end - start).str.strip_chars() == "",
+    }
+    return pl.coalesce(pl.when(holds).then(pl.lit(reason)) for reason, holds in reasons.items())
 
 
 def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputError:
@@ -121,11 +113,8 @@ def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputE
     elif wrong in (_NOT_THERE, _TWICE):
         found = f"The quote {quoted(row['quote'], 60)} stands {row['times']} times in {source}."
         column = "quote"
-        do = (
-            "Quote the document word by word."
-            if wrong == _NOT_THERE
-            else "Lengthen it, or give start_char and end_char."
-        )
+        longer = "Lengthen it, or give start_char and end_char."
+        do = longer if wrong == _TWICE else "Quote the document word by word."
     elif wrong == _OUTSIDE:
         at = f"Characters {row['start_char']} to {row['end_char']}"
         found = f"{at} are not in {source}, which has {len(row['text']):,}."
@@ -147,8 +136,7 @@ def span_rows(table: Table, options: Options) -> pl.DataFrame:
         line of every row.
 
     Raises:
-        InputError: A column is missing, an id is empty, a place is no integer, a row has neither a place nor
-            a quote, there are no rows.
+        InputError: A column, id, place or quote is missing, or no integer where a place has to be one.
         UnknownNameError: A role of a column does not exist.
     """
     roles = roles_by(table.rows.columns, options.columns, ROLES, table.name)

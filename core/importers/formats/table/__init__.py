@@ -24,12 +24,11 @@ from core.importers.formats.table.aggregated import (
     timings,
     usage,
 )
-from core.importers.formats.table.large import is_large, read_blocks, without_repeats
 from core.importers.judgements import golden_set
 from core.importers.meaning import Meaning, TableAs, meaning
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
-from core.importers.read.rows import identified, numbers, refuse
+from core.importers.read.rows import identified, is_large, numbers, read_blocks, refuse, without_repeats
 from core.importers.read.streamed import Streamed, ordered_blocks
 from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import no_column
