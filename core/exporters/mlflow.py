@@ -63,7 +63,11 @@ def send(
         InputError: If the address cannot be used, or the server refuses or does not answer.
     """
     server = _Server(uri, environ)
-    experiment_id = _experiment(server, experiment)
+    known = server.get(f"experiments/get-by-name?experiment_name={quote(experiment, safe='')}")
+    told = (
+        server.post("experiments/create", {"name": experiment}) if known is None else known.get("experiment")
+    )
+    experiment_id = _text(told, "experiment_id", server)
     made: list[str] = []
     try:
         made.extend(_log(server, experiment_id, run) for run in runs)
@@ -71,13 +75,6 @@ def send(
         logged = f"{len(made)} of {len(runs)} runs were logged."
         raise InputError(f"{logged} {error.found}", where=server.name, do=error.do) from error
     return made
-
-
-def _experiment(server: _Server, name: str) -> str:
-    found = server.get(f"experiments/get-by-name?experiment_name={quote(name, safe='')}")
-    if found is not None:
-        return _text(found.get("experiment"), "experiment_id", server)
-    return _text(server.post("experiments/create", {"name": name}), "experiment_id", server)
 
 
 def _log(server: _Server, experiment_id: str, run: Tracked) -> str:
@@ -108,9 +105,8 @@ def _fill(server: _Server, run_id: str, run: Tracked, at: int) -> None:
             "metrics": metrics[start : start + _MOST_METRICS],
             "params": params[start // _PER_PARAM : (start + _MOST_METRICS) // _PER_PARAM],
         }
-        server.post(
-            "runs/log-batch", {"run_id": run_id, **{kind: each for kind, each in batch.items() if each}}
-        )
+        held = {kind: each for kind, each in batch.items() if each}
+        server.post("runs/log-batch", {"run_id": run_id, **held})
 
 
 def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -125,9 +121,8 @@ def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _text(found: object, name: str, server: _Server) -> str:
     value = found.get(name) if isinstance(found, dict) else None
     if not isinstance(value, str) or not value:
-        raise InputError(
-            f"The answer has no {name}: this is not an MLflow tracking server.", where=server.name
-        )
+        told = f"The answer has no {name}: this is not an MLflow tracking server."
+        raise InputError(told, where=server.name)
     return value
 
 
@@ -196,9 +191,8 @@ class _Server:
             )
         if status != 200 or not isinstance(found, dict):
             said = self._clean(str(told.get("message") or told.get("error_code") or "no MLflow answer"))
-            raise InputError(
-                f"{path.split('?', maxsplit=1)[0]} was answered with {status}: {said[:300]}.", where=self.name
-            )
+            asked = path.split("?", maxsplit=1)[0]
+            raise InputError(f"{asked} was answered with {status}: {said[:300]}.", where=self.name)
         return found
 
     def _clean(self, text: str) -> str:

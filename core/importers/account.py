@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from core.importers.read.piece import Piece
@@ -47,16 +48,13 @@ class _Node:
         """The known key that stands for this one, and its node."""
         node = self.below.get(key)
         if node is None and "." in key:  # a key that holds the dots of those below it
+            node = self
             for step in key.split("."):
-                node = (node or self).below.get(step)
-                if node is None:
-                    break
+                node = node and node.below.get(step)
         if node is not None:
             return key, node
-        for name, other in self.below.items():
-            if "*" in name and _like(name, key):
-                return name, other
-        return None
+        likes = ((name, other) for name, other in self.below.items() if "*" in name and _like(name, key))
+        return next(likes, None)
 
 
 def account(piece: Piece, parts: Parts | str) -> Account:
@@ -73,13 +71,22 @@ def account(piece: Piece, parts: Parts | str) -> Account:
 
 def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> Account:
     """The account of a file whose parts have names of one level."""
-    verdicts = {name: _verdict(name, parts) for name in names}
+    stars = [(known, why) for known, why in parts.items() if "*" in known]
+    verdicts = {}
+    for name in names:
+        like = (why for known, why in stars if _like(known, name))
+        verdicts[name] = parts[name] if name in parts else next(like, UNKNOWN)
     return _sorted_out(file, kind, verdicts)
 
 
 def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
     """The account of JSON values: every key path that occurs in them."""
-    root = _tree(parts)
+    root = _Node()
+    for path, verdict in parts.items():
+        node = root
+        for step in path.replace("[]", "").split("."):
+            node = node.below.setdefault(step, _Node())
+        node.verdict = verdict
     found: dict[str, str] = {}
     for value in values:
         _walk(value, root, "", found)
@@ -111,26 +118,9 @@ def _sorted_out(file: str, kind: str, verdicts: Mapping[str, str]) -> Account:
     return Account(file, kind, taken, {name: why for name, why in verdicts.items() if why != TAKEN})
 
 
-def _verdict(name: str, parts: Parts) -> str:
-    if name in parts:
-        return parts[name]
-    return next((why for known, why in parts.items() if "*" in known and _like(known, name)), UNKNOWN)
-
-
 def _like(pattern: str, name: str) -> bool:
-    return (
-        pattern == "*" or re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), name, re.DOTALL) is not None
-    )
-
-
-def _tree(parts: Parts) -> _Node:
-    root = _Node()
-    for path, verdict in parts.items():
-        node = root
-        for step in path.replace("[]", "").split("."):
-            node = node.below.setdefault(step, _Node())
-        node.verdict = verdict
-    return root
+    known = re.escape(pattern).replace(r"\*", ".*")
+    return pattern == "*" or re.fullmatch(known, name, re.DOTALL) is not None
 
 
 def _walk(value: object, node: _Node, path: str, found: dict[str, str]) -> None:
@@ -159,18 +149,14 @@ def _join(path: str, key: str) -> str:
 
 def _values(piece: Piece) -> Iterator[object]:
     """The JSON values of a file: one, or one a line."""
-    read, held = 0, []
+    data = b""
     for block in blocks(piece):
-        held.append(block.data)
-        read += len(block.data)
-        if read > MOST_BYTES:
+        data += block.data
+        if len(data) > MOST_BYTES:
             break
-    data = b"".join(held)
     try:
         yield json.loads(data)
     except (ValueError, RecursionError):
         for line in data.split(b"\n"):
-            try:
+            with suppress(ValueError, RecursionError):
                 yield json.loads(line)
-            except (ValueError, RecursionError):
-                continue

@@ -138,9 +138,8 @@ def _take(case: object, where: str, cases: _Cases) -> None:
         cases.left["cases without an input"] += 1
         return
     trace = _trace(case, where)
-    contexts = texts(case, "retrievalContext", where)
-    contexts = texts(case, "retrieval_context", where) if contexts is None else contexts
-    contexts = trace.contexts if contexts is None else contexts
+    told = (texts(case, name, where) for name in ("retrievalContext", "retrieval_context"))
+    contexts = next((each for each in told if each is not None), trace.contexts)
     total = amount(case, "completionTime", where)
     times = {"total": trace.total_ms if total is None else total * 1000, "retrieve": trace.retrieve_ms}
     usd = number(case, "tokenCost", where)
@@ -290,14 +289,13 @@ def _model(span: object, made: _Trace, where: str) -> None:
 
 def _duration(span: object, where: str) -> float | None:
     """Milliseconds between a span's times; None where one is not given."""
-    ends = [optional(span, key, str, where) for key in ("startTime", "endTime")]
-    if None in ends:
+    begins, ends = (optional(span, key, str, where) for key in ("startTime", "endTime"))
+    if begins is None or ends is None:
         return None
     try:
-        start, end = (datetime.fromisoformat(each or "") for each in ends)
-        ms = (end - start).total_seconds() * 1000
+        ms = (datetime.fromisoformat(ends) - datetime.fromisoformat(begins)).total_seconds() * 1000
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{quoted(ends[0])} and {quoted(ends[1])} are no times.", where=where) from error
+        raise InputError(f"{quoted(begins)} and {quoted(ends)} are no times.", where=where) from error
     if ms < 0:
         raise InputError("It ends before it begins.", where=where)
     return ms

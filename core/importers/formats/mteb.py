@@ -35,15 +35,12 @@ _FACTS = {
 }  # fmt: skip
 _RANKS = re.compile(r"(ndcg|map|mrr)(_at_[1-9]\d*)?")
 _KINDS = (
-    ("clustering", re.compile(r"v_measures?")),
-    ("similarity of texts", re.compile(r"(\w+_)?(spearman|pearson)|cos_sim|manhattan|euclidean")),
-    (
-        "pairs of texts",
-        re.compile(r"(max|similarity|cosine|cos_sim|dot|manhattan|euclidean)_(ap|f1|accuracy)"),
-    ),
-    ("classification", re.compile(r"lrap|ap|\w+_weighted|accuracy_stderr|scores_per_experiment")),
-    ("mining of translations", re.compile(r"recall")),
-    ("classification", re.compile(r"accuracy")),
+    ("clustering", r"v_measures?"),
+    ("similarity of texts", r"(\w+_)?(spearman|pearson)|cos_sim|manhattan|euclidean"),
+    ("pairs of texts", r"(max|similarity|cosine|cos_sim|dot|manhattan|euclidean)_(ap|f1|accuracy)"),
+    ("classification", r"lrap|ap|\w+_weighted|accuracy_stderr|scores_per_experiment"),
+    ("mining of translations", r"recall"),
+    ("classification", r"accuracy"),
 )
 """Kinds of tasks without ranked lists, each with a measure that it has; the most telling first."""
 _RETRIEVAL, _OTHER = "retrieval and reranking", "other tasks"
@@ -196,14 +193,13 @@ def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[
 
 
 def _spec(model: str, meta: Json) -> Json:
-    name = shown(model, 200)
+    name, dim = shown(model, 200), meta.get("embed_dim")
     if "bm25" in model.lower():
         return {"mode": "sparse", "sparse": "bm25", "name": name}
     if meta.get("is_cross_encoder") is True:
         return {"reranker": name, "name": name}
-    dim = meta.get("embed_dim")
-    size = {"dim": dim} if type(dim) is int and 0 < dim < 1 << 20 else {}
-    return {"mode": "dense", "embedder": name, **size}
+    dense = {"mode": "dense", "embedder": name}
+    return {**dense, "dim": dim} if type(dim) is int and 0 < dim < 1 << 20 else dense
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,24 +217,19 @@ class _Result:
         whole = (self.task, self.split, self.subset)
         usual = (None, _SPLIT, _SUBSET)
         name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)
-        if _parted(name) == whole:
-            return name
-        return " · ".join(part.replace("·", "··") for part in whole)
-
-
-def _parted(name: str) -> tuple[str, str, str]:
-    task, _, rest = name.partition("-")
-    split, _, subset = rest.partition("-")
-    if split not in _SPLITS:
-        split, subset = _SPLIT, rest
-    return task, split, subset or _SUBSET
+        task, _, rest = name.partition("-")  # what it is read as
+        split, _, subset = rest.partition("-")
+        if split not in _SPLITS:
+            split, subset = _SPLIT, rest
+        clear = (task, split, subset or _SUBSET) == whole
+        return name if clear else " · ".join(part.replace("·", "··") for part in whole)
 
 
 def _task_kind(keys: Iterable[str]) -> str:
     keys = set(keys)
     if any(_RANKS.fullmatch(key) for key in keys):
         return _RETRIEVAL
-    told = (kind for kind, mark in _KINDS if any(mark.fullmatch(key) for key in keys))
+    told = (kind for kind, mark in _KINDS if any(re.fullmatch(mark, key) for key in keys))
     return next(told, _OTHER)
 
 

@@ -79,8 +79,9 @@ class Own(Format):
             manifest = _manifest(tree)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
             known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
-            for table, name in _files(listed).items():
-                known[root + name] = dict.fromkeys((*_READ.get(table, TABLES[table]), "doc_id"), TAKEN)
+            for table, entry in listed.items():
+                columns = (*_READ.get(table, TABLES[table]), "doc_id")
+                known[root + entry["file"]] = dict.fromkeys(columns, TAKEN)
             for piece in tree.pieces:
                 yield account(piece, known.get(piece.relative, "the manifest does not list it"))
 
@@ -103,10 +104,11 @@ def _read(tree: Tree) -> Import:
     }
     listed = _listed(manifest)
     frames: dict[str, pl.DataFrame] = {}
-    for table, file in _files(listed).items():
+    for table, entry in listed.items():
+        file = entry["file"]
         if file not in pieces:
             raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
-        rows = _table(pieces[file], table, listed[table])
+        rows = _table(pieces[file], table, entry)
         frames |= parted(rows) if table == "answers" else {table: rows}
     return Import(
         collections=_small(Collection, pieces.get("collections.jsonl"), "collection_id"),
@@ -114,10 +116,6 @@ def _read(tree: Tree) -> Import:
         runs=tuple(_records(pieces.get("runs.jsonl"), _run, "run_id")),
         frames=frames,
     )
-
-
-def _files(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    return {table: str(entry.get("file", f"{table}.parquet")) for table, entry in listed.items()}
 
 
 def _manifest(tree: Tree) -> Piece:
@@ -139,18 +137,19 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
         raise InputError(f"The manifest does not say format {NAME!r}.", where=manifest.name)
     version = content.get("version")
     if version != VERSION:
-        raise InputError(
-            f"Version {shown(version)} of the format is not known; this release reads version {VERSION}.",
-            where=manifest.name,
-            do="Update CLQ Explorer, or export again with this release.",
-        )
+        found = f"Version {shown(version)} of the format is not known; this release reads version {VERSION}."
+        do = "Update CLQ Explorer, or export again with this release."
+        raise InputError(found, where=manifest.name, do=do)
     tables = content.get("tables", {})
     if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
         raise InputError("`tables` is not a map of maps.", where=manifest.name)
     if unknown := sorted(set(tables) - set(TABLES)):
         found = f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}."
         raise InputError(found, where=manifest.name)
-    return tables
+    return {
+        table: {**entry, "file": str(entry.get("file", f"{table}.parquet"))}
+        for table, entry in tables.items()
+    }
 
 
 def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:

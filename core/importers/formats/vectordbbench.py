@@ -124,6 +124,9 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         optional(task, "db_case_config", dict, where) or {}, " ".join((database, version)).strip(), label
     )
     params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
+    number_ = optional(case, "case_id", int, where)
+    name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
+    custom = optional(case, "custom_case", dict, where)
     # The machine's size where the label names one: ``16c64g-sq8`` is of 16 cores and 64 GB.
     size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
     return Reported(
@@ -133,7 +136,7 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         decided={"entry": index},
         spec=spec,
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
-        collection=_case(case, where),
+        collection=f"{name} {short_hash(canonical_json(kept(custom)))[:6]}" if custom else name,
         manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
         environment={"reported": size[0] if size else shown(label, 200)} if label else {},
     )
@@ -169,10 +172,3 @@ def _spec(case: Json, database: str, label: str) -> Json:
     spec |= {"metric": shown(metric.lower())} if isinstance(metric, str) and metric else {}
     cleaned = kept(params)
     return {**spec, "index_params": cleaned} if cleaned else spec
-
-
-def _case(case: Json, where: str) -> str:
-    number_ = optional(case, "case_id", int, where)
-    name = _CASES.get(number_ or 0, f"case {number_}") if number_ is not None else "unnamed case"
-    custom = optional(case, "custom_case", dict, where) or {}
-    return f"{name} {short_hash(canonical_json(kept(custom)))[:6]}" if custom else name

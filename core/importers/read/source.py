@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
@@ -104,16 +105,13 @@ def _walk(folder: Path, name: str, limits: Limits) -> Tree:
                 continue
             relative = shown(path.relative_to(folder).as_posix(), 200)
             size = path.stat().st_size
-            pieces.append(Piece(f"{name}/{relative}", relative, size, limits, _file_opener(path), path))
+            opener = cast("Callable[[], BinaryIO]", partial(path.open, "rb"))
+            pieces.append(Piece(f"{name}/{relative}", relative, size, limits, opener, path))
             if len(pieces) > limits.members:
                 raise InputError(f"The folder holds more than {limits.members:,} files.", where=name)
     if not pieces:
         raise InputError("The folder holds no files.", where=name)
     return Tree(name, tuple(sorted(pieces, key=lambda piece: piece.relative)), skipped=tuple(skipped))
-
-
-def _file_opener(path: Path) -> Callable[[], BinaryIO]:
-    return lambda: path.open("rb")
 
 
 def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
@@ -133,20 +131,18 @@ def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
         return Tree(archive.name, (archive,), parent)
     if not kept:
         raise InputError("The archive holds no files.", where=archive.name)
-    pieces = [_member(archive, packed, info) for info in kept]
+    pieces = [
+        Piece(
+            f"{archive.name}/{shown(info.filename, 200)}",
+            shown(info.filename, 200),
+            max(info.compress_size, 1),
+            archive.limits,
+            cast("Callable[[], BinaryIO]", partial(packed.open, info)),
+        )
+        for info in kept
+    ]
     skipped = tuple(shown(info.filename) for info in members if info not in kept)
     return Tree(archive.name, tuple(sorted(pieces, key=lambda piece: piece.relative)), parent, skipped)
-
-
-def _member(archive: Piece, packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> Piece:
-    name = f"{archive.name}/{shown(info.filename, 200)}"
-    return Piece(
-        name,
-        shown(info.filename, 200),
-        max(info.compress_size, 1),
-        archive.limits,
-        lambda: cast(BinaryIO, packed.open(info)),
-    )
 
 
 def _check_member(archive: str, info: zipfile.ZipInfo) -> None:

@@ -60,7 +60,9 @@ def blocks(piece: Piece) -> Iterator[Block]:
             fresh = stream.read(piece.limits.block_bytes)
             data = rest + fresh
             if offset == 0:
-                _refuse_utf16(piece.name, data)
+                if data.startswith(UTF16):
+                    where = place(piece.name, 1)
+                    raise InputError("The file is UTF-16, not UTF-8.", where=where, do=SAVE_AS)
                 if data.startswith(BOM):
                     data, offset = data[len(BOM) :], len(BOM)
             cut = data.rfind(b"\n") + 1 if fresh else len(data)
@@ -72,10 +74,8 @@ def blocks(piece: Piece) -> Iterator[Block]:
             if not fresh:
                 return
             if len(rest) > piece.limits.line_bytes:
-                raise InputError(
-                    f"The line is longer than {piece.limits.line_bytes:,} bytes.",
-                    where=place(piece.name, line),
-                )
+                found = f"The line is longer than {piece.limits.line_bytes:,} bytes."
+                raise InputError(found, where=place(piece.name, line))
 
 
 def whole(piece: Piece) -> bytes:
@@ -83,18 +83,12 @@ def whole(piece: Piece) -> bytes:
     return b"".join(block.data for block in blocks(piece))
 
 
-def _refuse_utf16(name: str, data: bytes) -> None:
-    if data.startswith(UTF16):
-        raise InputError("The file is UTF-16, not UTF-8.", where=place(name, 1), do=SAVE_AS)
-
-
 def _check(name: str, data: bytes, line: int, offset: int) -> None:
     nul = data.find(b"\0")
     if nul >= 0:
         where = place(name, line + data.count(b"\n", 0, nul))
-        raise InputError(
-            f"A NUL byte at byte {offset + nul}: this is not a text file.", where=where, do=SAVE_AS
-        )
+        found = f"A NUL byte at byte {offset + nul}: this is not a text file."
+        raise InputError(found, where=where, do=SAVE_AS)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.optuna import TAKES, UNITS, Trial, trial_runs
 from core.importers.read.jsons import parsed
-from core.importers.read.piece import Piece, Tree, per_piece
+from core.importers.read.piece import Piece, Tree, per_piece, pieces_of
 from core.importers.read.text import shown
 
 MAGIC = b"SQLite format 3\0"
@@ -85,15 +86,13 @@ class OptunaStorage(Format):
         return _problem(probe.pieces[0])
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        for piece in (tree.pieces[0] for tree in trees):
-            with _database(piece) as (connection, _):
-                columns = _Reader(connection, piece.name).columns
-            yield settled(piece.name, "column", columns, _PARTS)
+        for piece in pieces_of(trees):
+            with _database(piece) as reader:
+                yield settled(piece.name, "column", reader.columns, _PARTS)
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        piece = tree.pieces[0]
-        with _database(piece) as (connection, _):
-            first = _trials(_Reader(connection, piece.name))[:LOOK_ROWS]
+        with _database(tree.pieces[0]) as reader:
+            first = _trials(reader)[:LOOK_ROWS]
         rows = [
             {"study": each.study, "trial": str(each.number), "state": each.state}
             | {name: str(value) for name, value in each.values.items()}
@@ -103,29 +102,26 @@ class OptunaStorage(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         parts = []
-        for tree in trees:
-            piece = tree.pieces[0]
-            with _database(piece) as (connection, notes):
-                reader = _Reader(connection, piece.name)
+        for piece in pieces_of(trees):
+            with _database(piece) as reader:
                 trials = _trials(reader)
                 left = counted(_untaken(reader), piece.name)
             parts.append(trial_runs(trials, piece.digest, options, self.name))
-            parts.append(Import(notes=notes, left_out=left))
+            parts.append(Import(notes=reader.notes, left_out=left))
         return merged(parts)
 
 
 @per_piece
 def _problem(piece: Piece) -> str:
     try:
-        with _database(piece) as (connection, _):
-            _Reader(connection, piece.name)
+        with _database(piece):
+            return ""
     except InputError as error:
         return error.found
-    return ""
 
 
 @contextmanager
-def _database(piece: Piece) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...]]]:
+def _database(piece: Piece) -> Iterator[_Reader]:
     """Open the file, or a copy of what is packed, for reading only."""
     with tempfile.TemporaryDirectory(prefix="clq-") as folder:
         path = piece.path
@@ -142,23 +138,16 @@ def _database(piece: Piece) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...
         try:
             with closing(sqlite3.connect(address, uri=True)) as made:
                 _guard(made, piece)
-                yield made, notes
+                yield _Reader(made, piece.name, notes)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
-            raise InputError(
-                f"The database cannot be read: {shown(error, 200)}.", where=piece.name
-            ) from error
+            found = f"The database cannot be read: {shown(error, 200)}."
+            raise InputError(found, where=piece.name) from error
 
 
 def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
     """Nothing that the file defines may run, and no query runs for ever."""
-    steps = 0
-
-    def look() -> int:
-        nonlocal steps
-        steps += 1
-        return int(steps > _MOST_STEPS)
-
-    connection.set_progress_handler(look, _STEP)
+    steps = count(1)
+    connection.set_progress_handler(lambda: int(next(steps) > _MOST_STEPS), _STEP)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     limit = min(piece.limits.cell_bytes, 1 << 30)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
@@ -167,8 +156,8 @@ def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
 
 
 class _Reader:
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self._connection, self.name = connection, name
+    def __init__(self, connection: sqlite3.Connection, name: str, notes: tuple[str, ...]) -> None:
+        self._connection, self.name, self.notes = connection, name, notes
         self._left = _MOST_ROWS
         found = connection.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10000").fetchall()
         plain = {
@@ -200,13 +189,8 @@ class _Reader:
 
 def _trials(reader: _Reader) -> list[Trial]:
     studies = {key: str(name) for key, name in reader.rows("SELECT study_id, study_name FROM studies")}
-    up = {
-        (study, objective)
-        for study, objective, direction in reader.rows(
-            "SELECT study_id, objective, direction FROM study_directions"
-        )
-        if str(direction).upper() in ("MAXIMIZE", "2")
-    }
+    directions = reader.rows("SELECT study_id, objective, direction FROM study_directions")
+    up = {tuple(of) for *of, direction in directions if str(direction).upper() in ("MAXIMIZE", "2")}
     values: dict[object, dict[int, float]] = defaultdict(dict)
     for trial, objective, value in reader.rows("SELECT trial_id, objective, value FROM trial_values"):
         if isinstance(value, float | int) and isinstance(objective, int) and abs(value) < float("inf"):
@@ -217,17 +201,15 @@ def _trials(reader: _Reader) -> list[Trial]:
     for key, number, study, state in reader.rows(query):
         if study not in studies or not isinstance(number, int):
             raise InputError("A trial belongs to no study, or has no number.", where=reader.name)
-        called = names.get(study, {})
-        told = sorted(values[key].items())
+        known = names.get(study, {})
+        called = {each: known.get(each, f"Objective {each}") for each in sorted(values[key])}
         made.append(
             Trial(
                 study=studies[study],
                 number=number,
                 state=str(state),
-                values={called.get(each, f"Objective {each}"): value for each, value in told},
-                maximised=frozenset(
-                    called.get(each, f"Objective {each}") for each, _ in told if (study, each) in up
-                ),
+                values={name: values[key][each] for each, name in called.items()},
+                maximised=frozenset(name for each, name in called.items() if (study, each) in up),
                 params=params[key],
                 attributes=attributes[key],
                 where=f"{reader.name}, trial {number}",

@@ -113,7 +113,11 @@ def _read(piece: Piece, options: Options) -> Import:
     home, documents = _home(rows, table.name, options)
     found = placing.placed(rows, documents, table.name)
     if found.rows.is_empty():
-        raise _nowhere(found, home)
+        first, count = found.misplaced[0].first, sum(each.count for each in found.misplaced)
+        said = (
+            f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "
+        )
+        raise InputError(said + first.found, where=first.where, do=first.do or _NO_DOCUMENTS)
     made = placing.span_set(found.rows, table.name, piece.stem, replace(options, collection_id=home))
     note = f"{piece.name}: anchored to documents of the collection {home}."
     left = (
@@ -154,10 +158,3 @@ def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.Data
 def _known(names: Sequence[str]) -> str:
     listed = ", ".join(map(shown, names[:12])) + (f" and {len(names) - 12} more" if names[12:] else "")
     return f"At hand: {listed}." if listed else "There are no collections yet."
-
-
-def _nowhere(found: placing.Placed, home: str) -> InputError:
-    first = found.misplaced[0].first
-    count = sum(each.count for each in found.misplaced)
-    said = f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "
-    return InputError(said + first.found, where=first.where, do=first.do or _NO_DOCUMENTS)

@@ -65,6 +65,9 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> spans
     about = spans.first(extra, "metadata")
     settings = about if isinstance(about, dict) else {}
     status = str(run.get("status") or "").lower()
+    told = run.get("feedback_stats")
+    feedback = told.items() if isinstance(told, dict) else ()
+    averages = {str(name): spans.number_of(spans.first(each, "avg")) for name, each in feedback}
     return spans.Span(
         id=own,
         parent=spans.name_of(run.get("parent_run_id")) or parent or _parent(run),
@@ -85,7 +88,7 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> spans
         settings={str(name).removeprefix("ls_"): value for name, value in settings.items()}
         if kind == "retriever"
         else {},
-        scores=_feedback(run.get("feedback_stats")),
+        scores={name: value for name, value in averages.items() if value is not None},
     )
 
 
@@ -109,10 +112,3 @@ def _tokens(run: Json) -> dict[str, float]:
         {"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")},
         {unit: spans.first(told, unit, old) for unit, old in _OLD_UNITS.items()},
     )
-
-
-def _feedback(stats: object) -> dict[str, float]:
-    if not isinstance(stats, dict):
-        return {}
-    averages = {str(name): spans.number_of(spans.first(each, "avg")) for name, each in stats.items()}
-    return {name: value for name, value in averages.items() if value is not None}
