@@ -45,7 +45,10 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
         models=models,
         book=search.book,
         budget_usd=search.budget_usd,
-        billed=[*billed(search), *(each for name in job.models for each in billed_by("chat", name, models))],
+        billed=[
+            *(billed(search) if job.stacks else ()),
+            *(each for name in job.models for each in billed_by("chat", name, models)),
+        ],
     )
 
     def build(turn: Turn) -> str:
@@ -60,7 +63,7 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
 def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
     """Go through all stages."""
     golden, search = job.spec.golden, None
-    if job.search.stacks:
+    if job.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
         builder = Builder(Artifacts(shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
         search = Search(job, builder, turn)

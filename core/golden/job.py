@@ -114,9 +114,8 @@ class GoldenJob:
     """The building of one golden set."""
 
     spec: GoldenSpec  # What was asked for
-    # The evaluation whose stacks fill the pool (none where no index is searched), with its corpus, questions,
-    # models, budget and prices
-    search: Job
+    search: Job  # The evaluation of `stacks`, if any; its corpus, questions, models, budget and prices
+    stacks: Sequence[Stack] = ()  # What is searched; none where stored runs or grades alone make the pool
     stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
     # The golden set whose grades are taken, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
@@ -227,9 +226,11 @@ def read_job(
             where="collection",
             do="Bring the passages into the store first, and name that collection.",
         )
+    stacks = _searched(spec)
     job = GoldenJob(
         spec=spec,
-        search=replace(search, stacks=_searched(spec)),
+        search=replace(search, stacks=stacks) if stacks else search,
+        stacks=stacks,
         stored=tuple(_stored(spec, search, shelf)),
         held=_held(spec, search, shelf),
     )

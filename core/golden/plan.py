@@ -54,7 +54,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
     texts = missing(job, pool) if pool is not None else _typical(job)
     if not judges:
         texts = texts.clear()
-    search = plan_search(job.search) if job.search.stacks else None
+    search = plan_search(job.search) if job.stacks else None
     asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
     asked += _refining(job, pool, texts) if job.refiner else ()
     chats = {name: job.chat(name) for name in job.models}
@@ -77,10 +77,10 @@ def candidates(job: GoldenJob) -> Pool | None:
     """The pool of a build, where finding it out costs nothing; else None."""
     found: list[Ranked] = []
     search = job.search
-    if search.stacks:
+    if job.stacks:
         texts = search.queries["text"].to_list()
         pools = Pools(search.corpora, texts, Known(search.models), identities(search).chunking)
-        for stack in search.stacks:
+        for stack in job.stacks:
             hits = pools.hits(stack.spec, int(stack.spec["candidates"]))
             if hits is None:
                 return None
@@ -90,7 +90,7 @@ def candidates(job: GoldenJob) -> Pool | None:
 
 def _typical(job: GoldenJob) -> pl.DataFrame:
     """Texts of about as many and as long passages as there will be, where the pool is not known."""
-    deep = [int(stack.spec["candidates"]) for stack in job.search.stacks]
+    deep = [int(stack.spec["candidates"]) for stack in job.stacks]
     deep += [source.depth for source in job.spec.golden.pool if source.runs]
     most = job.texts.height
     each = min(most, round(sum(deep) * (DISTINCT if len(deep) > 1 else 1.0)))

@@ -109,7 +109,7 @@ class Search:
 
     def __init__(self, job: GoldenJob, builder: Builder, turn: Turn) -> None:
         self._job, self._builder, self._turn = job, builder, turn
-        self._graph = graph(job.search.stacks, identities(job.search))
+        self._graph = graph(job.stacks, identities(job.search))
         self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
 
     def __len__(self) -> int:
