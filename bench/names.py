@@ -12,9 +12,8 @@ from pathlib import Path
 import polars as pl
 import wordllama
 
-from core.diagnostics.names.job import figures, read_job
+from core.diagnostics.names.job import NamesSpec, figures, read_job
 from core.diagnostics.names.margins import summary
-from core.diagnostics.names.spec import NamesSpec
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
@@ -63,7 +62,7 @@ def compare(runs=15, queries=100):
          "queries": queries}
     )  # fmt: skip
     job = read_job(spec, load_books(PRICES))
-    ours = summary(figures(job, lambda each: make_embedder(each.model, each.full_dim)))
+    ours = summary(figures(job, make_embedder))
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(dim=256, trunc_dim=256, cache_dir=folder, disable_download=True)
     rows = []

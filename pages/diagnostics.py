@@ -6,20 +6,20 @@ import polars as pl
 import streamlit as st
 
 from core.diagnostics.names.bundles import LANGUAGES
-from core.diagnostics.names.job import DIAGNOSES, NamesPlan, plan, read_job
+from core.diagnostics.names.job import DIAGNOSES, NamesPlan, NamesSpec, plan, read_job
 from core.diagnostics.names.margins import Check
-from core.diagnostics.names.spec import NamesSpec
 from core.pipeline.sweep.load import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import still_offered
+from core.ui.pick import pick_one, still_offered
 from core.ui.view import View, current_view
-from core.views.diagnostics import asking, named_page
+from core.views.diagnostics import landing, named_page
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_page as noisy
 from core.views.diagnostics.names import spoken
-from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query
+from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
+from core.views.run.paid import embedders
 from core.views.text import plain
 from core.views.workspace.scope import Quality
 
@@ -39,20 +39,10 @@ def names(view: View) -> None:
 def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
     """Draw the figures that the store has."""
     rows = page.both(found)
-    offered = found["language"].unique().sort().to_list()
     top = st.container()
-    spoken = {plain(page.spoken(name)): name for name in offered}  # a link holds what the widget shows
-    still_offered("spoken", list(spoken))
-    language = spoken[
-        st.segmented_control(
-            "Language",
-            list(spoken),
-            default=next(iter(spoken)),
-            required=True,
-            key="spoken",
-            bind="query-params",
-        )
-    ]
+    spoken = {plain(page.spoken(name)): name for name in found["language"].unique().sort()}
+    still_offered("spoken", list(spoken))  # a link holds what the widget shows
+    language = spoken[pick_one("Language", spoken, "spoken")]
     sentence = page.answer(rows, language)
     with top:
         show.head(sentence, caveats={"how it is measured": page.HOW})
@@ -60,11 +50,7 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
     show.chart(page.chart(rows, language), "names", alt=sentence)
     table = page.wide(rows, language)
     spreads = [each for each in table.columns if each.startswith("± ")]
-    labels = [each for each in table.columns if each not in (*spreads, "condition")]
-    shown = table.with_columns(
-        pl.col("condition").cast(pl.String),
-        what=pl.col("condition").cast(pl.String).replace_strict(page.MEANS),
-    )
+    labels = [each for each in table.columns if each not in (*spreads, "condition", "what")]
     columns = {
         "what": show.text_column("name changed to", width=210),
         **{each: show.signed_column(f"{each}, %", digits=1) for each in labels},
@@ -73,7 +59,7 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
         **{each: show.number_column(each, 1, "Standard deviation between runs.") for each in spreads},
         "condition": show.text_column("ablation"),
     }
-    show.table(shown, "names", columns, more=more, whole=page.deltas(rows, language))
+    show.table(table, "names", columns, more=more, whole=page.deltas(rows, language))
     st.subheader("Who carries most identity", anchor=False)
     show.table(page.ranking(rows, language), "names_ranking", RANKING, more=RANKING_MORE)
     st.subheader("Built-in checks", anchor=False)
@@ -107,7 +93,7 @@ def _beside(view: View, quality: Quality) -> pl.DataFrame:
 def _measuring(view: View, *, begun: bool) -> None:
     """Draw what runs, the form with its plan and button, and what ran before."""
     forbidden = door.forbidden()
-    kind = work.Kind("diagnosis", DIAGNOSES, asking.ended, asking.table)
+    kind = work.Kind("diagnosis", DIAGNOSES, landing.ended, landing.table)
     work.underway(kind, may_start=not forbidden)
     with st.expander("Measure embedders", icon=":material/straighten:", expanded=not begun):
         if forbidden:
@@ -119,44 +105,38 @@ def _measuring(view: View, *, begun: bool) -> None:
 
 def _new(snapshot: Snapshot) -> None:
     """Draw the form and its plan with the button."""
-    filled = _fill_in(snapshot)
-    if not (filled.embedders and filled.languages):
-        st.caption(asking.NO_EMBEDDER)
-        return
-    text = asking.specification(filled)
-    said = asking.size_of, asking.button
-    work.offer(text, "names", partial(_plan_of, snapshot), said, DIAGNOSES, key="names")
-
-
-def _fill_in(snapshot: Snapshot) -> asking.Form:
-    """Draw the fields."""
     first, second = st.columns([3, 2, 2]), st.columns([3, 1, 1, 2])
-    embedders = first[0].multiselect(
-        "Embedders", asking.offered(), ["wordllama"], accept_new_options=True, key="names_embedders"
+    filled = landing.Form(
+        embedders=first[0].multiselect(
+            "Embedders", embedders(), ["wordllama"], accept_new_options=True, key="names_embedders"
+        ),
+        dims=first[1].multiselect(
+            "Dimensions", (), accept_new_options=True, key="names_dims", placeholder="the embedder's own"
+        ),
+        languages=first[2].pills(
+            "Languages", LANGUAGES, selection_mode="multi", default=["en"], key="names_languages",
+            format_func=page.spoken,
+        ),
+        source=second[0].selectbox(
+            "Names from", landing.sources(snapshot), key="names_source",
+            help="Of a collection its sources are the names and its titles the topics.",
+        ),
+        runs=second[1].number_input(
+            "Runs", 1, 100, 15, key="names_runs", help="Bundles are drawn anew for each."
+        ),
+        queries=second[2].number_input("Queries a run", 1, 1000, 100, key="names_queries"),
+        budget=second[3].number_input(
+            "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="names_budget",
+            help="It stops before it would spend more, and keeps what was embedded.",
+        ),
+    )  # fmt: skip
+    if not (filled.embedders and filled.languages):
+        st.caption(landing.NO_EMBEDDER)
+        return
+    said = landing.size_of, landing.button
+    work.offer(
+        landing.specification(filled), "names", partial(_plan_of, snapshot), said, DIAGNOSES, key="names"
     )
-    dims = first[1].multiselect(
-        "Dimensions", (), accept_new_options=True, key="names_dims", placeholder="the embedder's own"
-    )
-    languages = first[2].pills(
-        "Languages", LANGUAGES, selection_mode="multi", default=["en"], key="names_languages",
-        format_func=page.spoken,
-    )  # fmt: skip
-    source = second[0].selectbox(
-        "Names from", asking.sources(snapshot), key="names_source",
-        help="Of a collection its sources are the names and its titles the topics.",
-    )  # fmt: skip
-    runs = second[1].number_input(
-        "Runs", 1, 100, 15, key="names_runs", help="Bundles are drawn anew for each."
-    )
-    queries = second[2].number_input("Queries a run", 1, 1000, 100, key="names_queries")
-    budget = second[3].number_input(
-        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="names_budget",
-        help="It stops before it would spend more, and keeps what was embedded.",
-    )  # fmt: skip
-    return asking.Form(
-        embedders=embedders, dims=dims, languages=languages, source=source, runs=runs, queries=queries,
-        budget=budget,
-    )  # fmt: skip
 
 
 @cache.cached("Counting…", entries=8)
@@ -242,10 +222,7 @@ def _gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
 def _queries(view: View, gathered: Gathered, table: pl.DataFrame) -> None:
     """Which perturbation hurts which query of a stack."""
     compared = table.filter(pl.col("change").is_not_null())
-    offered = {
-        row["stack"] if row["rewrite"] == "none" else f"{row['stack']} · {row['rewrite']}": row
-        for row in compared.iter_rows(named=True)
-    }
+    offered = {rewritten(row["stack"], row["rewrite"]): row for row in compared.iter_rows(named=True)}
     if not offered:
         return
     st.subheader("Query by query", anchor=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
 from core.stats.correlation import order_agreement
-from core.stats.intervals import SEED, bootstrap_means
+from core.stats.intervals import bootstrap_means
 
 CLEAN, NONE = "", "none"
 _NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
 SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
 """Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", empty = as it is."""
-
-
-_CORPUS = pl.col("manifest").str.json_path_match("$.corpus.hash")
 
 
 class Kin(NamedTuple):
@@ -41,14 +38,14 @@ def kin(runs: pl.DataFrame) -> dict[str, Kin]:
 
     Runs over other texts are no siblings, though the same settings made them.
     """
-    known = runs.select("run_id", "spec", _CORPUS).iter_rows()
-    return {run_id: _kin(json.loads(text), corpus) for run_id, text, corpus in known}
-
-
-def _kin(spec: dict[str, Any], corpus: str | None) -> Kin:
-    told, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
-    family = canonical_json(spec | ({"corpus": corpus} if corpus else {}))
-    return Kin(family, rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
+    corpus = pl.col("manifest").str.json_path_match("$.corpus.hash")
+    found = {}
+    for run_id, text, searched in runs.select("run_id", "spec", corpus).iter_rows():
+        spec = json.loads(text)
+        told, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
+        family = canonical_json(spec | ({"corpus": searched} if searched else {}))
+        found[run_id] = Kin(family, rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
+    return found
 
 
 def siblings(runs: pl.DataFrame) -> pl.DataFrame:
@@ -75,9 +72,6 @@ def perturbed_runs(runs: pl.DataFrame) -> pl.DataFrame:
     return maybe.filter(pl.col("spec").str.json_path_match("$.perturb").is_not_null())
 
 
-if TYPE_CHECKING:
-    pass
-
 Floats = NDArray[np.float64]
 _FIGURES = (
     *("quality", "low", "high", "change", "change_low", "change_high"),
@@ -91,8 +85,6 @@ def effects(
     rows: pl.DataFrame,
     values: Mapping[str, Floats],
     alike: Callable[[str, str], tuple[float | None, float | None]],
-    *,
-    seed: int = SEED,
 ) -> pl.DataFrame:
     """What perturbing costs each stack, and what each rewrite wins back.
 
@@ -117,9 +109,9 @@ def effects(
             {
                 **row,
                 "n": int(np.isfinite(own).sum()),
-                **mean_of("quality", own, seed, ends=("low", "high")),
-                **(mean_of("change", own - values[clean], seed) if clean else {}),
-                **(mean_of("won", own - values[plain], seed) if plain else {}),
+                **mean_of("quality", own, ends=("low", "high")),
+                **(mean_of("change", own - values[clean]) if clean else {}),
+                **(mean_of("won", own - values[plain]) if plain else {}),
                 "overlap": overlap,
                 "tau": tau,
             }
@@ -127,15 +119,13 @@ def effects(
     return pl.DataFrame(made, schema=EFFECTS)
 
 
-def mean_of(
-    name: str, values: Floats, seed: int, ends: tuple[str, str] | None = None
-) -> dict[str, float | None]:
+def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> dict[str, float | None]:
     """Return a mean with its 95 % interval, as columns; null where nothing is known."""
     ends = ends or (f"{name}_low", f"{name}_high")
     known = values[np.isfinite(values)]
     if not len(known):
         return dict.fromkeys((name, *ends))
-    low, high = bootstrap_means(values, seed=seed)
+    low, high = bootstrap_means(values)
     told = (float(known.mean()), float(low[0]), float(high[0]))
     return {key: each if np.isfinite(each) else None for key, each in zip((name, *ends), told, strict=True)}
 

@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.paths import PUBLISHED
 from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.pipeline.query.perturb import LANGUAGES, WAYS, perturb_table, perturbed
+from core.pipeline.query.perturb import LANGUAGES, perturb_table, perturbed
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.plan import Bill, embedded_lines
 from core.prices import PriceBook
@@ -22,7 +22,6 @@ from core.providers.base import Purpose
 from core.providers.config import ModelConfig
 from core.providers.embed import Embedder, embedder_config
 from core.records import short_hash
-from core.stats.intervals import SEED
 
 _EMBED = "embed queries"
 
@@ -41,16 +40,12 @@ def similarities(
     *,
     language: str = "english",
     references: Sequence[str] | None = None,
-    way: str = "noise",
-    levels: Sequence[int] = LEVELS,
-    seed: int = SEED,
 ) -> pl.DataFrame:
     """How near perturbed queries stay to what they ask for, in an embedder's vectors.
 
     Args:
         language: That small talk is in.
         references: An ideal restatement of each query; None = the query itself.
-        levels: To which levels; 0 is always among them.
 
     Returns:
         `SIMILARITIES`, a row per level: mean cosine to the reference with its 95 % interval; drop = cosine −
@@ -58,23 +53,20 @@ def similarities(
     """
     target = _unit(embed(texts if references is None else references))
     base, made = None, []
-    for level, asked in by_level(texts, language, way, levels).items():
+    for level, asked in by_level(texts, language).items():
         cosine = (_unit(embed(asked)) * target).sum(axis=1)
         base = cosine if base is None else base
-        row = {"perturb": f"{way} {level}", "reference": "query" if references is None else "restatement",
-               "n": len(texts), **mean_of("cosine", cosine, seed, ("low", "high")),
-               **mean_of("drop", cosine - base, seed)}  # fmt: skip
-        made.append({**row, "share": float((cosine - base).mean() / base.mean())})
+        made.append({
+            "perturb": f"noise {level}", "reference": "query" if references is None else "restatement",
+            "n": len(texts), **mean_of("cosine", cosine, ("low", "high")), **mean_of("drop", cosine - base),
+            "share": float((cosine - base).mean() / base.mean()),
+        })  # fmt: skip
     return pl.DataFrame(made, schema=SIMILARITIES)
 
 
-def by_level(
-    texts: Sequence[str], language: str, way: str = "noise", levels: Sequence[int] = LEVELS
-) -> dict[int, list[str]]:
-    """Perturb queries to each level, as `similarities` embeds them; arguments as there."""
-    if way not in WAYS:
-        raise ValueError(f"no way {way!r}")
-    tables = {level: perturb_table({way: level}, language) for level in sorted({0, *levels})}
+def by_level(texts: Sequence[str], language: str) -> dict[int, list[str]]:
+    """Perturb queries to each level of small talk, as `similarities` embeds them."""
+    tables = {level: perturb_table({"noise": level}, language) for level in LEVELS}
     return {level: [perturbed(text, told) for text in texts] for level, told in tables.items()}
 
 

@@ -110,7 +110,7 @@ def test_similarities_against_a_naive_recomputation(language: str):
 
 
 def test_a_restatement_is_another_reference_and_said():
-    made = similarities(["hm cats sleep where"], letters, references=["where do cats sleep"], levels=[4])
+    made = similarities(["hm cats sleep where"], letters, references=["where do cats sleep"])
     assert made["reference"].unique().to_list() == ["restatement"]
     assert made["cosine"][0] < 1
     assert made["share"][1] == pytest.approx(made["cosine"][1] / made["cosine"][0] - 1)

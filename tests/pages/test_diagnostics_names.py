@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.diagnostics.names.spec import NamesSpec
+from core.diagnostics.names.job import NamesSpec
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.sweep.load import load_as
 from core.store import Store

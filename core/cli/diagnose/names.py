@@ -26,8 +26,8 @@ from core.views.diagnostics import landing
 from core.views.run.paid import line_rows
 
 if TYPE_CHECKING:
-    from core.diagnostics.names.asked import Question
     from core.diagnostics.names.job import NamesJob, NamesPlan
+    from core.diagnostics.names.margins import Question
     from core.pipeline.evaluate.turn import Result, Site
 
 
@@ -56,8 +56,7 @@ def run(
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.diagnostics.names.job import plan  # noqa: PLC0415
-    from core.diagnostics.names.spec import NamesSpec  # noqa: PLC0415
+    from core.diagnostics.names.job import NamesSpec, plan  # noqa: PLC0415
     from core.pipeline.sweep.load import load_as  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -101,11 +100,9 @@ def show_plan(made: NamesPlan, form: Format) -> None:
         }
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
         return
-    from core.views.diagnostics.names import plan_words  # noqa: PLC0415 - with the charts
-
     if made.lines:
         emit(line_rows(made), form)
-    complain(plan_words(made))
+    complain(landing.size_of(made))
 
 
 RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
@@ -159,11 +156,11 @@ def in_questions(
 ) -> None:
     """Print what other names in questions take of quality and of D_name, stack by stack."""
     # Here because they take a second to load, which no other command should wait for.
-    from core.diagnostics.names.asked import questions  # noqa: PLC0415
+    from core.diagnostics.names.margins import questions  # noqa: PLC0415
     from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415
     from core.providers.embed import make_embedder  # noqa: PLC0415
-    from core.views.diagnostics import landing, named_page  # noqa: PLC0415
+    from core.views.diagnostics import named_page  # noqa: PLC0415
     from core.views.diagnostics.named_page import NO_RUNS, paper  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -205,8 +202,8 @@ def _asked_plan(
     asked: Sequence[Question], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
 ) -> NamesPlan:
     """What embedding the questions in all forms, and the passages, takes."""
-    from core.diagnostics.names.asked import texts_of  # noqa: PLC0415
     from core.diagnostics.names.job import NamesPlan  # noqa: PLC0415
+    from core.diagnostics.names.margins import texts_of  # noqa: PLC0415
     from core.pipeline.sweep.known import Known  # noqa: PLC0415
     from core.pipeline.sweep.plan import Line, embedded_lines  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415

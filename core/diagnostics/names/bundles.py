@@ -1,9 +1,7 @@
-"""Bundles of a question and five candidates that differ in name and topic (clq_ra_nwg §4.2).
+"""Bundles of a question and five candidates that differ in name and topic, and what ablations make of them.
 
 C1 has the right name and topic, C2a and C2b another name and the right topic, C3 the right name and another
 topic, C4 neither. Works come from the shipped lists or from a table of one's own, phrases from text files.
-
-The ten ablations of the name margin (clq_ra_nwg §4.2): what each makes of the texts of a bundle.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import polars as pl
@@ -82,14 +80,11 @@ def shipped(language: Language) -> tuple[Work, ...]:
 @cache
 def phrases(language: Language) -> Phrases:
     """Return the phrases of a language."""
-    told = tomllib.loads((SHIPPED / f"templates.{language}.toml").read_text(encoding="utf-8"))
-    return Phrases(
-        label=told["label"],
-        mask=told["mask"],
-        author=told["author"],
-        queries=tuple(told["queries"]),
-        works=tuple(told["works"]),
-    )
+    told: dict[str, Any] = tomllib.loads((SHIPPED / f"templates.{language}.toml").read_text(encoding="utf-8"))
+    forms: dict[str, Any] = {
+        name: tuple(some) if isinstance(some, list) else some for name, some in told.items()
+    }
+    return Phrases(**forms)
 
 
 def read_works(path: Path) -> tuple[Work, ...]:
@@ -142,7 +137,8 @@ def bundles(
     made = []
     for number, place in enumerate(order[:queries]):
         right = asked[place]
-        others = _some(drawn, [name for name in topics if name != right.entity], 3)
+        names = [name for name in topics if name != right.entity]
+        others = [names[int(at)] for at in drawn.choice(len(names), 3, replace=False)]
         beside = _one(drawn, [each for each in topics[right.entity] if each.topic != right.topic])
         known = topics[others[2]]
         wrong = _one(drawn, [each for each in known if each.topic != right.topic] or known)
@@ -169,10 +165,6 @@ def _by_entity(works: Sequence[Work]) -> dict[str, list[Work]]:
 
 def _one(drawn: np.random.Generator, items: Sequence[_T]) -> _T:
     return items[int(drawn.integers(len(items)))]
-
-
-def _some(drawn: np.random.Generator, items: Sequence[_T], many: int) -> list[_T]:
-    return [items[int(place)] for place in drawn.choice(len(items), many, replace=False)]
 
 
 BASE, DIACRITICS = "base", "strip_diacritics"
@@ -232,10 +224,6 @@ def _near(bundle: Bundle, forms: Phrases) -> Texts:
     return written(bundle, forms, names=[near_miss(true, many, bundle.seed) for many in _NEAR])
 
 
-def _without_accents(bundle: Bundle, forms: Phrases) -> Texts:
-    return _each(stripped, written(bundle, forms))
-
-
 def _each(change: Callable[[str], str], texts: Texts) -> Texts:
     return Texts(change(texts.query), tuple(map(change, texts.candidates)))
 
@@ -265,7 +253,7 @@ ABLATIONS: Mapping[str, Ablation] = MappingProxyType(
         "gibberish_name": _renamed(gibberish, query=True),
         "edit_distance_near_miss": _near,
         "remove_label": lambda bundle, forms: written(bundle, forms, label=False),
-        "strip_diacritics": _without_accents,
+        "strip_diacritics": lambda bundle, forms: _each(stripped, written(bundle, forms)),
         "initials_form": _renamed(initials, query=True),
         "name_order_inversion": _renamed(inverted, query=False),
         "case_punct_perturb": _cased,

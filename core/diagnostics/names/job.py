@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from core.diagnostics.names.bundles import (
     BASE,
@@ -25,14 +28,14 @@ from core.diagnostics.names.bundles import (
     shipped,
     works_of,
 )
-from core.diagnostics.names.margins import MEASURED, Vectors, ascii_only, margins, of_run
-from core.diagnostics.names.spec import NamesSpec
+from core.diagnostics.names.margins import MEASURED, Embed, ascii_only, looked_up, margins, of_run
 from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
-from core.pipeline.sweep.fields import Encoder
+from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
 from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.model import OwnModels
 from core.pipeline.sweep.plan import Bill, Line, embedded_lines
 from core.prices import PriceBook
 from core.providers.base import Purpose
@@ -42,6 +45,36 @@ from core.records import Batch, Collection, short_hash
 from core.tables import frame
 
 NAMES = "names"
+
+
+class NamesSpec(Table):
+    """A whole specification; the command line builds one, or reads it from a file."""
+
+    name: Named = "names"  # What people read
+    embedder: Annotated[Many[Encoder], Field(min_length=1)]  # Whose margins are measured
+    # Of the phrases and of the shipped works
+    language: Annotated[Many[Language], Field(min_length=1)] = ("en",)
+    entities: Named | None = None  # A table of one's own instead, with entity, topic and title
+    collection: Named | None = None  # A stored collection instead, whose passages have sources and titles
+    runs: Positive = 15  # How often bundles are drawn anew
+    queries: Positive = 100  # Bundles of a run
+    seed: Named = "names"  # Of all that is drawn
+    budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
+    prices: Named = "list"  # Name of a price book
+    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.entities is not None and self.collection is not None:
+            raise ValueError("Give one of entities and collection.")
+        return self
+
+    @property
+    def own(self) -> str:
+        """What is drawn from instead of the shipped works; empty for these."""
+        return self.collection or ("" if self.entities is None else Path(self.entities).name)
+
+
 DIAGNOSES = Launcher(
     "diagnostics", ("diagnose", "names", "--yes", "--spec"), ("diagnose", "resume"), NamesSpec
 )
@@ -140,7 +173,7 @@ def read_job(
         if passages is None:
             raise InputError("No store was named.", where="collection", do="Name one, or give entities.")
         own = works_of(passages(spec.collection))
-    works = {language: shipped(language) if own is None else own for language in spec.language}
+    works = {language: own or shipped(language) for language in spec.language}
     return NamesJob(spec=spec, embedders=tuple(_measured(spec)), works=works, book=books[spec.prices])
 
 
@@ -158,9 +191,9 @@ def _measured(spec: NamesSpec) -> Iterator[Measured]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesPlan(Bill):
-    """What a diagnosis will take: lines and limit of a bill, and how many different texts are embedded."""
+    """What a diagnosis will take."""
 
-    texts: int
+    texts: int  # How many different ones are embedded
 
 
 def plan(job: NamesJob) -> NamesPlan:
@@ -193,11 +226,9 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
         models=job.spec.models,
         book=job.book,
         budget_usd=job.spec.budget_usd,
-        billed=list(
-            dict.fromkeys(
-                pair for each in job.embedders for pair in billed_by("embedder", each.model, job.spec.models)
-            )
-        ),
+        billed=[
+            pair for each in job.embedders for pair in billed_by("embedder", each.model, job.spec.models)
+        ],
     )
 
     def do(turn: Turn) -> str:
@@ -211,9 +242,9 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
 def measured(job: NamesJob, turn: Turn) -> pl.DataFrame:
     """Measure every run of every embedder and language with the means of a turn."""
 
-    def make(each: Measured) -> Embedder:
-        turn.budget.begin_stage(f"embed {each.model}")
-        return turn.models.for_passages(each.model, each.full_dim)
+    def make(model: str, dim: int) -> Embedder:
+        turn.budget.begin_stage(f"embed {model}")
+        return turn.models.for_passages(model, dim)
 
     def told(done: int, whole: int) -> None:
         turn.watch.check()
@@ -228,7 +259,7 @@ def measured(job: NamesJob, turn: Turn) -> pl.DataFrame:
 
 def figures(
     job: NamesJob,
-    make: Callable[[Measured], Embedder],
+    make: Callable[[str, int], Embedder],
     told: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
@@ -239,62 +270,46 @@ def figures(
     """
     rows: list[dict[str, Any]] = []
     full = dict.fromkeys((each.model, each.full_dim) for each in job.embedders)
-    whole = len(full) * len(job.works) * job.spec.runs
-    done = 0
-    for model, full_dim in full:
-        some = [each for each in job.embedders if (each.model, each.full_dim) == (model, full_dim)]
-        embedder = make(some[0])
-        for language in job.works:
-            for run in range(1, job.spec.runs + 1):
-                texts = job.texts(language, run)
-                folded = ascii_of(texts)
-                vectors = {
-                    purpose: _vectors(embedder, purpose, given, check)
-                    for purpose, given in _asked([*texts.values(), *folded.values()]).items()
-                }
-                plain = ascii_only(next(iter(texts.values())))
-                for each in some:
-                    found, instead = (
-                        {name: margins(*_cut(vectors, given, each.dim)) for name, given in some.items()}
-                        for some in (texts, folded)
-                    )
-                    of = {"embedder": model, "dim": each.dim, "language": language, "run": run}
-                    rows += [{**of, **row} for row in of_run(found, plain, instead)]
-                done += 1
-                told(done, whole)
+    turns = list(product(job.works, range(1, job.spec.runs + 1)))
+    for place, (model, full_dim) in enumerate(full):
+        dims = [each.dim for each in job.embedders if (each.model, each.full_dim) == (model, full_dim)]
+        embedder = make(model, full_dim)
+        for done, (language, run) in enumerate(turns, 1):
+            of = {"embedder": model, "language": language, "run": run}
+            found = _of_run(embedder, job.texts(language, run), dims, check)
+            rows += [{**of, "dim": dim, **row} for dim, row in found]
+            told(place * len(turns) + done, len(full) * len(turns))
     return pl.DataFrame(rows)
 
 
-_Known = tuple[dict[str, int], Vectors]
+def _of_run(
+    embedder: Embedder, texts: Mapping[str, Sequence[Texts]], dims: Sequence[int], check: Callable[[], None]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The figures of a run by dimension."""
+    folded = ascii_of(texts)
+    every = [each for part in (*texts.values(), *folded.values()) for each in part]
+
+    def embedded(purpose: Purpose, some: Iterable[str]) -> Embed:
+        return looked_up(lambda asked: embedder.embed(asked, purpose, on_batch=lambda *_: check()), some)
+
+    queries = embedded(Purpose.QUERY, (each.query for each in every))
+    candidates = embedded(Purpose.PASSAGE, (text for each in every for text in each.candidates))
+
+    def margins_of(given: Sequence[Texts], dim: int) -> NDArray[np.float64]:
+        offered = np.array([candidates(each.candidates)[:, :dim] for each in given])
+        return margins(queries([each.query for each in given])[:, :dim], offered)
+
+    plain = ascii_only(next(iter(texts.values())))
+    for dim in dims:
+        found, instead = (
+            {name: margins_of(given, dim) for name, given in part.items()} for part in (texts, folded)
+        )
+        yield from ((dim, row) for row in of_run(found, plain, instead))
 
 
 def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
     """Return a few bundles of a run put into ASCII; empty where some are ASCII already."""
     return {} if ascii_only(texts[BASE]).any() else in_ascii(texts[BASE][:_FOLDED])
-
-
-def _asked(texts: Sequence[Sequence[Texts]]) -> dict[Purpose, list[str]]:
-    """All texts of a run by what they are embedded for, each once."""
-    every = [each for some in texts for each in some]
-    return {
-        Purpose.QUERY: list(dict.fromkeys(each.query for each in every)),
-        Purpose.PASSAGE: list(dict.fromkeys(text for each in every for text in each.candidates)),
-    }
-
-
-def _vectors(embedder: Embedder, purpose: Purpose, texts: Sequence[str], check: Callable[[], None]) -> _Known:
-    """The vectors of texts, with the place of each."""
-    found = embedder.embed(texts, purpose, on_batch=lambda *_: check())
-    return {text: place for place, text in enumerate(texts)}, found
-
-
-def _cut(known: Mapping[Purpose, _Known], texts: Sequence[Texts], dim: int) -> tuple[Vectors, Vectors]:
-    """Vectors of the questions, and of the candidates, at a dimension."""
-    places, queries = known[Purpose.QUERY]
-    candidate_places, candidates = known[Purpose.PASSAGE]
-    asked = np.array([places[each.query] for each in texts])
-    offered = np.array([[candidate_places[text] for text in each.candidates] for each in texts])
-    return queries[asked, :dim], candidates[offered, :dim]
 
 
 def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
@@ -329,4 +344,4 @@ def demo_batch(book: PriceBook) -> Batch:
     """Diagnose what runs here without a download: wordllama at 64 and 256 dimensions, in both languages."""
     spec = NamesSpec(embedder=(Encoder(name="wordllama", dim=(64, 256)),), language=LANGUAGES, runs=DEMO_RUNS)
     job = read_job(spec, {spec.prices: book})
-    return batch_of(job, figures(job, lambda each: make_embedder(each.model, each.full_dim)))
+    return batch_of(job, figures(job, make_embedder))

@@ -1,7 +1,4 @@
-"""Diagnostics, section Names: the words and the chart of other names in a collection's questions.
-
-Diagnostics, section Names: what other names in questions take of quality, and of the name margin.
-"""
+"""Diagnostics, section Names: what other names in questions take of quality, and of the name margin."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.diagnostics.names.asked import Question, asked_margins, questions
-from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED
+from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED, Question, asked_margins, questions
 from core.diagnostics.noise import CLEAN, effects
 from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import LANGUAGES, NAMES
@@ -25,7 +21,7 @@ from core.store import Snapshot
 from core.tables import frame, schema
 from core.views import text, theme
 from core.views.diagnostics.landing import diagnosed
-from core.views.diagnostics.noise import QUICK, Gathered, gather
+from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
 from core.views.workspace.scope import Quality, Scope
 
 if TYPE_CHECKING:
@@ -107,25 +103,15 @@ def margins(
     """Measure D_name of embedders on the questions: `MARGINED`, empty where no question allows it."""
     from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load
 
-    parts = [pl.DataFrame(schema=MARGINED)]
+    parts = []
     for (name, dim), ways in wanted.items() if asked else ():
         embedder = make(name, dim)
-        rows = asked_margins(
-            asked,
-            ways,
-            partial(embedder.embed, purpose=Purpose.QUERY),
-            partial(embedder.embed, purpose=Purpose.PASSAGE),
-        )
+        by = (partial(embedder.embed, purpose=purpose) for purpose in (Purpose.QUERY, Purpose.PASSAGE))
         language = LANGUAGES.get(str(next(iter(ways.values())).get("language", "english")), "")
-        parts.append(
-            rows.select(
-                pl.lit(name).alias("embedder"),
-                pl.lit(dim, pl.Int32).alias("dim"),
-                pl.lit(language).alias("language"),
-                pl.all(),
-            )
-        )
-    return pl.concat(parts)
+        of = {"embedder": name, "dim": dim, "language": language}
+        rows = asked_margins(asked, ways, *by)
+        parts.append(rows.with_columns(pl.lit(it, MARGINED[key]).alias(key) for key, it in of.items()))
+    return pl.concat([pl.DataFrame(schema=MARGINED), *(part.select(*MARGINED) for part in parts)])
 
 
 MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
@@ -237,7 +223,7 @@ NO_RUNS = (
 def answer(table: pl.DataFrame, quality: Quality) -> str:
     """Say what the lightest near miss takes of the best stack, of quality and of the margin."""
     row = table.row(0, named=True)
-    stack = row["stack"] if row["rewrite"] == "none" else f"{row['stack']} · {row['rewrite']}"
+    stack = rewritten(row["stack"], row["rewrite"])
     said = MEANS.get(row["names"], row["names"])
     if row["change"] is None:
         return f"What {said} costs {stack} is not known: no clean run stands beside it."
@@ -255,7 +241,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     """Draw the change of D_name beside that of quality by form: a colour and a symbol per stack."""
     panels = theme.Panels(["Δ D_name, %", f"Δ {quality.name}"], across=2, height=420)
     stacks = table.select("stack", "rewrite").unique(maintain_order=True)
-    labels = [stack if rewrite == "none" else f"{stack} · {rewrite}" for stack, rewrite in stacks.iter_rows()]
+    labels = [rewritten(*each) for each in stacks.iter_rows()]
     colours = theme.colours_for(labels)
     for place, (label, (stack, rewrite)) in enumerate(zip(labels, stacks.iter_rows(), strict=True)):
         rows = table.filter(stack=stack, rewrite=rewrite)
@@ -271,16 +257,13 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     for panel, reference in enumerate(PAPER):
         at = panels.at(panel)
         panels.figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1}, **at)
-        panels.add(panel, _published(reference))
+        paper = go.Scatter(
+            x=[reference], y=[MEANS["gibberish"]], mode="markers", name="paper, French",
+            marker={"color": theme.NEUTRAL, "size": 12, "symbol": "star-open", "line": {"width": 2}},
+            hovertemplate="%{y}: %{x:+.3g}, clq_ra_nwg §4.5",
+        )  # fmt: skip
+        panels.add(panel, paper)
     return panels.figure
-
-
-def _published(reference: float) -> go.Scatter:
-    return go.Scatter(
-        x=[reference], y=[MEANS["gibberish"]], mode="markers", name="paper, French",
-        marker={"color": theme.NEUTRAL, "size": 12, "symbol": "star-open", "line": {"width": 2}},
-        hovertemplate="%{y}: %{x:+.3g}, clq_ra_nwg §4.5",
-    )  # fmt: skip
 
 
 def _dots(rows: pl.DataFrame, label: str, look: Mapping[str, Any], columns: Sequence[str]) -> go.Scatter:

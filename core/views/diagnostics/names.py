@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
@@ -24,10 +24,7 @@ from core.paths import PUBLISHED
 from core.store import Snapshot
 from core.views import theme
 from core.views.diagnostics.landing import diagnosed
-from core.views.text import count, escape, sample, score, signed, usd
-
-if TYPE_CHECKING:  # the engines take a second to load
-    from core.diagnostics.names.job import NamesPlan
+from core.views.text import escape, sample, score, signed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
@@ -80,7 +77,7 @@ def label() -> pl.Expr:
 
 
 def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
-    """Return a row per ablation, of one language: DD% of each embedder and, named with ±, its deviation."""
+    """Return a row per ablation of a language, in words: DD% of each embedder, with ± its deviation."""
     rounded = pl.col("value").round(1)
     written = pl.when(rounded == 0).then(0.0).otherwise(rounded).alias("value")  # no minus before 0.0
     some = rows.filter(measure=CHANGE, language=language).with_columns(written)
@@ -89,7 +86,9 @@ def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
         return some
     changes = some.pivot("label", index="condition", values="value")
     spreads = some.filter(pl.col("sd").is_not_null()).with_columns(pl.format("± {}", "label").alias("label"))
-    return changes.join(spreads.pivot("label", index="condition", values="sd"), on="condition", how="left")
+    both = changes.join(spreads.pivot("label", index="condition", values="sd"), on="condition", how="left")
+    named = both.with_columns(pl.col("condition").cast(pl.String))
+    return named.with_columns(what=pl.col("condition").replace_strict(MEANS))
 
 
 def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
@@ -166,15 +165,6 @@ def spoken(language: str) -> str:
 _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 
-def plan_words(made: NamesPlan) -> str:
-    """How many texts are embedded, and what that costs."""
-    if not made.lines:
-        return f"{count(made.texts, 'text')} to embed; nothing is paid for."
-    least = "unknown, at least " if made.usd is None else ""
-    limit = f"; the budget of {usd(made.limit, '')} ends it before" if made.over_budget else ""
-    return f"{count(made.texts, 'text')} to embed: {least}{usd(made.usd_known, '')}{limit}."
-
-
 def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
     """The embedder measured here that carries most identity in a language."""
     ranked = ranking(rows, language)
@@ -186,7 +176,7 @@ def answer(rows: pl.DataFrame, language: str) -> str:
     lead = leading(rows, language)
     if lead is None:
         return NOTHING
-    near, token = lead.get("edit_distance_near_miss"), lead.get("gibberish_name")
+    near, token = lead["edit_distance_near_miss"], lead["gibberish_name"]
     lost = "" if near is None else f"; impostors a few letters off {_taken(near)}"
     random = "" if token is None else f", random tokens {_taken(token)}"
     return f"{lead['label']} leans most on names here: D_name {score(lead['d_name'])}{lost}{random}."

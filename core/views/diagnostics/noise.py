@@ -34,6 +34,11 @@ class Gathered:
         return not self.rows.is_empty()
 
 
+def rewritten(stack: str, rewrite: str) -> str:
+    """A stack with its rewrite, if it has one, as people read it."""
+    return stack if rewrite == NONE else f"{stack} · {rewrite}"
+
+
 def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     """Read what noise does to the stacks of a workspace; empty where none was asked perturbed queries.
 

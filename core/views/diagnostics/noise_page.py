@@ -42,12 +42,9 @@ Row = Mapping[str, Any]
 
 def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
     """Order stacks by their quality with the queries as they are, the best first; rows of a stack stay."""
-    clean = table.filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
-    known = clean.select("family", at=pl.col("quality"))
-    joined = table.join(known, on="family", how="left", maintain_order="left")
-    return joined.sort("at", descending=quality.higher_is_better, nulls_last=True, maintain_order=True).drop(
-        "at"
-    )
+    clean = pl.col("quality").filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
+    at = clean.first().over("family")
+    return table.sort(at, descending=quality.higher_is_better, nulls_last=True, maintain_order=True)
 
 
 def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
@@ -187,8 +184,9 @@ def choice_under_noise(
     noisy = stack_table(snapshot, scope, robust, asked.latency, book).filter(pl.col("quality").is_not_null())
     clean = noisy.select("run_id").join(table, on="run_id", how="inner", maintain_order="left")
     limits = replace(asked.constraints, floor=None)
-    chosen = [_chosen(rows, decide(rows, limits, asked.rule).chosen) for rows in (clean, noisy)]
-    if None in chosen:
+    places = [(rows, decide(rows, limits, asked.rule).chosen) for rows in (clean, noisy)]
+    chosen = [rows["name"][place] for rows, place in places if place is not None]
+    if len(chosen) < len(places):
         return ""
     first, then = chosen
     of = f"Of the {text.count(noisy.height, 'stack')} asked noisy queries too"
@@ -209,7 +207,3 @@ def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:
     way = next((way for way in WAYS if way in alone), WAYS[0])
     levels = {each.name: each.default for each in PERTURBATIONS} | {way: alone.get(way, 4)}
     return Measure(f"Robust[{measure.name}]", None, (*measure.params, *levels.items()))
-
-
-def _chosen(rows: pl.DataFrame, place: int | None) -> str | None:
-    return None if place is None else str(rows["name"][place])

@@ -19,7 +19,7 @@ import polars as pl
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.library.export import StoreShelf
-from core.views.run.paid import closing, fact, listed, now, press
+from core.views.run.paid import closing, embedders, fact, listed, now, press
 from core.views.text import count
 from core.written import toml
 
@@ -202,9 +202,7 @@ class Form:
 
 def sources() -> list[str]:
     """What candidates can come from."""
-    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
-
-    return [BM25, RUNS, *sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))]
+    return [BM25, RUNS, *embedders()]
 
 
 def models() -> list[str]:

@@ -83,6 +83,13 @@ def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
     return own | bill(plan)
 
 
+def embedders() -> list[str]:
+    """Embedders that are known by name, the one that needs nothing first."""
+    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
+
+    return sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))
+
+
 def resumable(status: Status) -> bool:
     """Whether it was begun, did not finish and does not run now."""
     return str(status.state) in _RESUMABLE

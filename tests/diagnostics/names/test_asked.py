@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.diagnostics.names.asked import Question, asked_margins, questions, texts_of
-from core.diagnostics.names.margins import CHANGE, DELTA
+from core.diagnostics.names.margins import CHANGE, DELTA, Question, asked_margins, questions, texts_of
 from core.pipeline.query.entities import near_miss
 
 NAMES = {

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.diagnostics.names.job import NamesJob, figures, plan, read_job, run_job
-from core.diagnostics.names.spec import NamesSpec
+from core.diagnostics.names.job import NamesJob, NamesSpec, figures, plan, read_job, run_job
 from core.errors import BudgetError, ClqError, InputError, UnknownNameError
 from core.jobs import State
 from core.pipeline.evaluate.turn import Site
@@ -152,7 +151,7 @@ def test_killed_and_resumed(tmp_path: Path, vendors: Vendors):
     under_way = 2 * vendors.state.largest[ENDPOINT]
     assert sum(counts.values()) - len(counts) <= under_way
     stored, _ = names.figures(Store.open(store).read())
-    local = names.summary(figures(asked, lambda _: make_embedder_at(asked, vendors)))
+    local = names.summary(figures(asked, lambda *_: make_embedder_at(asked, vendors)))
     assert stored.equals(local, null_equal=True)
 
 

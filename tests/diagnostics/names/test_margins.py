@@ -6,9 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.diagnostics.names.job import figures, read_job
+from core.diagnostics.names.job import NamesSpec, figures, read_job
 from core.diagnostics.names.margins import checks, margins, of_run, summary
-from core.diagnostics.names.spec import NamesSpec
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
@@ -78,7 +77,7 @@ def test_identities_hold_for_a_real_embedder():
         {"embedder": [{"name": "wordllama", "dim": [64, 256]}], "language": ["en", "fr"], "runs": 2,
          "queries": 20}
     )  # fmt: skip
-    rows = figures(read_job(spec, load_books(PRICES)), lambda each: make_embedder(each.model, each.full_dim))
+    rows = figures(read_job(spec, load_books(PRICES)), make_embedder)
     found = checks(rows)
     assert [each.passed for each in found if each.name == "hard_name_mask"] == [True] * 4
     ascii_checks = {each.language: each for each in found if each.name == "strip_diacritics"}

@@ -7,9 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.diagnostics.names.job import batch_of, figures, read_job
+from core.diagnostics.names.job import NamesSpec, batch_of, figures, read_job
 from core.diagnostics.names.margins import CHANGE
-from core.diagnostics.names.spec import NamesSpec
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
@@ -24,7 +23,7 @@ def made(queries: int, **more: object):
         {"embedder": [{"name": "fake", "dim": [8]}], "runs": 2, "queries": queries, **more}
     )
     job = read_job(spec, load_books(PRICES))
-    return batch_of(job, figures(job, lambda each: make_embedder(each.model, each.full_dim)))
+    return batch_of(job, figures(job, make_embedder))
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_beside_the_paper(store: Store):
     rows = names.both(names.figures(store.read())[0])
     table = names.wide(rows, "en")
     assert table.columns == [
-        "condition", "fake 8 d", "text-embedding-3-large", "voyage-3.5", "± fake 8 d",
+        "condition", "fake 8 d", "text-embedding-3-large", "voyage-3.5", "± fake 8 d", "what",
     ]  # fmt: skip
     assert table["condition"].to_list() == list(names.ORDER[1:])
     gibberish = table.row(1, named=True)
