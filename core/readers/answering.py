@@ -1,10 +1,8 @@
-"""Asks readers, and judges of their answers; every call once, and one that was paid for is not sent again.
-
-What readers and judges of answers are sent: messages with the texts of others between marks.
-"""
+"""Asks readers, and judges of their answers; every call once, and one that was paid for is not sent again."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -36,26 +34,17 @@ _JUDGE = Path(__file__).parent / "prompts" / "judge"
 
 def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int]) -> tuple[list[str], bool]:
     """As many whole passages as fit, and the beginning of the next; whether something was cut."""
-    if most is None:
-        return list(passages), False
     kept: list[str] = []
-    left = most
     for text in passages:
-        size = count(text)
-        if size > left:
-            begun = _beginning(text, left, count)
+        size = 0 if most is None else count(text)
+        if most is not None and size > most:
+            ends = range(1, len(text) + 1)
+            end = bisect_right(ends, most, key=lambda end: count(text[:end]))
+            begun = text[:end].rstrip()
             return [*kept, *([begun] if begun else [])], True
         kept.append(text)
-        left -= size
+        most = None if most is None else most - size
     return kept, False
-
-
-def _beginning(text: str, most: int, count: Callable[[str], int]) -> str:
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[:middle]) <= most else (low, middle - 1)
-    return text[:low].rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +148,7 @@ class Answering:
         judge = self._job.reader.judge
         if judge is None:
             return
-        asked = list(dict.fromkeys(self._judged()))
+        asked = list(dict.fromkeys(one for each in self._job.wanted for one in self.judgements(each)))
         chat, unused = self._begun(JUDGE, judge.model), 0
         scored = in_order(partial(self._score, chat), asked, chat.concurrency)
         for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
@@ -170,8 +159,8 @@ class Answering:
 
     def judgements(self, wanted: Wanted) -> Iterable[Judged]:
         """What is asked of a judge about an answer; of "precision" once per passage."""
-        call = wanted.call
-        judge, answer = self._job.reader.judge, self.answers.get(call)
+        call, judge = wanted.call, self._job.reader.judge
+        answer = self.answers.get(call)
         if judge is None or answer is None or answer.text is None:
             return
         right = self._job.golds.get(wanted.query_id, ())
@@ -182,10 +171,6 @@ class Answering:
                 yield Judged(scorer, call.question, answer.text, (), call.passages)
             elif scorer not in OF_PASSAGES and right:
                 yield Judged(scorer, call.question, answer.text, right, ())
-
-    def _judged(self) -> Iterable[Judged]:
-        for wanted in self._job.wanted:
-            yield from self.judgements(wanted)
 
     def _begun(self, kind: str, model: str) -> Chat:
         self._turn.tracker.begin(kind, f"{kind}: {model}")
@@ -214,6 +199,5 @@ class Answering:
     def _score(self, chat: Chat, one: Judged) -> int | None:
         self._turn.watch.check()
         texts = [self._job.texts[place] for place in one.passages]
-        return ask(
-            chat, judging(one.scorer, one.question, one.answer, one.golds, texts), tries=TRIES
-        ).value.value
+        task = judging(one.scorer, one.question, one.answer, one.golds, texts)
+        return ask(chat, task, tries=TRIES).value.value

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import polars as pl
 
 from core.errors import InputError
-from core.pipeline.evaluate.identity import model_identity
+from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.job import EMPTY_BOOK
 from core.pipeline.sweep.check import chat_problems, require
 from core.pipeline.sweep.fields import Mode, Reader
 from core.pipeline.sweep.problems import Problem
 from core.prices import PriceBook
-from core.providers.chat import chat_config, make_chat
+from core.providers.chat import chat_config
 from core.providers.config import ModelConfig
 from core.readers.prompts import Prompt, prompt
 from core.records import JsonMap, short_hash
@@ -130,11 +130,8 @@ class ReaderJob:
 
     @cached_property
     def _placed(self) -> Mapping[str, int]:
-        placed: dict[str, int] = {}
-        for some in self.material.texts.values():
-            for text in some.values():
-                placed.setdefault(text, len(placed))
-        return placed
+        different = dict.fromkeys(text for some in self.material.texts.values() for text in some.values())
+        return {text: place for place, text in enumerate(different)}
 
     @cached_property
     def golds(self) -> Mapping[str, tuple[str, ...]]:
@@ -177,8 +174,7 @@ class ReaderJob:
 
     def billed(self) -> list[tuple[str, str]]:
         """Item and unit of everything that is paid for."""
-        chats = [make_chat(name, models=self.models, ready=False) for name in self.reader.asked]
-        return [(each.item, each.unit) for chat in chats if not chat.local for each in chat.expected(1, 1)]
+        return [pair for name in self.reader.asked for pair in billed_by("chat", name, self.models)]
 
     def _wanted(self) -> Iterator[Wanted]:
         reader = self.reader
@@ -197,13 +193,10 @@ class ReaderJob:
                 for query_id in replay.ranked:
                     passages = self.sent(replay, query_id, mode, k)
                     if passages is not None:
-                        places = self._places(replay, passages)
+                        texts = self.material.texts[replay.searched]
+                        places = tuple(self._placed[texts[name]] for name in passages if name in texts)
                         question = self.material.questions[query_id]
                         yield Wanted(block, query_id, Call(model, name, temperature, turn, question, places))
-
-    def _places(self, replay: Replay, passages: Sequence[str]) -> tuple[int, ...]:
-        texts = self.material.texts[replay.searched]
-        return tuple(self._placed[texts[name]] for name in passages if name in texts)
 
 
 def require_material(job: ReaderJob) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 from core.pipeline.evaluate import Job
@@ -45,11 +46,10 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
         known: Whether the rankings are; else its passages stand for those that will be.
     """
     calls = {model: job.calls(model) for model in job.reader.models}
-    lines = [
-        line for model in job.reader.models for line in _answering(job, model, calls[model], known=known)
-    ]
-    lines += _judging(job)
     chats = {name: make_chat(name, models=job.models, ready=False) for name in job.reader.asked}
+    answering = [_answering(job, model, chats[model], some, known=known) for model, some in calls.items()]
+    judge = job.reader.judge
+    lines = [*chain(*answering), *(_judging(job, judge, chats[judge.model]) if judge else ())]
     return ReaderPlan(
         name=job.name,
         runs=len(job.material.replays),
@@ -121,32 +121,28 @@ def _typical(job: Job, reader: Reader) -> Material:
     return Material(job.collection_id, questions, texts, replays, golds)
 
 
-def _answering(job: ReaderJob, model: str, calls: Sequence[Call], *, known: bool) -> Iterator[Line]:
-    chat = make_chat(model, models=job.models, ready=False)
+def _answering(
+    job: ReaderJob, model: str, chat: Chat, calls: Sequence[Call], *, known: bool
+) -> Iterator[Line]:
     if chat.local or not calls:
         return
+    asked = said = 0
     some = _some(calls)
-    sizes = [_size(job, chat, call) for call in some]
-    asked, said = (sum(parts) * len(calls) / len(some) for parts in zip(*sizes, strict=True))
+    for call in some:
+        texts = [job.texts[place] for place in call.passages]
+        sent = message(chat, job.prompts[call.prompt], job.reader, call.question, texts)
+        asked += chat.count_tokens(sent.system) + chat.count_tokens(sent.user)
+        said += sent.max_tokens
+    scale = len(calls) / len(some)
     exact = known and len(some) == len(calls) and counter(chat_config(model, job.models).tokenizer).exact
-    of, used, notes = (ANSWER, model, len(calls)), chat.expected(asked, said), () if exact else (_MOST,)
-    yield from priced_lines(of, used, job.book, exact=exact, notes=notes)
+    used, notes = chat.expected(asked * scale, said * scale), () if exact else (_MOST,)
+    yield from priced_lines((ANSWER, model, len(calls)), used, job.book, exact=exact, notes=notes)
 
 
-def _size(job: ReaderJob, chat: Chat, call: Call) -> tuple[int, int]:
-    texts = [job.texts[place] for place in call.passages]
-    sent = message(chat, job.prompts[call.prompt], job.reader, call.question, texts)
-    return chat.count_tokens(sent.system) + chat.count_tokens(sent.user), sent.max_tokens
-
-
-def _judging(job: ReaderJob) -> Iterator[Line]:
+def _judging(job: ReaderJob, judge: AnswerJudge, chat: Chat) -> Iterator[Line]:
     """Tokens of judging answers as long as they may be, beside the gold answers of their questions."""
-    judge = job.reader.judge
     answers = list(dict.fromkeys((each.call, job.golds.get(each.query_id, ())) for each in job.wanted))
-    if judge is None or not answers:
-        return
-    chat = make_chat(judge.model, models=job.models, ready=False)
-    if chat.local:
+    if chat.local or not answers:
         return
     some = _some(answers)
     tasks = [task for call, golds in some for task in _tasks(job, call, golds, judge)]

@@ -1,7 +1,4 @@
-"""Has readers answer from stored runs and hands over the answers that are whole, with their scores.
-
-The specification of readers on stored runs; that of an evaluation holds the same table under [reader].
-"""
+"""Has readers answer from stored runs and hands over the answers that are whole, with their scores."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from core.tables import TABLES, frame
 
 
 class ReaderSpec(Table):
-    """A whole specification."""
+    """A whole specification; that of an evaluation holds the same table under [reader]."""
 
     name: Named = "readers"  # What people read
     # The stored collection whose runs are read
@@ -108,8 +105,12 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
 
 def batch_of(job: ReaderJob, answering: Answering) -> Batch:
     """The answers of blocks in which every question was answered, and their scores."""
-    whole = list(_whole(job, answering))
-    rows = frame("answers", [_row(each, answering) for each in whole])
+    lacking = {each.block for each in job.wanted if each.call not in answering.answers}
+    whole = [each for each in job.wanted if each.block not in lacking]
+    rows = frame(
+        "answers",
+        [{**_key(each), **answering.answers[each.call]._asdict()} for each in whole],
+    )
     computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole, answering))
     judged = frame("answer_scores", list(_judged(job, whole, answering)))
     return Batch(
@@ -134,17 +135,6 @@ def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> 
             told = [name in gold for name in names if name in job.material.texts[replay.searched]]
             rows.append({**_key(wanted), "relevant": told[: answering.answers[wanted.call].sent]})
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _whole(job: ReaderJob, answering: Answering) -> Iterator[Wanted]:
-    lacking = {each.block for each in job.wanted if each.call not in answering.answers}
-    return (each for each in job.wanted if each.block not in lacking)
-
-
-def _row(wanted: Wanted, answering: Answering) -> dict[str, Any]:
-    told = answering.answers[wanted.call]._asdict()
-    del told["sent"]
-    return {**_key(wanted), **told}
 
 
 def _key(wanted: Wanted) -> dict[str, Any]:

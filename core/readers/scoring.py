@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 
 import polars as pl
@@ -19,6 +19,7 @@ from rapidfuzz.distance import LCSseq
 
 from core.answers import KEY
 from core.errors import InputError
+from core.tables import frame
 
 _NUMBER_WORDS = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -97,11 +98,15 @@ CITING = ("citation_precision", "citation_recall")  # Scorers of the passages th
 
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
     """Score an answer, best over the gold answers."""
-    if scorer not in SCORERS:
-        raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
+    _require(scorer, SCORERS)
     if not golds:
         raise InputError(f"{scorer} needs a gold answer.", do="Give the query one, or let a model judge.")
     return max(SCORERS[scorer](answer, gold) for gold in golds)
+
+
+def _require(scorer: str, among: Container[str]) -> None:
+    if scorer not in among:
+        raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
 
 
 def cited(answer: str) -> frozenset[int]:
@@ -146,8 +151,7 @@ def scored(
         InputError: If a scorer is not known.
     """
     for scorer in scorers:
-        if scorer not in SCORERS and scorer not in CITING:
-            raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
+        _require(scorer, (*SCORERS, *CITING))
     told = answers.filter(pl.col("text").is_not_null())
     right = golds.group_by("query_id").agg(pl.col("answer").drop_nulls().unique().alias("golds"))
     pairs = told.select("query_id", "text").unique().join(right, on="query_id")
@@ -163,18 +167,9 @@ def scored(
         else:
             continue
         parts.append(rows.select(*KEY, pl.lit(scorer).alias("scorer"), "value").drop_nulls("value"))
-    empty = told.clear().select(*KEY, pl.lit("", pl.String).alias("scorer"), pl.lit(0.0).alias("value"))
-    return pl.concat([empty, *parts]).select(
-        *KEY,
-        "scorer",
-        pl.lit(None, pl.String).alias("judge"),
-        "value",
-        pl.lit("0-1").alias("scale"),
-        pl.lit(None, pl.Int32).alias("n"),
-        pl.lit(None, pl.Float64).alias("low"),
-        pl.lit(None, pl.Float64).alias("high"),
-        pl.lit(None, pl.String).alias("source"),
-    )
+    empty = told.clear().select(*KEY, scorer=pl.lit("", pl.String), value=pl.lit(0.0))
+    rows = pl.concat([empty, *parts]).with_columns(scale=pl.lit("0-1"))
+    return frame("answer_scores", rows.to_dict())
 
 
 def _citing(told: pl.DataFrame, sent: pl.DataFrame, which: int) -> pl.DataFrame:

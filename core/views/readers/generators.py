@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.readers.curves import POINT, by_query, points
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
@@ -23,13 +23,9 @@ _ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
 
 def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
     """What the answers of a workspace are scored by, with the judges of each; what judges scored first."""
-    rows = _scores(snapshot, scope).select("scorer", "judge").unique().sort("scorer", "judge")
-    found: dict[str, list[str]] = {}
-    for scorer, judge in rows.iter_rows():
-        found.setdefault(scorer, []).append(judge)
-    return {
-        name: tuple(found[name]) for name in sorted(found, key=lambda name: (COMPUTED in found[name], name))
-    }
+    judges = _scores(snapshot, scope).group_by("scorer").agg(pl.col("judge").unique().sort())
+    found = {name: tuple(some) for name, some in judges.sort("scorer").iter_rows()}
+    return dict(sorted(found.items(), key=lambda each: (COMPUTED in each[1], each[0])))
 
 
 def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
@@ -74,13 +70,13 @@ def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
     one, judges = (*POINT, "scorer"), pl.col("judge").n_unique()
     whole = single.filter(judges.over(*one, "query_id") == judges.over(*one))
     parts = [
+        by_query(whole.clear(), "").with_columns(pl.lit("").alias(name) for name in ("criterion", "judge"))
+    ]
+    parts += [
         by_query(part, str(scorer)).with_columns(criterion=pl.lit(scorer), judge=pl.lit(judge))
         for (scorer, judge), part in whole.group_by("scorer", "judge", maintain_order=True)
     ]
-    return pl.concat(parts) if parts else by_query(whole, "").with_columns(criterion=_NONE, judge=_NONE)
-
-
-_NONE = pl.lit(None, pl.String)
+    return pl.concat(parts)
 
 
 def _label(rows: pl.DataFrame) -> pl.Expr:
@@ -120,10 +116,13 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
         pl.coalesce("shared", "value").mean().alias("value")
     )
     wide = mean.pivot("criterion", index="label", values="value")
-    told = rows.with_columns(
-        pl.concat_str("criterion", "judge", separator=", ").alias("of"), pl.Series("told", _told(rows))
-    )
-    judged = told.pivot("of", index="label", values="told")
+    spans = rows.select("value", "low", "high").iter_rows()
+    said = [
+        f"{value:.1f}" + ("" if low is None or high is None else f" [{low:.1f}, {high:.1f}]")
+        for value, low, high in spans
+    ]
+    of = pl.concat_str("criterion", "judge", separator=", ")
+    judged = rows.select("label", of=of, said=pl.Series(said)).pivot("of", index="label", values="said")
     who = rows.group_by("label").agg(
         pl.col(*_WHO).first(), pl.coalesce("shared_n", "queries").min().alias("n")
     )
@@ -137,14 +136,6 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
     return made.sort(_ASIDE, "total", "label", descending=[False, True, False], nulls_last=True)
 
 
-def _told(rows: pl.DataFrame) -> list[str]:
-    spans = rows.select("value", "low", "high").iter_rows()
-    return [
-        f"{value:.1f}" + ("" if low is None or high is None else f" [{low:.1f}, {high:.1f}]")
-        for value, low, high in spans
-    ]
-
-
 def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: str) -> pl.DataFrame:
     """Total of every generator less that of a baseline, paired by question where single answers are known.
 
@@ -156,35 +147,25 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         both answered and every judge scored; null where only means are known) and difference_n, their count.
     """
     chosen = rows["criterion"].unique().to_list()
+    by_question = _by_question(_scores(snapshot, scope).filter(pl.col("scorer").is_in(chosen)))
+    mean = by_question.group_by(*POINT, "query_id", "criterion").agg(pl.col("value").mean())
+    named = mean.join(rows.select(*POINT, "label").unique(), on=POINT, nulls_equal=True)
+    whole = named.filter(pl.len().over("label", "query_id") == len(chosen))  # that all criteria score
+    single = whole.group_by("label", "query_id").agg(total=pl.col("value").sum()).sort("query_id")
+    own = single.filter(label=baseline).select("query_id", own="total")
     totals = generator_table(rows).select("label", "total")
-    base = totals.filter(pl.col("label") == baseline)["total"].first()
-    single = _per_question(snapshot, scope, rows, chosen)
-    own = dict(single.filter(pl.col("label") == baseline).select("query_id", "total").iter_rows())
+    base = totals.filter(label=baseline)["total"].first()
     found = []
     for label, total in totals.iter_rows():
-        part = single.filter(pl.col("label") == label).select("query_id", "total").iter_rows()
-        paired = [value - own[query] for query, value in part if query in own]
+        both = single.filter(label=label).join(own, on="query_id", maintain_order="left")
+        paired = (both["total"] - both["own"]).to_numpy()
         low = high = None
         if len(paired) > 1 and label != baseline:
-            low, high = (float(end[0]) for end in bootstrap_means(np.array(paired)))
-        gap = float(np.mean(paired)) if paired else None if total is None or base is None else total - base
+            low, high = (float(end[0]) for end in bootstrap_means(paired))
+        gap = float(paired.mean()) if len(paired) else None if total is None or base is None else total - base
         found.append((label, gap, low, high, len(paired) or None))
-    schema = dict.fromkeys(("difference", "difference_low", "difference_high"), pl.Float64)
-    return pl.DataFrame(found, schema={"label": pl.String, **schema, "difference_n": pl.Int64}, orient="row")
-
-
-def _per_question(
-    snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, chosen: Sequence[str]
-) -> pl.DataFrame:
-    """The total of every question that all criteria score: label, query_id, total."""
-    rows_of = _by_question(_scores(snapshot, scope).filter(pl.col("scorer").is_in(chosen)))
-    of = (*POINT, "query_id", "criterion")
-    single = rows_of.group_by(of).agg(pl.col("value").mean())
-    named = single.join(rows.select(*POINT, "label").unique(), on=POINT, nulls_equal=True)
-    summed = named.group_by("label", "query_id").agg(
-        pl.col("value").sum().alias("total"), pl.len().alias("of")
-    )
-    return summed.filter(pl.col("of") == len(chosen)).select("label", "query_id", "total").sort("query_id")
+    kinds = "label difference:float difference_low:float difference_high:float difference_n:int64"
+    return pl.DataFrame(found, schema=schema(kinds), orient="row")
 
 
 def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
@@ -194,13 +175,13 @@ def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
         return "No generator here is scored by all of these criteria."
     many = text.count(len(chosen), "criterion", "criteria")
     gap = best.get("difference")
-    beside = "" if gap is None or best["label"] == baseline else f", {_signed(gap)} against {baseline}"
+    beside = (
+        ""
+        if gap is None or best["label"] == baseline
+        else f", {text.signed(gap, '{:.1f}'.format)} against {baseline}"
+    )
     counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())[
         "n"
     ].sort()
     n = f"n differs, {counts[0]} to {counts[-1]}" if counts.n_unique() > 1 else text.sample(best["n"])
     return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside} ({n})."
-
-
-def _signed(gap: float) -> str:
-    return text.signed(gap, lambda size: f"{size:.1f}")

@@ -119,41 +119,35 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
 def answer(rows: pl.DataFrame, least: float) -> str:
     """What to send, in one sentence; takes `best_rows`."""
     best = rows.row(0, named=True)
+    who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:
         why = best["missing"] or "no answer is correct"
-        most = f"Most answers of {_who(best)} are correct with k = {best['k']} on {best['name']}"
+        most = f"Most answers of {who} are correct with k = {best['k']} on {best['name']}"
         return f"{most}; what one costs is unknown: {why}."
     return (
         f"Send k = {best['k']}: 1,000 correct answers ({best['scorer']} of {least:g} or more) cost least, "
-        f"{text.usd(best['usd_per_1k_correct'], '')}, by {_who(best)} on {best['name']}."
+        f"{text.usd(best['usd_per_1k_correct'], '')}, by {who} on {best['name']}."
     )
-
-
-def _who(row: Mapping[str, Any]) -> str:
-    return str(row["reader"] or "a reader unnamed")
 
 
 def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
     """The numbers of the cheapest stack at its k."""
     low, high = (text.percent(best[f"correct_{end}"]) for end in ("low", "high"))
     share = "" if best["correct_low"] is None else f"{low} to {high} · "
+    least, most = (text.usd(best[f"usd_{end}"], "") for end in ("low", "high"))
+    known = best["usd_low"] is not None and best["usd_high"] is not None
+    ends = f"{least} to {most}, from the share's interval" if known else ""
     met = "–" if best["k_target"] is None else f"k = {best['k_target']}"
     return (
-        ("$ per 1,000 correct", text.usd(best["usd_per_1k_correct"], ""), _ends(best)),
+        ("$ per 1,000 correct", text.usd(best["usd_per_1k_correct"], ""), ends),
         ("Correct", text.percent(best["correct"]), f"{share}{text.sample(best['n'])}"),
         ("$ per 1,000 answered", text.usd(best["usd_per_1k"], ""), best["missing"] or "retrieval and reader"),
         (
             f"For a score of {target:g}",
             met,
-            "the smallest that reaches it" if met != "–" else "none reaches it",
+            "none reaches it" if met == "–" else "the smallest that reaches it",
         ),
     )
-
-
-def _ends(best: Mapping[str, Any]) -> str:
-    if best["usd_low"] is None or best["usd_high"] is None:
-        return ""
-    return f"{text.usd(best['usd_low'], '')} to {text.usd(best['usd_high'], '')}, from the share's interval"
 
 
 def joint_chart(table: pl.DataFrame, colours: Mapping[str, str], quality: Quality) -> go.Figure:

@@ -67,7 +67,7 @@ def after(store: Store, job: Job) -> After | None:
     """What the readers of an evaluation do once its runs have landed; None where it has none."""
     from core.pipeline.evaluate.run import After  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.evaluate.turn import Turn  # noqa: PLC0415
-    from core.readers.job import ReaderJob, require_material, require_models  # noqa: PLC0415
+    from core.readers.job import Material, ReaderJob, require_material, require_models  # noqa: PLC0415
     from core.readers.plan import reader_of  # noqa: PLC0415
     from core.readers.run import answer  # noqa: PLC0415
 
@@ -94,15 +94,9 @@ def after(store: Store, job: Job) -> After | None:
         require_material(made)
         answer(made, lambda batch: land(store, batch), turn)
 
-    empty = material_of(job)
+    questions = dict(job.queries.select("query_id", "text").iter_rows())
+    empty = Material(job.collection_id, questions, {}, ())  # what it asks, before it has run
     return After(do, ReaderJob(name=job.name, reader=reader, material=empty, models=job.models).billed())
-
-
-def material_of(job: Job) -> Material:
-    """What an evaluation asks, before it has run."""
-    from core.readers.job import Material  # noqa: PLC0415 - with the engines, a second
-
-    return Material(job.collection_id, dict(job.queries.select("query_id", "text").iter_rows()), {}, ())
 
 
 def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
@@ -119,14 +113,10 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     gold = _gold(snapshot, collection_id, reader, ids)
     searched = snapshot.searched(ids)
+    deep = max(1, reader.depth)
     replays = tuple(
-        Replay(
-            run_id,
-            searched[run_id],
-            _ranked(snapshot, run_id, max(1, reader.depth), questions),
-            gold.get(run_id, {}),
-        )
-        for run_id in ids
+        Replay(name, searched[name], _ranked(snapshot, name, deep, questions), gold.get(name, {}))
+        for name in ids
     )
     wanted: dict[str, set[str]] = {}
     for each in replays:

@@ -129,6 +129,8 @@ def rebel_chart(rows: pl.DataFrame) -> go.Figure:
     panels = theme.Panels(titles, across=2, height=340)
     colours = dict(zip(METHODS, theme.OKABE_ITO, strict=False))
     symbols = dict(zip(METHODS, theme.SYMBOLS, strict=True))
+    speeds = fast["speed"].to_numpy()
+    width = (0.05 * np.ptp(speeds) or 0.1 * speeds.max() or 1.0) if fast.height else 1.0
     for method in METHODS:
         look = {"color": colours[method], "symbol": symbols[method], "size": 11}
         own = rows.filter(pl.col("method") == method)
@@ -138,21 +140,16 @@ def rebel_chart(rows: pl.DataFrame) -> go.Figure:
         if quick.height:
             panels.add(1, _marks(quick, "speed", "quality", method, look))
         for row in quick.filter(pl.col("passes").list.len() > 1).iter_rows(named=True):
-            spread = [row["speed"]] * len(row["passes"])
             box = go.Box(
-                x=spread, y=row["passes"], name=method, marker_color=colours[method], boxpoints=False
-            )
-            panels.add(1, box.update(width=_width(fast)))
+                x=[row["speed"]] * len(row["passes"]), y=row["passes"], name=method, boxpoints=False,
+                marker_color=colours[method], width=width,
+            )  # fmt: skip
+            panels.add(1, box)
     ends = np.array([rows[PRECISION].min(), rows[PRECISION].max()], dtype=float)
     for name, (slope, base) in fitted(rows).items():
         line = {"color": _LINES[name][1], "dash": "dash"}
         panels.add(0, go.Scatter(x=ends, y=slope * ends + base, mode="lines", line=line, name=name))
     return panels.figure
-
-
-def _width(fast: pl.DataFrame) -> float:
-    low, high = float(fast["speed"].min() or 0), float(fast["speed"].max() or 0)  # type: ignore[arg-type]
-    return 0.05 * (high - low) or 0.1 * high or 1.0
 
 
 def _marks(

@@ -85,17 +85,11 @@ def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[st
     lacking = f"run k = {row['wanted']} for it" if row["wanted"] else f"unknown: {row['rss_reason']}"
     stable = lacking if row["rss"] is None else f"worst of k* ± {delta:g}, as share of the best"
     paired = "no closed-book answers" if row["gain"] is None else "at k*"
+    best = (interval(row), text.sample(row["queries"]))
+    gained = (interval(row, "gain_low", "gain_high"), paired)
     return [
-        (
-            "Score at k*",
-            points(row["best"]),
-            " ".join(filter(None, (interval(row), text.sample(row["queries"])))),
-        ),
-        (
-            "Gain over closed book",
-            gain(row),
-            " ".join(filter(None, (interval(row, "gain_low", "gain_high"), paired))),
-        ),
+        ("Score at k*", points(row["best"]), " ".join(filter(None, best))),
+        ("Gain over closed book", gain(row), " ".join(filter(None, gained))),
         ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", stable),
         ("Passages to send", f"k = {row['send']}", f"within {epsilon:g} points of k* = {row['k_star']}"),
     ]
@@ -117,19 +111,12 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
         ),
-        "answers with cut passages": (
-            f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit."
-            if cut
-            else ""
-        ),
-        "no closed book": (
-            "Without a closed book at k = 0 the sum of RSC starts at the smallest k."
-            if depths["closed_book"].null_count()
-            else ""
-        ),
-        "depths to run": f"RSS needs these in the reader's k (form of Run): {'; '.join(wanted[:8])}."
-        if wanted
-        else "",
+        "answers with cut passages": bool(cut)
+        * f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit.",
+        "no closed book": bool(depths["closed_book"].null_count())
+        * "Without a closed book at k = 0 the sum of RSC starts at the smallest k.",
+        "depths to run": bool(wanted)
+        * f"RSS needs these in the reader's k (form of Run): {'; '.join(wanted[:8])}.",
     }
 
 
@@ -172,17 +159,13 @@ def of_parts(rows: pl.DataFrame) -> str:
         rows: One reader's rows of `core.views.readers.data.slice_table`.
     """
     said = []
-    for part, words in (
-        ((WITH, "with gold"), (WITHOUT, "without")) if WITH in set(rows["part"]) else ((EVERY, ""),)
-    ):
-        own = rows.filter(pl.col("part") == part)
-        top = own.filter(pl.col("mode") == "top_k").sort("value", "k", descending=[True, False])
-        if top.is_empty():
-            continue
-        best = top.row(0, named=True)
-        base = own.filter(pl.col("k") == best["k"], pl.col("mode") == "none")["value"]
-        beside = [f"{points(base[0])} closed book"] if len(base) else []
-        beside.append(text.sample(best["queries"]))
-        at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
-        said.append(f"{at} ({', '.join(beside)})")
+    halves = ((WITH, "with gold"), (WITHOUT, "without"))
+    for part, words in halves if WITH in set(rows["part"]) else ((EVERY, ""),):
+        own = rows.filter(part=part)
+        top = own.filter(mode="top_k").sort("value", "k", descending=[True, False])
+        for best in top.head(1).iter_rows(named=True):
+            base = own.filter(k=best["k"], mode="none")["value"]
+            beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
+            at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
+            said.append(f"{at} ({', '.join(beside)})")
     return f"{rows['label'][0]} has at best {', '.join(said)}."
