@@ -6,7 +6,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, SECTION, pick_section
-from core.ui.pick import pick_one, still_offered
+from core.ui.pick import pick_one, still_offered, still_offered_all
 from core.ui.sections.judge import QUEUE, judge
 from core.ui.view import View, current_view, end
 from core.views.decision.near import overturned
@@ -192,8 +192,7 @@ def do_judges_agree(view: View) -> None:
     if len(names) < 2:
         show.head(*words.TWO_JUDGES)
         return
-    if "sets" in st.session_state:  # a choice that was kept may be of another workspace
-        st.session_state["sets"] = [name for name in st.session_state["sets"] if name in names]
+    still_offered_all("sets", names)
     picked = st.multiselect(
         "Judges (golden sets)", names, key="sets", bind="query-params", max_selections=judges.MOST,
         placeholder=f"all {min(len(names), judges.MOST)}", help=words.JUDGES,
@@ -233,13 +232,13 @@ def merge(found: judges.Judged) -> None:
         into = right.text_input("Name of the new golden set", value="-".join(["merged", *found.names])[:60])
         st.caption(plain(words.merging(found)))
         if st.form_submit_button("Write it", icon=":material/merge:"):
-            door.act(write_merged, found.names, policy, into)
+
+            def write() -> str:
+                golden = judges.write_merged(cache.store(), found.names, policy, into)
+                return words.merged(golden.golden_set_id)
+
+            door.act(write)
             st.rerun()
-
-
-def write_merged(names: list[str], policy: Policy, into: str) -> str:
-    """Write one golden set of several, and say so."""
-    return words.merged(judges.write_merged(cache.store(), names, policy, into).golden_set_id)
 
 
 def build_one(view: View) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import pick_one, pick_stacks, still_offered
+from core.ui.pick import pick_one, pick_stacks, still_offered, still_offered_all
 from core.ui.sections.readers_depth import by_depth, found_in, matrix, no_curve, with_and_without_gold
 from core.ui.view import View, current_view
 from core.views import theme
@@ -126,8 +126,7 @@ def generators(view: View) -> None:
         return
     left, right = st.columns([3, 2])
     usual = data.usual(known)
-    if "crit" in st.session_state:  # another workspace has others
-        st.session_state["crit"] = [name for name in st.session_state["crit"] if name in known]
+    still_offered_all("crit", known)
     picked = left.multiselect(
         "Criteria", list(known), key="crit", bind="query-params", placeholder=f"all {len(usual)}"
     )

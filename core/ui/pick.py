@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,6 +108,12 @@ def still_offered(key: str, options: Sequence[str | None]) -> None:
     """
     if options and st.session_state.get(key, options[0]) not in options:
         st.session_state[key] = options[0]
+
+
+def still_offered_all(key: str, options: Container[str]) -> None:
+    """Before a list of several is drawn: choices that it no longer offers go."""
+    if key in st.session_state:
+        st.session_state[key] = [name for name in st.session_state[key] if name in options]
 
 
 def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:

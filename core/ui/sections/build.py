@@ -21,7 +21,6 @@ from core.ui import cache, door, show, work
 from core.ui.pages import SECTION
 from core.ui.view import View
 from core.views.golden import form, refined
-from core.views.golden import form as asked
 from core.views.golden.form import Form
 from core.views.run.paid import dollars
 from core.views.text import plain
@@ -51,7 +50,8 @@ _WAYS = {
 def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
     forbidden = door.forbidden()
-    kind = _kind(view)
+    finish = partial(_finish, view.scope.collection_id)
+    kind = work.Kind("build", BUILD, form.ended, form.table, finish=finish)
     show.head(form.headline([one.status for one in kind.known()]), forbidden or form.WHAT)
     work.underway(kind, may_start=not forbidden)
     if not forbidden:
@@ -60,23 +60,16 @@ def build(view: View) -> None:
     _refined(view, kind)
 
 
-def _kind(view: View) -> work.Kind:
-    finish = partial(_finish, view.scope.collection_id)
-    return work.Kind("build", BUILD, form.ended, form.table, finish=finish)
-
-
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
     """The way to the label mix of what was built."""
     made = str(one.status.facts.get("golden_set_id") or "")
     if not made or one.status.collection_id != collection_id:
         return
-    if bar.button("See its label mix", key=f"mix_{one.name}", on_click=_open, args=(made,)):
+    there = {"gs": made, SECTION: "soundness"}
+    if bar.button(
+        "See its label mix", key=f"mix_{one.name}", on_click=st.session_state.update, args=(there,)
+    ):
         st.rerun()  # of what runs only a part of the page is drawn anew, and the section stays
-
-
-def _open(golden_set_id: str) -> None:
-    st.session_state["gs"] = golden_set_id
-    st.session_state[SECTION] = "soundness"
 
 
 def _refined(view: View, kind: work.Kind) -> None:
@@ -110,7 +103,7 @@ def _refined(view: View, kind: work.Kind) -> None:
 def _new(view: View) -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     collection = view.scope.collection_id
-    if lacking := asked.lacks(view.snapshot, collection):
+    if lacking := form.lacks(view.snapshot, collection):
         st.info(plain(f"The store has no {lacking} of {collection}, so there is nothing to judge."))
         st.page_link("pages/add.py", label=f"Import {lacking}", icon=":material/upload:")
         return
@@ -118,10 +111,10 @@ def _new(view: View) -> None:
     with as_form:
         filled = _fill_in(view, collection)
     with as_text:
-        written = asked.specification(filled)
+        written = form.specification(filled)
         text = work.draft(written, "golden", "TOML or YAML; the README has every key.")
     with as_told:
-        _prompts(asked.LANGUAGES[filled.language])
+        _prompts(form.LANGUAGES[filled.language])
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not (filled.judges or filled.grades):
@@ -135,38 +128,39 @@ def _fill_in(view: View, collection: str) -> Form:
     """Draw the form."""
     begun = Form(name=f"{collection}-judged", collection=collection)
     first, second, third = st.columns([2, 3, 1]), st.columns([3, 2, 1]), st.columns([2, 1, 1, 1])
-    name = first[0].text_input("Name", begun.name, key=f"golden_name_{collection}")
-    sources = first[1].multiselect(
-        "Candidates from", asked.sources(), begun.sources, key="golden_sources",
-        help="Pool what you will compare, so that few of its passages stay unjudged.",
-    )  # fmt: skip
-    depth = first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth")
-    judges = second[0].multiselect(
-        "Judges (chat models)", asked.models(), key="golden_judges", accept_new_options=True,
-        placeholder="choose a model", help=form.JUDGES,
-    )  # fmt: skip
-    taken = second[1].selectbox(
-        "Take over the grades of", asked.judged(view.snapshot, collection), index=None, placeholder="none",
-        key=f"golden_grades_{collection}", help="Only what it lacks is judged; it is named as the parent.",
-    )  # fmt: skip
-    language = second[2].selectbox("Instructions", list(asked.LANGUAGES), key="golden_language")
     refine = third[0].selectbox(
-        "Put the best in order", list(asked.REFINE), key="golden_refine",
+        "Put the best in order", list(form.REFINE), key="golden_refine",
         help="A judge orders five passages at a time, 100 to 270 calls a question; a noisy one loses by it.",
     )  # fmt: skip
-    keep = third[1].number_input(
-        "Passages to order", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no"
-    )
-    limit = third[2].number_input(
-        "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
-    )
-    budget = third[3].number_input(
-        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="golden_budget",
-        help="It stops before it would spend more, and keeps what was judged.",
-    )  # fmt: skip
     return Form(
-        name=name or begun.name, collection=collection, limit=limit, sources=tuple(sources), depth=depth,
-        judges=tuple(judges), language=language, grades=taken or "", refine=refine, keep=keep, budget=budget,
+        name=first[0].text_input("Name", begun.name, key=f"golden_name_{collection}") or begun.name,
+        collection=collection,
+        sources=tuple(first[1].multiselect(
+            "Candidates from", form.sources(), begun.sources, key="golden_sources",
+            help="Pool what you will compare, so that few of its passages stay unjudged.",
+        )),
+        depth=first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth"),
+        judges=tuple(second[0].multiselect(
+            "Judges (chat models)", form.models(), key="golden_judges", accept_new_options=True,
+            placeholder="choose a model", help=form.JUDGES,
+        )),
+        grades=second[1].selectbox(
+            "Take over the grades of", form.judged(view.snapshot, collection), index=None,
+            placeholder="none", key=f"golden_grades_{collection}",
+            help="Only what it lacks is judged; it is named as the parent.",
+        ) or "",
+        language=second[2].selectbox("Instructions", list(form.LANGUAGES), key="golden_language"),
+        refine=refine,
+        keep=third[1].number_input(
+            "Passages to order", 5, 500, begun.keep, key="golden_keep", disabled=refine == "no"
+        ),
+        limit=third[2].number_input(
+            "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
+        ),
+        budget=third[3].number_input(
+            "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="golden_budget",
+            help="It stops before it would spend more, and keeps what was judged.",
+        ),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.golden.book import Mode, Queue
 from core.golden.by_hand import SAMPLINGS, Sampling
 from core.ui import door, show
-from core.ui.pick import still_offered
+from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
 from core.ui.view import View, current_frame
 from core.views.golden import judging, words
@@ -83,25 +83,20 @@ def take_away(view: View, queue: Queue) -> None:
     if queue.mode == "grade":
         if queue.judge:
             st.button("Write my golden set", key="land", icon=":material/save:", on_click=land, args=(queue,))
-        written = partial(_sheet, view, queue)
+
+        def written(form: Callable[[pl.DataFrame], bytes]) -> bytes:
+            return form(sheet(queue, book().items(queue.queue_id), cards(view.snapshot, queue)))
+
         for title, ending, form in (("Excel", "xlsx", to_excel), ("CSV", "csv", to_csv)):
             st.download_button(
                 f"As a sheet, {title}",
-                partial(_as, form, written),
+                partial(written, form),
                 file_name=f"{queue.queue_id}.{ending}",
                 key=f"sheet_{ending}",
                 on_click="ignore",
                 icon=":material/download:",
             )
         st.caption(words.SHEET)
-
-
-def _sheet(view: View, queue: Queue) -> pl.DataFrame:
-    return sheet(queue, book().items(queue.queue_id), cards(view.snapshot, queue))
-
-
-def _as(form: Callable[[pl.DataFrame], bytes], written: Callable[[], pl.DataFrame]) -> bytes:
-    return form(written())
 
 
 def start(view: View) -> None:
@@ -135,10 +130,7 @@ def start(view: View) -> None:
 
 def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGenerator) -> Callable[[], str]:
     """The fields of a queue of answers, and what starts it."""
-    if "judge_runs" in st.session_state:  # a choice that was kept may be of another workspace
-        st.session_state["judge_runs"] = [
-            each for each in st.session_state["judge_runs"] if each in answering
-        ]
+    still_offered_all("judge_runs", answering)
     picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
     n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
     st.caption(words.ANSWERS)
@@ -160,7 +152,7 @@ def ask_passages(
     left, right = st.columns([2, 1])
     if mode == "settle":
         other = left.selectbox("And golden set", names, index=1, key="judge_other")
-        return partial(settle, view, name, base, other)
+        return lambda: opened(judging.begin_settling(book(), view.snapshot, base, other, judge=name))
     sampling: Sampling = "at random"
     if mode == "grade":
         sampling = left.selectbox(
@@ -186,7 +178,10 @@ def take(view: View, queue: Queue) -> None:
 def take_now(view: View, queue: Queue) -> None:
     """In a callback: give a queue to a judge, or show where to start another."""
     name = str(st.session_state["judge_name"] or "")
-    if not door.act(taken, view, queue, name) and book().queue(queue.queue_id).judge:
+    if (
+        not door.act(lambda: opened(judging.take(book(), view.snapshot, queue, name)))
+        and book().queue(queue.queue_id).judge
+    ):
         st.session_state[QUEUE] = NEW
 
 
@@ -200,16 +195,6 @@ def begin(view: View, **asked: Any) -> str:
         worth = found.worth.rows
     queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
     return opened(queue)
-
-
-def settle(view: View, name: str, first: str, second: str) -> str:
-    """Put together what two judges disagree on, and open it."""
-    return opened(judging.begin_settling(book(), view.snapshot, first, second, judge=name))
-
-
-def taken(view: View, queue: Queue, name: str) -> str:
-    """Give a queue to a judge."""
-    return opened(judging.take(book(), view.snapshot, queue, name))
 
 
 def opened(queue: Queue) -> str:

@@ -92,34 +92,25 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
 def _next(data: Snapshot, queue: Queue) -> None:
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
-    how_far(queue, items)
+    progress = judging.progress(items, queue.mode)
+    said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
+    st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
+    door.outcome()
     place = None if item is None else item.place
     since = st.session_state.get(_SINCE)
     if since is None or since[:2] != (queue.queue_id, place):
         st.session_state[_SINCE] = (queue.queue_id, place, time.monotonic())
     if item is None:
         finished(data, queue, items)
-    else:
-        _card(data, queue, items, item)
-
-
-def _card(data: Snapshot, queue: Queue, items: Sequence[Item], item: Item) -> None:
+        return
     texts = cards(data, queue)
     if queue.mode == "order":
         five(queue, items[item.place : item.place + OF_FIVE], texts)
     else:
-        said = opinions(data, queue)[item.query_id, item.passage_id] if queue.mode == "settle" else ()
-        passage(texts[item.place], said, answer=queue.mode == "answers")
+        settled = opinions(data, queue)[item.query_id, item.passage_id] if queue.mode == "settle" else ()
+        passage(texts[item.place], settled, answer=queue.mode == "answers")
         grades(queue, item)
     st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
-
-
-def how_far(queue: Queue, items: Sequence[Item]) -> None:
-    """Progress, the time left, and what the last key did where it is worth saying."""
-    progress = judging.progress(items, queue.mode)
-    said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
-    st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
-    door.outcome()
 
 
 def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
@@ -191,8 +182,9 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
         with st.container(border=True, gap="small"):
             with st.container(key=f"rank{rank}", horizontal=True, vertical_alignment="center", gap="small"):
                 st.button(
-                    f"**{rank + 1}**", key=f"pick{rank}_{tag}", shortcut=str(rank + 1), on_click=_pick,
-                    args=(place,), type="primary" if rank == at else "secondary",
+                    f"**{rank + 1}**", key=f"pick{rank}_{tag}", shortcut=str(rank + 1),
+                    on_click=st.session_state.update, args=({_PICKED: place},),
+                    type="primary" if rank == at else "secondary",
                 )  # fmt: skip
                 st.markdown(f"**{plain(card.title or card.text[:60])}**", width="stretch")
                 for step, icon in ((-1, "upward"), (1, "downward")):
@@ -291,13 +283,13 @@ def _kept(change: Change, spent: float | None) -> str:
 
 def land(queue: Queue, into: str = "") -> None:
     """In a callback: write the judge's golden set, their scores of answers, or two judges settled."""
-    st.session_state[LEAVING] = door.act(_land, queue, into)
 
+    def write() -> str:
+        if queue.mode == "answers":
+            return words.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
+        return words.written(judging.land(cache.store(), book(), queue, into))
 
-def _land(queue: Queue, into: str) -> str:
-    if queue.mode == "answers":
-        return words.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
-    return words.written(judging.land(cache.store(), book(), queue, into))
+    st.session_state[LEAVING] = door.act(write)
 
 
 def _key(
@@ -313,10 +305,6 @@ def _agree(queue: Queue) -> None:
     st.session_state[SECTION] = "judges"
     st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
     st.session_state[LEAVING] = True
-
-
-def _pick(place: int) -> None:
-    st.session_state[_PICKED] = place
 
 
 def _move(queue: Queue, order: Sequence[int], place: int, step: int, _: float | None) -> None:

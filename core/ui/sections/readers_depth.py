@@ -12,7 +12,7 @@ from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, SECTION, way
-from core.ui.pick import pick_one, still_offered
+from core.ui.pick import pick_one, still_offered, still_offered_all
 from core.ui.view import View, end
 from core.views import theme
 from core.views.readers import charts, words
@@ -98,8 +98,7 @@ def no_curve(why: str = words.NO_CURVE) -> None:
 def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
     """Draw the choice of some names; the first few where none were picked."""
     names = list(dict.fromkeys(ranked))
-    if key in st.session_state:  # another scorer may not have them all
-        st.session_state[key] = [name for name in st.session_state[key] if name in names]
+    still_offered_all(key, names)
     asked = f"the best {_MOST}" if len(names) > _MOST else "all"
     picked = st.multiselect(label, names, key=key, bind="query-params", placeholder=asked)
     return list(picked) or names[:_MOST]
