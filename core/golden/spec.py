@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from core.errors import ClqError
 from core.golden.prompts import Language
-from core.golden.refine import METHODS, RefineSettings
+from core.golden.refine.base import METHODS, RefineSettings
 from core.pipeline.sweep.fields import (
     Bm25,
     IndexChoice,

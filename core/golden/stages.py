@@ -1,4 +1,4 @@
-"""The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.golden.ordering`.
+"""The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.golden.build`.
 
 Texts of a corpus are untrusted. They stand between marks that they cannot foresee; an answer that is not the
 bare form asked for, or that repeats a mark, is refused and asked for again.

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 import typer
@@ -26,10 +27,17 @@ from core.views.text import count
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
 
+C = TypeVar("C", bound=Callable[..., Any])
 BUDGET, INTERRUPTED = 3, 130
 CODES = """Exit codes: 0 done; 1 refused or failed, what has finished is kept; 2 wrong usage; 3 stopped by the
 budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume`, or the same command again, goes on and pays
 for nothing twice."""
+
+
+def coded(command: C) -> C:
+    """Say the exit codes at the end of a command's help."""
+    command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n{CODES}"
+    return command
 
 
 def work_of(context: Context) -> Path:

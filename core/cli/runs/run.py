@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +34,7 @@ OnOption = Annotated[
 ]
 
 
+@evaluating.coded
 def run(
     ctx: typer.Context,
     spec: MaybeSpec = None,
@@ -95,9 +95,7 @@ def run(
     evaluating.execute(context, job, form, on)
 
 
-run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{evaluating.CODES}"
-
-
+@evaluating.coded
 def resume(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name or id; see data/evaluations.", show_default=False)],
@@ -121,9 +119,6 @@ def resume(
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
     evaluating.execute(context, evaluating.with_budget(job, budget), form, on)
-
-
-resume.__doc__ = f"{cleandoc(resume.__doc__ or '')}\n\n{evaluating.CODES}"
 
 
 def search(

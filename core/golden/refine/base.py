@@ -1,5 +1,6 @@
 """The state of the refinement of one query: what is judged next, what was told, the order that follows.
 
+A driver asks `batch()`, has it judged, answers `told(order)` or `skipped()`, and writes `state()` after each.
 What differs between the ways to refine is what they learn from an order (`_learn`) and how they sort. A state
 is kept as what went in and what was told, and restored by telling it again: it goes on exactly as it would
 have, and a checkpoint is small. Settings have the values of the paper (CLQ §3.4).

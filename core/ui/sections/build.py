@@ -7,12 +7,11 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.build import BUILD
+from core.golden.build import BUILD, refinements
 from core.golden.job import GoldenJob, Pool
-from core.golden.ordering import refinements
 from core.golden.plan import GoldenPlan, candidates, plan
 from core.golden.prompts import KINDS, prompt
-from core.golden.refine import restore
+from core.golden.refine.methods import restore
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep.load import load_as

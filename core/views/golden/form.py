@@ -1,12 +1,11 @@
-"""The form that builds a golden set, and the specification that it makes.
+"""A build of a golden set: the form and its specification, sentences and tables, and what it lands as.
 
-A finished golden set in the store: under its own id, or as the next version that names the one before.
-
-A build of a golden set as sentences and tables: its plan, how far it is, how it ended.
+In the store it stands under its own id, or as the next version that names the one before.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store
+from core.tables import Frame
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, embedders, fact, listed, now, press
 from core.views.text import count
@@ -26,7 +26,7 @@ from core.written import toml
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob
     from core.golden.plan import GoldenPlan
-    from core.golden.refine import Refinement
+    from core.golden.refine.base import Refinement
     from core.golden.spec import GoldenSpec
     from core.pipeline.evaluate import Status
     from core.pipeline.sweep import Problem
@@ -100,9 +100,6 @@ def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
     return listed(known, {"stage": attrgetter("stage"), "golden_set": fact("golden_set_id")})
 
 
-_TABLES = ("judgements", "orders")
-
-
 def land(store: Store, batch: Batch) -> str:
     """Write a finished golden set; one with the same grades and orders is left alone."""
     (golden,) = batch.golden_sets
@@ -112,7 +109,10 @@ def land(store: Store, batch: Batch) -> str:
     last = next((name for name in reversed(versions) if name in there), None)
     if last is not None and _same(snapshot, last, batch):
         return last
-    name = golden.golden_set_id if not versions else _next(golden.golden_set_id, versions)
+    name = golden.golden_set_id
+    if versions:
+        numbered = (f"{name}-{number}" for number in itertools.count(len(versions) + 1))
+        name = next(each for each in numbered if each not in versions)
     parents = tuple(dict.fromkeys((*golden.parents, *([last] if last else []))))
     record = replace(golden, golden_set_id=name, parents=parents)
     own = pl.lit(name).alias("golden_set_id")
@@ -130,25 +130,12 @@ def versions_of(snapshot: Snapshot, name: str) -> list[str]:
     return [each for _, each in sorted(found)]
 
 
-def _next(name: str, versions: list[str]) -> str:
-    number = len(versions) + 1
-    while f"{name}-{number}" in versions:
-        number += 1
-    return f"{name}-{number}"
-
-
 def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
+    def told(rows: Frame) -> pl.DataFrame:
+        return rows.lazy().collect().drop("golden_set_id").sort(pl.all())
+
     held = {"judgements": snapshot.judgements(known), "orders": snapshot.orders(known)}
-    for table in _TABLES:
-        offered = batch.frames.get(table)
-        rows = held[table].clear() if offered is None else offered.lazy().collect()
-        if (
-            not rows.drop("golden_set_id")
-            .sort(pl.all())
-            .equals(held[table].drop("golden_set_id").sort(pl.all()))
-        ):
-            return False
-    return True
+    return all(told(batch.frames.get(table, rows.clear())).equals(told(rows)) for table, rows in held.items())
 
 
 def read(
@@ -221,10 +208,8 @@ def judged(snapshot: Snapshot, collection_id: str) -> list[str]:
 def lacks(snapshot: Snapshot, collection_id: str) -> str:
     """What a collection lacks to be judged; empty where it lacks nothing."""
     row = snapshot.collections().filter(collection_id=collection_id).row(0, named=True)
-    missing = [
-        name for name, count in (("passages", row["passages"]), ("questions", row["queries"])) if not count
-    ]
-    return " and ".join(missing)
+    wanted = {"passages": "passages", "questions": "queries"}
+    return " and ".join(name for name, column in wanted.items() if not row[column])
 
 
 def specification(form: Form) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.golden.refine import Pair, Point, Refinement
+from core.golden.refine.base import Pair, Point, Refinement
 from core.golden.refine.methods import Graph
 from core.tables import schema
 from core.views import theme

@@ -11,6 +11,7 @@ from core.decide.rules import Decision
 from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
 from core.stats.intervals import SEED
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text
 from core.views.confidence.noise import about_grades, leading
 from core.views.workspace.query_sets import among
@@ -66,7 +67,6 @@ def what_next(
     if rows.is_empty():
         return None
     field, scoring = _read(snapshot, rows, scope, quality)
-    field = field.distinct()
     names = dict(rows.select("run_id", "name").iter_rows())
     return Next(tuple(names[run_id] for run_id in field.stacks), worth(field, scoring, seed=seed))
 
@@ -82,17 +82,10 @@ def before_and_after(
     """
     rows = contenders(snapshot, table, decision, scope, quality)
     if rows.is_empty():
-        return pl.DataFrame(
-            schema={
-                "name": pl.String,
-                **dict.fromkeys(("before", "after", "change"), pl.Float64),
-                "is": pl.String,
-            }
-        )
+        return pl.DataFrame(schema=schema("name before:float after:float change:float is"))
     means = []
     for name in (None, more):
         field, scoring = _read(snapshot, rows, scope, quality, name)
-        field = field.distinct()
         means.append(field.means(scoring))
     rows = rows.filter(pl.col("run_id").is_in(field.stacks))
     sign = 1.0 if quality.higher_is_better else -1.0
@@ -131,7 +124,8 @@ def _read(
     def scoring(grades: np.ndarray, counts: np.ndarray) -> Floats:
         return sign * found.rescored(measure, grades, counts)
 
-    return contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k), scoring
+    field = contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k)
+    return field.distinct(), scoring
 
 
 def next_words(found: Next, quality: Quality, target: float = TARGET) -> str:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.golden.refine import RefineSettings, refinement, restore
-from core.golden.refine.methods import Locks
+from core.golden.refine.base import RefineSettings
+from core.golden.refine.methods import Locks, refinement, restore
 
 
 def begin(grades: list[int], **settings: object):

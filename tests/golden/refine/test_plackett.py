@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, brentq
 
-from core.golden.refine import RefineSettings, refinement, restore
-from core.golden.refine.methods import certainty, curvature, loss
+from core.golden.refine.base import RefineSettings
+from core.golden.refine.methods import certainty, curvature, loss, refinement, restore
 
 
 def naive_loss(scores: np.ndarray, orders: list[list[int]], centre: np.ndarray, precision: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import InputError
-from core.golden.refine import RefineSettings
+from core.golden.refine.base import RefineSettings
 from core.golden.refine.predict import Noise, World, noise_of, predict, simulate, tau, usd_per_call, world_of
 from core.prices import Price, PriceBook
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.golden.refine import Refinement, RefineSettings, refinement
-from core.golden.refine.methods import Graph
+from core.golden.refine.base import Refinement, RefineSettings
+from core.golden.refine.methods import Graph, refinement
 from core.views.golden.refined import MOST, convergence, curves, lock_graph, needed, pairs
 
 

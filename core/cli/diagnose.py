@@ -1,13 +1,13 @@
-"""``diagnose names``: how much of a match an embedder owes to the name, and what forms of it survive.
+"""``diagnose``: what an embedder makes of names and of noise.
 
-``diagnose questions``: what other names in a collection's questions take of D_name and of quality.
+``diagnose names`` says how much of a match an embedder owes to the name, and what forms of it survive;
+``diagnose questions`` what other names in a collection's questions take of D_name and of quality.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,9 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
 from core.cli.deciding import quality_of, workspace
-from core.cli.diagnose.noise import CollectionOption, GoldenOption, MeasureOption
-from core.cli.runs.evaluating import CODES, agreed, work_of
-from core.cli.runs.paid import Work, execute
+from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
+from core.cli.runs.evaluating import agreed, coded, work_of
+from core.cli.runs.paid import Work, add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import Batch, JsonMap
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from core.pipeline.evaluate.turn import Result, Site
 
 
+app = typer.Typer(
+    help="Find out what an embedder makes of names and of noise.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command("names")
+@coded
 def run(
     ctx: typer.Context,
     *,
@@ -76,21 +83,17 @@ def run(
     else:
         asked = load_as(NamesSpec, spec)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
-    work = load_work()
+    work = _work()
     job, _ = work.read(context, asked, not dry_run)
     if dry_run:
-        show_plan(plan(job), form)
+        _show_plan(plan(job), form)
         return
     if not yes and not agreed(plan(job).usd, yes=yes):
         raise typer.Exit(1)
     execute(work, context, job, form)
 
 
-run.__doc__ = f"{cleandoc(run.__doc__ or '')}\n\n{CODES}"
-
-
-def show_plan(made: NamesPlan, form: Format) -> None:
-    """Print a plan."""
+def _show_plan(made: NamesPlan, form: Format) -> None:
     if form is Format.JSON:
         told = {
             "texts": made.texts,
@@ -105,11 +108,7 @@ def show_plan(made: NamesPlan, form: Format) -> None:
     complain(landing.size_of(made))
 
 
-RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
-
-
-def load_work() -> Work[NamesJob]:
-    """Load the engines of a diagnosis of names."""
+def _work() -> Work[NamesJob]:
     from core.diagnostics.names.job import DIAGNOSES, read_job, run_job  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
 
@@ -143,6 +142,10 @@ def load_work() -> Work[NamesJob]:
     )
 
 
+add_resume(app, "resume", "Go on with a diagnosis of names where it stopped; nothing is paid twice.", _work)
+
+
+@app.command("questions")
 def in_questions(
     ctx: typer.Context,
     *,
@@ -174,7 +177,7 @@ def in_questions(
     asked = questions(found.asked, found.names, most=queries)
     plan = _asked_plan(asked, wanted, context.books()[DEFAULT_BOOK])
     if dry_run:
-        show_plan(plan, form)
+        _show_plan(plan, form)
         return
     if not agreed(plan.usd, yes=yes):
         raise typer.Exit(1)
@@ -215,3 +218,7 @@ def _asked_plan(
             lines += embedded_lines(("embed questions", name, purpose), sorted(texts), known, book)
             count += len(texts)
     return NamesPlan(lines=tuple(lines), limit=None, texts=count)
+
+
+app.command("noise")(noise)
+app.command("robust")(robust)

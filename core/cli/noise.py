@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import quality_of, workspace
-from core.cli.runs.evaluating import CODES
+from core.cli.runs.evaluating import coded
 from core.cli.runs.paid import carried_out
 from core.errors import InputError
 from core.importers.read.text import quoted
@@ -33,6 +32,7 @@ GoldenOption = Annotated[
 MeasureOption = Annotated[str, typer.Option(help="The measure with its cutoff.")]
 
 
+@coded
 def noise(
     ctx: typer.Context,
     *,
@@ -81,9 +81,6 @@ def noise(
             f"{scope.collection_id} has no runs of perturbed queries; run a sweep with noise = [0, 2, 4]."
         )
     emit(effect_table(snapshot, gathered, quality).drop("family"), form)
-
-
-noise.__doc__ = f"{cleandoc(noise.__doc__ or '')}\n\n{CODES}"
 
 
 def robust(
