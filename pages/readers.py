@@ -49,9 +49,11 @@ def joint_k(view: View) -> None:
         sentence = joint.answer(rows, least)
         show.head(sentence, caveats={"what counts": joint.counted(rows, least)})
         show.cards(*joint.cards(rows.row(0, named=True), target))
+    # The first few stacks whose answers are not the same
+    unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
     names = pick_stacks(
         view.table.filter(pl.col("name").is_in(rows["name"].to_list())),
-        view.decision, "answered", usual=_unlike(rows), most=6,
+        view.decision, "answered", usual=unlike["name"].head(3).to_list(), most=6,
     )  # fmt: skip
     drawn = table.filter(pl.col("name").is_in(names))
     figure = joint.joint_chart(drawn, theme.colours_for(names), view.quality)
@@ -69,12 +71,6 @@ def nothing() -> None:
     st.markdown(words.TO_SCORE)
     for name in ("run", "add"):
         st.page_link(PAGES[name].file, label=PAGES[name].title, icon=PAGES[name].icon)
-
-
-def _unlike(rows: pl.DataFrame) -> list[str]:
-    """The first few stacks whose answers are not the same."""
-    same = ("k", "correct", "score", "retrieval")
-    return rows.unique(same, keep="first", maintain_order=True)["name"].head(3).to_list()
 
 
 COLUMNS: Mapping[str, Any] = {

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
+from core.diagnostics.names.margins import unit
 from core.diagnostics.noise import Floats, mean_of
 from core.errors import InputError
 from core.paths import PUBLISHED
@@ -51,10 +52,10 @@ def similarities(
         `SIMILARITIES`, a row per level: mean cosine to the reference with its 95 % interval; drop = cosine −
         cosine at level 0, paired, with its interval; share = the drop in relation to level 0.
     """
-    target = _unit(embed(texts if references is None else references))
+    target = unit(embed(texts if references is None else references))
     base, made = None, []
     for level, asked in by_level(texts, language).items():
-        cosine = (_unit(embed(asked)) * target).sum(axis=1)
+        cosine = (unit(embed(asked)) * target).sum(axis=1)
         base = cosine if base is None else base
         made.append({
             "perturb": f"noise {level}", "reference": "query" if references is None else "restatement",
@@ -159,11 +160,6 @@ def measured(
         pl.lit(LANGUAGES[language].upper()).alias("language"),
         pl.all(),
     )
-
-
-def _unit(vectors: Floats) -> Floats:
-    wide = np.asarray(vectors, dtype=np.float64)
-    return np.asarray(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12))
 
 
 def published() -> pl.DataFrame:

@@ -130,7 +130,8 @@ def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFra
     if method == AUTO:
         foreseen = judge.foreseen(every, refine.settings(method))
         method = foreseen.recommended
-        told = {"noise": _finite(asdict(foreseen.noise)), "ways": foreseen.ways.to_dicts()}
+        noise = {name: None if isnan(value) else value for name, value in asdict(foreseen.noise).items()}
+        told = {"noise": noise, "ways": foreseen.ways.to_dicts()}
     told["method"], orders = method, None
     if method != NONE:
         settings = refine.settings(method)
@@ -176,11 +177,6 @@ def _batch(
         if some is not None and some.height
     }
     return Batch(golden_sets=(record,), frames=rows)
-
-
-def _finite(told: dict[str, Any]) -> dict[str, Any]:
-    """What JSON can say: null for what is not known."""
-    return {key: None if isinstance(value, float) and isnan(value) else value for key, value in told.items()}
 
 
 REFINED = "refined"  # Folder of the checkpoints in that of a build

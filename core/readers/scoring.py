@@ -135,20 +135,13 @@ def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, floa
 def scored(
     answers: pl.DataFrame, golds: pl.DataFrame, scorers: Sequence[str], *, sent: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Score a table of answers by every scorer that their texts allow.
+    """Score a table of answers by every scorer that their texts allow; rows of "answer_scores".
 
     Args:
         answers: Rows of "answers"; one without a text, or whose query has no gold answer, gets no score.
         golds: Rows of "gold_answers" of their collection.
-        scorers: Of `SCORERS` and `CITING`.
         sent: For `CITING`: the columns that say which answer, such as run_id, query_id, mode and k, and
             "relevant", a list of whether each passage sent is relevant, in the order sent.
-
-    Returns:
-        Rows of "answer_scores", of scale "0-1" and without a judge.
-
-    Raises:
-        InputError: If a scorer is not known.
     """
     for scorer in scorers:
         _require(scorer, (*SCORERS, *CITING))

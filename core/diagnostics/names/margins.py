@@ -37,14 +37,9 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 
 def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
-    """Compute D_name, D_topic and D_both.
+    """Compute D_name, D_topic and D_both [n, 3] of queries [n, dim] and C1, C2a, C2b, C3, C4 [n, 5, dim].
 
-    Args:
-        queries: [n, dim].
-        candidates: [n, 5, dim] of C1, C2a, C2b, C3, C4.
-
-    Returns:
-        float64 [n, 3]. Equal texts have exactly equal cosines, so that a margin between them is exactly 0.
+    Equal texts have exactly equal cosines, so that a margin between them is exactly 0.
     """
     cosines = (unit(queries)[:, None, :] * unit(candidates)).sum(axis=-1)
     right = cosines[:, 0]
@@ -53,7 +48,7 @@ def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
     return found
 
 
-def unit(vectors: Vectors) -> NDArray[np.float64]:
+def unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return rows of length 1; rows of zeros stay."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
@@ -73,15 +68,12 @@ def of_run(
     plain: NDArray[np.bool_],
     folded: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Sum up one run.
+    """Sum up one run: condition, measure, value and n; what no bundle counts for is left out.
 
     Args:
         found: By condition, `margins` of the same bundles.
         plain: [n], whether every text of a bundle is ASCII.
         folded: `margins` of bundles put into ASCII, which stand in where none is.
-
-    Returns:
-        condition, measure, value and n; what no bundle counts for is left out.
     """
     base = found[BASE]
     counts = base[:, 0] >= LEAST
@@ -209,19 +201,15 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
         if len(made) == most:
             break
         held = [name for name in names.get(text, ()) if _of([name]).search(passage)]
-        others = _impostors(every, text, passage, names) if held else []
+        drawn = np.random.default_rng(int(short_hash(LIMITED, text), 16)).permutation(len(every))
+        tried = (every[place] for place in drawn if held)
+        free = (name for name in tried if name not in names[text] and name not in passage)
+        others = list(islice(free, 2))
         if len(others) > 1:
             right = _of(held)
             one, other = (right.sub(name.replace("\\", r"\\"), passage) for name in others)
             made.append(Question(text, names[text], (passage, one, other)))
     return made
-
-
-def _impostors(every: Sequence[str], text: str, passage: str, names: Names) -> list[str]:
-    """Draw two names that neither the question nor the passage holds; fewer where there are none."""
-    drawn = np.random.default_rng(int(short_hash(LIMITED, text), 16))
-    tried = (every[place] for place in drawn.permutation(len(every)))
-    return list(islice((name for name in tried if name not in names[text] and name not in passage), 2))
 
 
 def _of(names: Sequence[str]) -> re.Pattern[str]:

@@ -148,12 +148,9 @@ class Locks(Refinement):
 
 
 def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tuple[float, Floats]:
-    """Negative log posterior of scores, up to a constant, and its gradient.
+    """Negative log posterior of scores [n], up to a constant, and its gradient.
 
-    Args:
-        scores: [n].
-        orders: Items of every order, best first [orders, m].
-        centre: Means of the Gaussian prior [n].
+    Orders are items, best first [orders, m]; centre [n] and precision are of the Gaussian prior.
     """
     told = scores[orders]
     highest = told.max(axis=1, keepdims=True, initial=-np.inf)

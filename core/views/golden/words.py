@@ -47,12 +47,7 @@ KAPPA = (
 
 
 def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
-    """Whether judging more could change the decision.
-
-    Args:
-        found: What the golden set holds.
-        overturned: What `core.views.workspace.scores.overturned` says.
-    """
+    """Whether judging more could change the decision; takes what `scores.overturned` says."""
     if overturned:
         return "Judging more could overturn the choice."
     if table["hole_high"].count():
@@ -69,20 +64,12 @@ def _judgements(found: Judged) -> str:
 def cards(found: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
     """How much was judged, how much of it is good, how much is not judged: label, number, what it is."""
     mix = {row["grade"]: row for row in found.mix.iter_rows(named=True)}
+    holes = table.select(pl.median("hole")).item()
     return (
         ("Judged per query", f"{mix['all']['median']:g}", _judgements(found)),
         ("Grade 4 or 5", text.percent(mix["4+5"]["prevalence"]), "of what is judged, median query"),
-        (
-            f"Unjudged, {quality.name}",
-            text.percent(_unjudged(table)),
-            f"of the Top-{quality.k}, median stack",
-        ),
+        (f"Unjudged, {quality.name}", text.percent(holes), f"of the Top-{quality.k}, median stack"),
     )
-
-
-def _unjudged(table: pl.DataFrame) -> float | None:
-    median = table["hole"].median()
-    return median if isinstance(median, float) else None
 
 
 def caveats(found: Judged) -> dict[str, str]:
@@ -100,14 +87,10 @@ def caveats(found: Judged) -> dict[str, str]:
 
 
 def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """How many judgements there are and what weakens them, in two sentences, for files that have no cards.
-
-    Args:
-        found: What `page.judged` returned.
-    """
+    """How many judgements there are and what weakens them, in two sentences, for files that have no cards."""
     if found is None:
         return NOTHING
-    holes = _unjudged(table)
+    holes = table.select(pl.median("hole")).item()
     unjudged = (
         f"; for {quality.name}, {text.percent(holes)} of the Top-{quality.k} is unjudged in the median stack"
         if holes is not None

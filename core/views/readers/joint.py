@@ -29,7 +29,7 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
     """What a correct answer costs on every stack, by how many passages are sent.
 
     Args:
-        scope: The workspace; its answering says whose answers count, and from which score one is correct.
+        scope: Its answering says whose answers count, and from which score one is correct.
         quality: The measure of retrieval, taken at every k.
 
     Returns:

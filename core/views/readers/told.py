@@ -28,9 +28,6 @@ def told(
     """Score the readers of a workspace at every k.
 
     Args:
-        snapshot: What is read.
-        scope: The workspace, or some of its runs.
-        book: Prices of what was not billed.
         scorer: Whose scores; None = the usual one that the workspace has.
         need: Whether a slice's questions have "any" gold passage in Top(k), or "all" of theirs.
 
