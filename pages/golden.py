@@ -1,7 +1,7 @@
 import polars as pl
 import streamlit as st
 
-from core.stats.judges import Agreement
+from core.stats.judges import Agreement, Policy
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
@@ -11,7 +11,7 @@ from core.ui.sections.judge import QUEUE, judge
 from core.ui.view import View, current_view, end
 from core.views.decision.near import overturned
 from core.views.golden import judges, page, soundness, words
-from core.views.golden.judges import POLICIES, Policy
+from core.views.golden.judges import POLICIES
 from core.views.text import plain
 
 STACK = {"name": show.text_column("stack", width=290)}

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.stats.judges import Policy
 from core.views.golden import judges, words
-from core.views.golden.judges import POLICIES, Policy
+from core.views.golden.judges import POLICIES
 
 app = typer.Typer(
     help="Compare the golden sets of several judges, or merge them.",

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from core.errors import ProviderError
@@ -28,7 +27,7 @@ from core.providers.chat import Chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
 from core.providers.chat.reading import Reading, object_schema, only, whole_number
 from core.records import Stack
-from core.stats.judges import combined
+from core.stats.judges import put_together
 from core.tables import TABLES
 
 TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
@@ -213,7 +212,7 @@ def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
 
 def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
     """One grade per question and passage: those that are taken, then those given now, copies included."""
-    given = _combined(acts, job.spec.golden.judge.policy)
+    given = put_together(acts, job.spec.golden.judge.policy)
     held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
     of_copies = held.sort("rank").group_by("query_id", "first", maintain_order=True).first()
     texts = pl.concat(
@@ -226,23 +225,6 @@ def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
     new = pooled.join(job.grades, on=_PAIR, how="anti")
     whole = pl.concat([job.grades.select(*_PAIR, "grade", "judge"), new])
     return whole.with_columns(raw=pl.col("grade").cast(pl.Int16)).sort(_PAIR)
-
-
-def _combined(acts: pl.DataFrame, policy: Any) -> pl.DataFrame:  # noqa: ANN401
-    """One grade per text of those that its judges gave."""
-    given = acts.drop_nulls("grade")
-    names = given["judge"].unique(maintain_order=True).to_list()
-    pairs = given.select(_PAIR).unique(maintain_order=True)
-    if pairs.is_empty():
-        return pairs.with_columns(grade=pl.lit(None, pl.Int8), judge=pl.lit(None, pl.String))
-    grades = np.zeros((len(names), pairs.height), dtype=np.int64)
-    placed = given.join(pairs.with_row_index("row"), on=_PAIR)
-    place = placed["judge"].replace_strict({name: at for at, name in enumerate(names)}, return_dtype=pl.Int64)
-    grades[place.to_numpy(), placed["row"].to_numpy()] = placed["grade"].to_numpy()
-    by = [", ".join(name for name, grade in zip(names, column, strict=True) if grade) for column in grades.T]
-    return pairs.with_columns(
-        grade=pl.Series(combined(grades, policy), dtype=pl.Int8), judge=pl.Series(by, dtype=pl.String)
-    )
 
 
 def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:

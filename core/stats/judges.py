@@ -9,10 +9,12 @@ not defined.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from core.stats.intervals import SEED, resample_weights
@@ -76,22 +78,26 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
     return counts
 
 
-def combined(grades: NDArray[np.int64], policy: Literal["majority", "mean"]) -> NDArray[np.int64]:
-    """Put the grades of several judges together; ties never raise a grade.
+Policy = Literal["latest", "majority", "mean"]
+_N, _SUM = pl.len().cast(pl.Int64), pl.col("grade").cast(pl.Int64).sum()
+_TAKEN: Mapping[Policy, pl.Expr] = {
+    "latest": pl.col("grade").last(),
+    "majority": pl.col("grade").mode().min(),
+    "mean": -((_N - 2 * _SUM) // (2 * _N)),  # in whole numbers, so that a half is a half: ceil(mean - 1/2)
+}
+
+
+def put_together(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Make one grade of those of several judges; ties never raise a grade.
 
     Args:
-        grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
-        policy: "majority", or the "mean", rounded with halves down.
+        rows: query_id, passage_id, judge and grade (null = none), judge by judge.
 
     Returns:
-        [n] one grade per passage; 1 where nobody graded by "majority".
+        query_id, passage_id, grade and judge (who gave one), a row per passage that anybody graded.
     """
-    if policy == "majority":
-        given = np.stack([(grades == grade).sum(axis=0) for grade in range(1, GRADES + 1)])
-        return np.asarray(given.argmax(axis=0) + 1, dtype=np.int64)  # the first of equals is the lowest
-    # In whole numbers, so that a half is a half: ceil(sum / n - 1/2).
-    total, judges = grades.sum(axis=0), (grades > 0).sum(axis=0)
-    return np.asarray(-((judges - 2 * total) // (2 * judges)), dtype=np.int64)
+    given = rows.drop_nulls("grade").group_by("query_id", "passage_id", maintain_order=True)
+    return given.agg(_TAKEN[policy].cast(pl.Int8).alias("grade"), pl.col("judge").str.join(", "))
 
 
 def kappa(counts: Floats, weights: Weights = "none") -> Floats:

@@ -7,8 +7,8 @@ the mapping of each set to 1..5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import astuple, dataclass
+from itertools import combinations
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,18 +21,18 @@ from core.records import Batch, GoldenSet
 from core.stats.judges import (
     GRADES,
     Agreement,
+    Policy,
     alpha_of,
     coincidences,
-    combined,
     confusion,
     kappa_of,
+    put_together,
     shares_of,
 )
 from core.store import Snapshot, Store
-from core.tables import TABLES
+from core.tables import frame
 from core.views import text, theme
 
-Policy = Literal["latest", "majority", "mean"]
 POLICIES: Mapping[Policy, str] = {
     "latest": "the grade of the golden set that was added last",
     "majority": "the grade given most often; of those given equally often the lowest",
@@ -56,7 +56,7 @@ class Judged:
     """The grades of some golden sets, side by side."""
 
     sets: pl.DataFrame  # their rows of `Snapshot.golden_sets`, the one that was added first first
-    pairs: pl.DataFrame  # query_id, passage_id of every passage that any of them judges, sorted
+    rows: pl.DataFrame  # query_id, passage_id, grade and judge (the golden set), set by set
     grades: NDArray[np.int64]  # int64 [sets, pairs], 1..5; 0 = not judged there
     query: NDArray[np.int64]  # int64 [pairs], number of the query
 
@@ -100,17 +100,14 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
                 f"The golden set {name} has no grades of passages.",
                 do="Grades that are anchored to documents cannot be compared or merged here.",
             )
-        parts.append(rows.select(*_PAIR, "grade", place=pl.lit(place)))
-    return _side_by_side(sets, pl.concat(parts))
-
-
-def _side_by_side(sets: pl.DataFrame, rows: pl.DataFrame) -> Judged:
+        parts.append(rows.select(*_PAIR, "grade", place=pl.lit(place), judge=pl.lit(name)))
+    rows = pl.concat(parts)
     pairs = rows.select(_PAIR).unique().sort(_PAIR).with_row_index("at")
     placed = rows.join(pairs, on=_PAIR)
     grades = np.zeros((sets.height, pairs.height), dtype=np.int64)
     grades[placed["place"].to_numpy(), placed["at"].to_numpy()] = placed["grade"].to_numpy()
     query = pairs["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    return Judged(sets, pairs.drop("at"), grades, query)
+    return Judged(sets, rows, grades, query)
 
 
 def agreement(found: Judged) -> pl.DataFrame:
@@ -122,20 +119,15 @@ def agreement(found: Judged) -> pl.DataFrame:
         most 1), each with _low and _high (95 % bootstrap interval over queries); null where not defined.
     """
     rows = []
-    for one in range(len(found.names)):
-        for other in range(one + 1, len(found.names)):
-            counts = table_of(found, one, other)
-            plain, quadratic = kappa_of(counts), kappa_of(counts, "quadratic")
-            same = np.trace(counts.sum(axis=0)) / plain.n if plain.n else np.nan
-            named = (found.names[one], found.names[other], plain.n, plain.queries, same)
-            rows.append((*named, *_numbers(plain), *_numbers(quadratic)))
+    for one, other in combinations(range(len(found.names)), 2):
+        counts = table_of(found, one, other)
+        plain, quadratic = kappa_of(counts), kappa_of(counts, "quadratic")
+        same = np.trace(counts.sum(axis=0)) / plain.n if plain.n else np.nan
+        named = (found.names[one], found.names[other], plain.n, plain.queries, same)
+        rows.append((*named, *astuple(plain)[:3], *astuple(quadratic)[:3]))
     return pl.DataFrame(rows, schema=dict(_PAIRS), orient="row").with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
-
-
-def _numbers(found: Agreement) -> tuple[float, float, float]:
-    return found.value, found.low, found.high
 
 
 def table_of(found: Judged, one: int, other: int) -> NDArray[np.float64]:
@@ -148,16 +140,6 @@ def alpha(found: Judged) -> Agreement:
     """Krippendorff's alpha (ordinal) of all judges together."""
     several = int((found.judges > 1).sum())
     return alpha_of(coincidences(found.grades, found.query), several)
-
-
-def grades_of(found: Judged, policy: Policy) -> NDArray[np.int64]:
-    """One grade per passage by a policy: [pairs], 1..5. Ties never raise a grade."""
-    if policy == "latest":
-        merged = found.grades[0].copy()
-        for later in found.grades[1:]:
-            merged = np.where(later > 0, later, merged)
-        return np.asarray(merged, dtype=np.int64)
-    return combined(found.grades, policy)
 
 
 def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:
@@ -180,17 +162,9 @@ def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:
         f"differently, {int((judges == 1).sum())} by one. Krippendorff's alpha (ordinal) "
         f"{alpha(found).value:.3f}.",
     )
-    grade = grades_of(found, policy)
-    by = [
-        ", ".join(found.names[place] for place in np.flatnonzero(column)) for column in (found.grades > 0).T
-    ]
-    rows = found.pairs.with_columns(
-        pl.lit(golden.golden_set_id).alias("golden_set_id"),
-        pl.Series("grade", grade, dtype=pl.Int8),
-        pl.Series("raw", grade, dtype=pl.Int16),
-        pl.Series("judge", by, dtype=pl.String),
-    ).select(list(TABLES["judgements"]))
-    return Batch(golden_sets=(golden,), frames={"judgements": rows})
+    graded = put_together(found.rows, policy).sort(_PAIR)
+    rows = graded.with_columns(golden_set_id=pl.lit(golden.golden_set_id), raw="grade")
+    return Batch(golden_sets=(golden,), frames={"judgements": frame("judgements", rows.to_dict())})
 
 
 def differing(found: Judged) -> int:
