@@ -37,7 +37,6 @@ def names(view: View) -> None:
 
 
 def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
-    """Draw the figures that the store has."""
     rows = page.both(found)
     top = st.container()
     spoken = {plain(page.spoken(name)): name for name in found["language"].unique().sort()}
@@ -104,7 +103,6 @@ def _measuring(view: View, *, begun: bool) -> None:
 
 
 def _new(snapshot: Snapshot) -> None:
-    """Draw the form and its plan with the button."""
     first, second = st.columns([3, 2, 2]), st.columns([3, 1, 1, 2])
     filled = landing.Form(
         embedders=first[0].multiselect(

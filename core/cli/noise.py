@@ -170,7 +170,6 @@ def _near(
 
 
 def _costs(job: VectorJob) -> str:
-    """What an embedder that is paid for costs; empty where nothing is paid for."""
     from core.diagnostics.vectors import bill  # noqa: PLC0415
 
     foreseen = bill(job)
@@ -183,14 +182,9 @@ def _costs(job: VectorJob) -> str:
 
 def _restatements(path: Path) -> pl.DataFrame:
     """Read query_id and restated, one row a query."""
-    try:
-        rows = pl.read_csv(path, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"It is no table: {error}", where=str(path)) from error
-    for name in ("query_id", "text"):
-        if name not in rows.columns:
-            raise InputError(f"No column {name!r}.", where=str(path), do=f"Found: {', '.join(rows.columns)}.")
-    told = rows.select("query_id", restated="text").drop_nulls()
+    from core.diagnostics.names.bundles import read_columns  # noqa: PLC0415 - with the engines, a second
+
+    told = read_columns(path, ("query_id", "text")).rename({"text": "restated"})
     twice = told.filter(pl.col("query_id").is_duplicated())["query_id"]
     if twice.len():
         raise InputError(

@@ -83,7 +83,6 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
 
 
 def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
-    """Go through all stages."""
     golden, search = job.spec.golden, None
     if job.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}

@@ -92,7 +92,6 @@ def reader_of(job: Job) -> Reader | None:
 
 
 def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
-    """What the owner of readers should know."""
     reader, questions = job.reader, set(job.material.questions)
     if reader.judge is not None and reader.judge.model in reader.models:
         found = f"{reader.judge.model} judges its own answers."

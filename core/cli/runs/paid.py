@@ -143,7 +143,6 @@ def _complain(problems: Sequence[Problem]) -> None:
 
 
 def _show(work: Planned[J, P], plan: P, form: Format) -> None:
-    """Print a plan, and its problems on standard error."""
     _complain(plan.problems)
     if form is Format.JSON:
         typer.echo(json.dumps(as_json(plan), ensure_ascii=False, indent=2, allow_nan=False))

@@ -35,7 +35,6 @@ from core.records import short_hash
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 SHIPPED = DATA / "diagnostics"
-_COLUMNS = ("entity", "topic", "title")
 _FEWEST = 4
 _T = TypeVar("_T")
 
@@ -87,19 +86,21 @@ def phrases(language: Language) -> Phrases:
     return Phrases(**forms)
 
 
-def read_works(path: Path) -> tuple[Work, ...]:
-    """Read works from a table of one's own: .csv with columns entity, topic and title."""
+def read_columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    """Read some columns of a .csv as texts; rows that lack one are left out."""
     try:
         rows = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"It is no table: {error}", where=str(path)) from error
-    lacking = [name for name in _COLUMNS if name not in rows.columns]
-    if lacking:
-        raise InputError(
-            f"No column {lacking[0]!r}.", where=str(path), do=f"Found: {', '.join(rows.columns)}."
-        )
-    given = rows.select(_COLUMNS).drop_nulls().unique(maintain_order=True)
-    works = tuple(Work(*row) for row in given.iter_rows())
+    for name in names:
+        if name not in rows.columns:
+            raise InputError(f"No column {name!r}.", where=str(path), do=f"Found: {', '.join(rows.columns)}.")
+    return rows.select(names).drop_nulls()
+
+
+def read_works(path: Path) -> tuple[Work, ...]:
+    """Read works from a table of one's own: .csv with columns entity, topic and title."""
+    works = tuple(map(Work._make, read_columns(path, Work._fields).unique(maintain_order=True).iter_rows()))
     try:
         require_works(works)
     except ClqError as error:

@@ -124,7 +124,6 @@ def _new(view: View) -> None:
 
 
 def _fill_in(view: View, collection: str) -> Form:
-    """Draw the form."""
     begun = Form(name=f"{collection}-judged", collection=collection)
     first, second, third = st.columns([2, 3, 1]), st.columns([3, 2, 1]), st.columns([2, 1, 1, 1])
     refine = third[0].selectbox(
@@ -164,7 +163,6 @@ def _fill_in(view: View, collection: str) -> Form:
 
 
 def _prompts(language: str) -> None:
-    """The instructions, as they are sent."""
     st.caption(form.RISK)
     for kind in KINDS:
         st.markdown(f"**{form.PROMPTS[kind]}**")

@@ -100,7 +100,6 @@ def _new() -> None:
 
 
 def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
-    """Draw the form."""
     labels = dict(runs.filter("has_rankings").select("run_id", "label").iter_rows())
     first = st.columns([2, 4, 1])
     name = first[0].text_input("Name", f"{collection}-readers", key=f"asked_name_{collection}")

@@ -96,7 +96,6 @@ def no_curve(why: str = words.NO_CURVE) -> None:
 
 
 def _picked(label: str, key: str, ranked: Sequence[str]) -> list[str]:
-    """Draw the choice of some names; the first few where none were picked."""
     names = list(dict.fromkeys(ranked))
     still_offered_all(key, names)
     asked = f"the best {_MOST}" if len(names) > _MOST else "all"

@@ -235,7 +235,6 @@ def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _percent(share: float | None, low: float | None, high: float | None) -> str:
-    """A share with its interval, as far as it has one."""
     if share is None:
         return text.NOT_APPLICABLE
     bounds = "" if low is None or high is None or low == high else f" [{100 * low:.0f}, {100 * high:.0f}]"

@@ -157,11 +157,12 @@ BY_HAND = (
     "Judge passages yourself, blind to stacks, ranks and other grades.",
     "One golden set per judge; grades of answers are scores.",
 )
-QUESTION = "How well does the passage answer the question?"
-ORDERING = "Which of the five passages answers best, which next?"
-SETTLING = "Two judges disagree: which grade is right?"
-CORRECT = "How correct is the answer?"
-HEADS: Mapping[Mode, str] = {"grade": QUESTION, "order": ORDERING, "settle": SETTLING, "answers": CORRECT}
+HEADS: Mapping[Mode, str] = {
+    "grade": "How well does the passage answer the question?",
+    "order": "Which of the five passages answers best, which next?",
+    "settle": "Two judges disagree: which grade is right?",
+    "answers": "How correct is the answer?",
+}
 SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
 """What each grade means, on its button."""
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."

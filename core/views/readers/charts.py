@@ -52,7 +52,6 @@ def by_depth(
 
 
 def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **line: str) -> None:
-    """Draw one curve with its band."""
     group = text.escape(name)
     banded = rows.filter(pl.col("low").is_not_null() & pl.col("high").is_not_null())
     if banded.height > 1:
@@ -103,7 +102,6 @@ def _key(panels: theme.Panels, place: int, name: str, **style: object) -> None:
 
 
 def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:
-    """Name the axes."""
     figure = panels.figure
     if x == "k":
         by_passages(figure, rows["x"])
