@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from datetime import date
 
 CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -46,6 +47,16 @@ def toml(value: object) -> str:
         return f"[{', '.join(map(toml, value))}]"
     # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_text(*tables: tuple[str, Mapping[str, object]]) -> str:
+    """Tables as TOML, each under its name in brackets, the first without one; what is empty is not said."""
+    blocks = []
+    for table, keys in tables:
+        lines = [f"{key} = {toml(value)}" for key, value in keys.items() if value not in (None, "")]
+        if lines:
+            blocks.append("\n".join([*([f"[{table}]"] if table else []), *lines, ""]))
+    return "\n".join(blocks)
 
 
 UNKNOWN = "unknown"

@@ -13,7 +13,7 @@ from core.records import Batch
 from core.store import Snapshot, Store, Writer
 from core.views.run.paid import closing, fact, listed, press
 from core.views.text import count, usd
-from core.written import toml
+from core.written import toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.names.job import NamesPlan
@@ -67,19 +67,17 @@ def sources(snapshot: Snapshot) -> list[str]:
 
 def specification(form: Form) -> str:
     """Return the form as the text of a specification (TOML)."""
-    dims = f", dim = [{', '.join(each for each in form.dims if each.isdecimal())}]" if form.dims else ""
-    embedders = (f"{{ name = {toml(name)}{dims} }}" for name in form.embedders)
-    return "\n".join(
-        [
-            f"name = {toml('names, ' + ' and '.join(form.embedders))}",
-            f"embedder = [{', '.join(embedders)}]",
-            f"language = {toml(list(form.languages))}",
-            *([] if form.source == SHIPPED else [f"collection = {toml(form.source)}"]),
-            f"runs = {form.runs}",
-            f"queries = {form.queries}",
-            *([] if form.budget is None else [f"budget_usd = {form.budget:g}"]),
-        ]
-    )
+    dims = [int(each) for each in form.dims if each.isdecimal()]
+    head = {
+        "name": f"names, {' and '.join(form.embedders)}",
+        "language": list(form.languages),
+        "collection": None if form.source == SHIPPED else form.source,
+        "runs": form.runs,
+        "queries": form.queries,
+        "budget_usd": form.budget,
+    }
+    embedders = (("[embedder]", {"name": name, "dim": dims or None}) for name in form.embedders)
+    return toml_text(("", head), *embedders)
 
 
 def size_of(made: NamesPlan) -> str:

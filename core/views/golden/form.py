@@ -21,7 +21,7 @@ from core.tables import Frame
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, embedders, fact, listed, now, press
 from core.views.text import count
-from core.written import toml
+from core.written import toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob
@@ -214,33 +214,18 @@ def lacks(snapshot: Snapshot, collection_id: str) -> str:
 
 def specification(form: Form) -> str:
     """The form as the text of a specification (TOML)."""
-    return "\n".join(
-        [
-            f"name = {toml(form.name)}",
-            f"collection.stored = {toml(form.collection)}",
-            *([f"queries.limit = {form.limit}"] if form.limit is not None else []),
-            *([f"budget_usd = {form.budget:g}"] if form.budget is not None else []),
-            "",
-            "[golden]",
-            f"language = {toml(LANGUAGES[form.language])}",
-            *(line for source in form.sources for line in _source(source, form.depth)),
-            "",
-            "[golden.judge]",
-            f"models = {toml(form.judges)}",
-            *([f"grades = {toml(form.grades)}"] if form.grades else []),
-            "",
-            "[golden.prune]",
-            f"keep = {form.keep}",
-            "",
-            "[golden.refine]",
-            f"method = {toml(REFINE[form.refine])}",
-            "",
-        ]
-    )
-
-
-def _source(source: str, depth: int) -> list[str]:
-    told = {BM25: 'stack = { sparse = "bm25" }', RUNS: 'runs = "workspace"'}.get(
-        source, f"stack = {{ embedder = {toml(source)} }}"
-    )
-    return ["", "[[golden.pool]]", told, f"depth = {depth}"]
+    pool = {BM25: {"stack.sparse": "bm25"}, RUNS: {"runs": "workspace"}}
+    return toml_text(
+        ("", {
+            "name": form.name, "collection.stored": form.collection, "queries.limit": form.limit,
+            "budget_usd": form.budget,
+        }),
+        ("golden", {"language": LANGUAGES[form.language]}),
+        *(
+            ("[golden.pool]", {**pool.get(source, {"stack.embedder": source}), "depth": form.depth})
+            for source in form.sources
+        ),
+        ("golden.judge", {"models": form.judges, "grades": form.grades}),
+        ("golden.prune", {"keep": form.keep}),
+        ("golden.refine", {"method": REFINE[form.refine]}),
+    )  # fmt: skip

@@ -16,7 +16,7 @@ from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
 from core.store import Snapshot
 from core.views.workspace.scope import Scope
-from core.written import toml
+from core.written import toml_text
 
 WORKSPACE = "this workspace"
 _FIRST = ("quick-local", "clq-paper")
@@ -180,13 +180,14 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     method = "search" if form.trials else None
     search = {"trials": form.trials}
     reader = _reader(form) if form.readers else {}
-    return _written({"": head, "axes": {"method": method, **axes}, "search": search, "reader": reader})
+    axes_of = {"method": method, **axes}
+    return toml_text(("", head), ("axes", axes_of), ("search", search), ("reader", reader))
 
 
 def reader_specification(form: Form) -> str:
     """The form as the text of a specification of readers on stored runs (TOML)."""
     head = {"name": form.name, "collection.stored": form.documents, "budget_usd": form.budget}
-    return _written({"": head, "reader": _reader(form)})
+    return toml_text(("", head), ("reader", _reader(form)))
 
 
 def _reader(form: Form) -> dict[str, object]:
@@ -199,16 +200,6 @@ def _reader(form: Form) -> dict[str, object]:
         "modes": _numbers(form.modes),
         "judge": form.judge,
     }
-
-
-def _written(parts: Mapping[str, Mapping[str, object]]) -> str:
-    """Tables of a specification as text, the one without a name first; what is empty is not said."""
-    blocks = []
-    for table, keys in parts.items():
-        lines = [f"{key} = {toml(value)}" for key, value in keys.items() if value not in (None, "")]
-        if lines:
-            blocks.append("\n".join([*([f"[{table}]"] if table else []), *lines, ""]))
-    return "\n".join(blocks)
 
 
 def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> str:
