@@ -123,10 +123,7 @@ def _new(snapshot: Snapshot) -> None:
             "Runs", 1, 100, 15, key="names_runs", help="Bundles are drawn anew for each."
         ),
         queries=second[2].number_input("Queries a run", 1, 1000, 100, key="names_queries"),
-        budget=second[3].number_input(
-            "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="names_budget",
-            help="It stops before it would spend more, and keeps what was embedded.",
-        ),
+        budget=work.budget(second[3], "names_budget", "embedded"),
     )  # fmt: skip
     if not (filled.embedders and filled.languages):
         st.caption(landing.NO_EMBEDDER)

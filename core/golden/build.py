@@ -62,7 +62,7 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
         work_id=job.build_id,
         name=job.spec.name,
         collection_id=job.collection_id,
-        spec=job.spec.model_dump(mode="json", exclude_none=True),
+        spec=job.spec.plain(),
         manifest=job.manifest(),
         models=models,
         book=search.book,

@@ -183,7 +183,7 @@ class GoldenJob:
         language = self.spec.golden.language
         return {
             "golden": {"id": self.build_id, "name": self.spec.name, "collection": self.collection_id},
-            "spec": self.spec.model_dump(mode="json", exclude_none=True),
+            "spec": self.spec.plain(),
             "prompts": {f"{kind}.{language}": prompt_hash(kind, language) for kind in KINDS},
             "models": {
                 name: dict(model_identity(chat_config(name, self.spec.models))) for name in self.models

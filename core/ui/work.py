@@ -70,6 +70,14 @@ def draft(written: str, kind: str, help_text: str) -> str:
     return str(st.text_area("Specification", key=key, height=300, help=help_text))
 
 
+def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:
+    """The most dollars that work may take; what is kept stands in its help."""
+    return place.number_input(
+        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key=key,
+        help=f"It stops before it would spend more, and keeps what was {kept}.",
+    )  # fmt: skip
+
+
 def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError | None:
     """The plan of a specification, what is wrong with it, or nothing yet where planning takes long.
 

@@ -112,12 +112,13 @@ class NamesJob:
         models = {each.model: dict(model_identity(self.config(each.model))) for each in self.embedders}
         works = {language: short_hash(*map("\n".join, some)) for language, some in self.works.items()}
         forms = {language: short_hash(repr(phrases(language))) for language in self.works}
-        return {"diagnosis": NAMES, "spec": self.plain(), "models": models, "works": works, "phrases": forms}
-
-    def plain(self) -> dict[str, Any]:
-        """The specification as JSON."""
-        told: dict[str, Any] = self.spec.model_dump(mode="json", exclude_none=True)
-        return told
+        return {
+            "diagnosis": NAMES,
+            "spec": self.spec.plain(),
+            "models": models,
+            "works": works,
+            "phrases": forms,
+        }
 
     def config(self, model: str) -> ModelConfig:
         """What is known of an embedder."""
@@ -221,7 +222,7 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
         work_id=job.job_id,
         name=job.spec.name,
         collection_id="",
-        spec=job.plain(),
+        spec=job.spec.plain(),
         manifest=job.manifest(),
         models=job.spec.models,
         book=job.book,

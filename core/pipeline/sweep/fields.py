@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,10 @@ class Table(BaseModel):
     """Base of every table of the specification: unknown keys are refused and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def plain(self) -> dict[str, Any]:
+        """What is said, as JSON."""
+        return self.model_dump(mode="json", exclude_none=True)
 
 
 def _listed(value: object) -> object:

@@ -155,10 +155,7 @@ def _fill_in(view: View, collection: str) -> Form:
         limit=third[2].number_input(
             "Questions", min_value=1, value=None, placeholder="all", key=f"golden_limit_{collection}"
         ),
-        budget=third[3].number_input(
-            "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="golden_budget",
-            help="It stops before it would spend more, and keeps what was judged.",
-        ),
+        budget=work.budget(third[3], "golden_budget", "judged"),
     )  # fmt: skip
 
 

@@ -107,10 +107,7 @@ def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
         "Runs", list(labels), placeholder="all of this workspace", key=f"asked_runs_{collection}",
         format_func=lambda run: plain(labels[run]),
     )  # fmt: skip
-    budget = first[2].number_input(
-        "Budget, $", min_value=0.0, value=None, placeholder="no limit", key="asked_budget",
-        help="It stops before it would spend more, and keeps what was answered.",
-    )  # fmt: skip
+    budget = work.budget(first[2], "asked_budget", "answered")
     begun = Form(
         name=name or "readers", documents=collection, judgements=golden_set, axes={}, budget=budget,
         runs=tuple(chosen) or ("workspace",),

@@ -58,7 +58,7 @@ def read(
         models=spec.models,
         book=books[spec.prices],
         budget_usd=spec.budget_usd,
-        spec=spec.model_dump(mode="json", exclude_none=True),
+        spec=spec.plain(),
     )
     return job, problems
 
