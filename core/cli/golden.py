@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,7 @@ from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
 from core.cli.runs.paid import Planned, add_commands
 from core.errors import InputError
-from core.golden.refine.base import RefineSettings
+from core.golden.refine.base import Method, RefineSettings
 from core.importers.read.text import shown
 from core.records import Batch
 from core.views.golden import form
@@ -174,16 +173,6 @@ def proposed(
 _REFINED = RefineSettings()
 
 
-class Method(StrEnum):
-    """How orders are put together."""
-
-    LOCKS = "locks"
-    MAP = "map"
-
-
-_TURNS = {Method.LOCKS: 1_000, Method.MAP: _REFINED.turns}
-
-
 def simulated(
     *,
     noise: Annotated[
@@ -198,7 +187,7 @@ def simulated(
     ] = _REFINED.stable,
     method: Annotated[
         Method, typer.Option(help="locks: Algorithm 1 of the paper; map: the likeliest order of all answers.")
-    ] = Method.LOCKS,
+    ] = "locks",
     runs: Annotated[int, typer.Option(help="Queries to simulate.")] = 200,
     turns: Annotated[
         int | None,
@@ -215,16 +204,17 @@ def simulated(
     from core.golden.refine.predict import World, simulate  # noqa: PLC0415
     from core.stats.intervals import SEED  # noqa: PLC0415
 
-    limit = _TURNS[method] if turns is None else turns
+    usual = 1_000 if method == "locks" else _REFINED.turns
+    limit = usual if turns is None else turns
     settings = RefineSettings(
-        method=method.value, confirmations=confirmations, stable=stable, sure=sure, turns=limit
+        method=method, confirmations=confirmations, stable=stable, sure=sure, turns=limit
     )
     world = World(noise=noise, items=items)
     seed = SEED if seed is None else seed
     found = simulate(settings, world, runs=runs, seed=seed)
     if found.stable < 1:
         complain(f"{1 - found.stable:.0%} of the queries had not come to rest after {limit} turns.")
-    asked = {"method": method.value, "noise": noise, "items": items, "confirmations": confirmations,
+    asked = {"method": method, "noise": noise, "items": items, "confirmations": confirmations,
              "stable_turns": stable, "turn_limit": limit}  # fmt: skip
     emit(pl.DataFrame([{**asked, **asdict(found), "runs": runs, "seed": seed}]), form)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +22,7 @@ from core.cli.runs.paid import Planned, add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers import landing
+from core.views.readers.data import Need
 from core.views.readers.told import published, told
 from core.views.readers.words import NO_SCORES
 from core.views.workspace.scope import Scope, resolve_runs
@@ -43,13 +43,6 @@ _PRINTED = (
 )  # fmt: skip
 
 
-class Need(StrEnum):
-    """How many of its gold passages a question needs in Top(k) to be in the slice with gold."""
-
-    ANY = "any"
-    ALL = "all"
-
-
 def scores(
     ctx: typer.Context,
     runs: RunsOption = None,
@@ -64,7 +57,7 @@ def scores(
     ] = None,
     gold: Annotated[
         Need, typer.Option(help="Which gold passages Top(k) must hold for the slice with gold.")
-    ] = Need.ANY,
+    ] = "any",
     tables: Annotated[
         bool, typer.Option("--published", help="RAGGED's published readers; nothing of the store is read.")
     ] = False,
@@ -79,7 +72,7 @@ def scores(
     context: Context = ctx.obj
     snapshot, book = context.store().read(), context.books()["list"]
     parts = [
-        told(snapshot, scope, book, scorer=scorer, need=gold.value)
+        told(snapshot, scope, book, scorer=scorer, need=gold)
         for scope in _scopes(snapshot, runs, collection, golden_set)
     ]
     parts = [part for part in parts if part.height]
