@@ -257,20 +257,18 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     for panel, reference in enumerate(PAPER):
         at = panels.at(panel)
         panels.figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1}, **at)
-        paper = go.Scatter(
-            x=[reference], y=[MEANS["gibberish"]], mode="markers", name="paper, French",
+        paper = theme.scatter(
+            "paper, French", [reference], [MEANS["gibberish"]],
+            hover=[f"{MEANS['gibberish']}: {reference:+.3g}, clq_ra_nwg §4.5"],
             marker={"color": theme.NEUTRAL, "size": 12, "symbol": "star-open", "line": {"width": 2}},
-            hovertemplate="%{y}: %{x:+.3g}, clq_ra_nwg §4.5",
         )  # fmt: skip
         panels.add(panel, paper)
     return panels.figure
 
 
-def _dots(rows: pl.DataFrame, label: str, look: Mapping[str, Any], columns: Sequence[str]) -> go.Scatter:
-    x, low, high, n = (rows[name] for name in columns)
-    return go.Scatter(
-        x=x.to_list(), y=[MEANS[each] for each in rows["names"]], mode="markers", name=text.escape(label),
-        marker=dict(look),
-        error_x={"array": (high - x).to_list(), "arrayminus": (x - low).to_list(), "thickness": 1},
-        customdata=n.to_list(), hovertemplate="%{y}: %{x:+.3g}, n = %{customdata:,}",
-    )  # fmt: skip
+def _dots(rows: pl.DataFrame, label: str, look: Mapping[str, Any], columns: Sequence[str]) -> theme.Spec:
+    x, low, high, n = (rows[name].to_numpy() for name in columns)
+    forms = [MEANS[each] for each in rows["names"]]
+    hover = [f"{form}: {at:+.3g}, n = {of:,}" for form, at, of in zip(forms, x, n, strict=True)]
+    bars = theme.whiskers(low, x, high, thickness=1)
+    return theme.scatter(text.escape(label), x, forms, hover=hover, marker=dict(look), error_x=bars)

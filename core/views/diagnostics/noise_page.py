@@ -142,20 +142,18 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
     return panels.figure
 
 
-def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> go.Scatter:
-    said, of = text.escape(rewrite), text.escape(quality.name)
+def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> theme.Spec:
     colour = theme.OKABE_ITO[number % len(theme.OKABE_ITO)]
-    up, down = (rows["high"] - rows["quality"]).to_list(), (rows["quality"] - rows["low"]).to_list()
-    return go.Scatter(
-        x=names(rows["perturb"].to_list()),
-        y=rows["quality"].to_list(),
-        error_y={"type": "data", "array": up, "arrayminus": down, "thickness": 1, "width": 3},
-        mode="lines+markers",
-        name=f"rewrite: {said}",
+    low, at, high = (rows[name].to_numpy() for name in ("low", "quality", "high"))
+    x = names(rows["perturb"].to_list())
+    said = f"{text.escape(quality.name)}, {text.escape(rewrite)}"
+    return theme.scatter(
+        f"rewrite: {text.escape(rewrite)}", x, at.tolist(), mode="lines+markers",
+        hover=[f"{text.escape(each)}: {said} {value:.3f}" for each, value in zip(x, at, strict=True)],
+        error_y=theme.whiskers(low, at, high, thickness=1, width=3),
         line={"color": colour, "dash": _DASHES[number % len(_DASHES)]},
         marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 9},
-        hovertemplate=f"%{{x}}: {of} %{{y:.3f}}<extra>{said}</extra>",
-    )
+    )  # fmt: skip
 
 
 def names(perturbs: Sequence[str]) -> list[str]:

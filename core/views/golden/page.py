@@ -225,27 +225,16 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
         rows: Of `with_bounds`.
     """
     shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
-    told = zip(*(shown[name] for name in ("name", "quality", "hole_low", "hole_high", "hole")), strict=True)
-    marks = go.Scatter(
-        x=shown["quality"].to_numpy(),
-        y=list(range(shown.height)),
-        mode="markers",
-        marker={"color": theme.OKABE_ITO[0], "size": 9},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": (shown["hole_high"] - shown["quality"]).to_numpy(),
-            "arrayminus": (shown["quality"] - shown["hole_low"]).to_numpy(),
-            "color": theme.NEUTRAL,
-            "thickness": 2,
-        },
-        customdata=[
-            f"{text.escape(name)}: {score:.3f}<br>if every hole were grade 1 … 5: {text.score(low)} … "
-            f"{text.score(high)}<br>unjudged {text.percent(hole)}"
-            for name, score, low, high, hole in told
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    columns = ("name", "quality", "hole_low", "hole_high", "hole")
+    hover = [
+        f"{text.escape(name)}: {score:.3f}<br>if every hole were grade 1 … 5: {text.score(low)} … "
+        f"{text.score(high)}<br>unjudged {text.percent(hole)}"
+        for name, score, low, high, hole in shown.select(columns).iter_rows()
+    ]
+    low, score, high = (shown[name].to_numpy() for name in ("hole_low", "quality", "hole_high"))
+    bars = theme.whiskers(low, score, high, color=theme.NEUTRAL, thickness=2)
+    look = {"color": theme.OKABE_ITO[0], "size": 9}
+    marks = theme.scatter("", score, list(range(shown.height)), hover=hover, marker=look, error_x=bars)
     height = 100 + 38 * max(shown.height, 2)
     fig = theme.figure([marks], x=f"{quality.name}, and its bounds by holes", height=height, legend=False)
     return theme.name_rows(fig, shown["name"].to_list(), chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
@@ -55,25 +56,18 @@ def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **li
     group = text.escape(name)
     banded = rows.filter(pl.col("low").is_not_null() & pl.col("high").is_not_null())
     if banded.height > 1:
-        band = go.Scatter(
-            x=pl.concat([banded["x"], banded["x"].reverse()]).to_list(),
-            y=pl.concat([banded["high"], banded["low"].reverse()]).to_list(),
-            mode="lines", line={"width": 0}, hoverinfo="skip",
-            fill="toself", fillcolor=line["color"], opacity=0.12,
+        band = theme.quiet(
+            "", pl.concat([banded["x"], banded["x"].reverse()]).to_list(),
+            pl.concat([banded["high"], banded["low"].reverse()]).to_list(), legendgroup=group, mode="lines",
+            line={"width": 0}, fill="toself", fillcolor=line["color"], opacity=0.12,
         )  # fmt: skip
-        panels.figure.add_trace(band.update(legendgroup=group, showlegend=False), **panels.at(place))
-    curve = go.Scatter(
-        x=rows["x"].to_list(),
-        y=rows["value"].to_list(),
-        mode="lines+markers",
-        line={"width": 2.2, **line},
-        name=text.escape(text.shorten(name)),
-        customdata=[
-            f"{'' if k is None else f'k = {k}: '}{points(value)}{points(low, high)}, {text.sample(n)}"
-            for k, value, low, high, n in rows.select("k", "value", "low", "high", "queries").iter_rows()
-        ],
-        hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
-    )
+        panels.figure.add_trace(band, **panels.at(place))
+    hover = [
+        f"{group}<br>{'' if k is None else f'k = {k}: '}{points(value)}{points(low, high)}, {text.sample(n)}"
+        for k, value, low, high, n in rows.select("k", "value", "low", "high", "queries").iter_rows()
+    ]
+    x, y, look = rows["x"].to_list(), rows["value"].to_list(), {"width": 2.2, **line}
+    curve = theme.scatter(text.escape(text.shorten(name)), x, y, hover=hover, mode="lines+markers", line=look)
     panels.add(place, curve, group)
 
 
@@ -85,20 +79,16 @@ def _marks(panels: theme.Panels, place: int, rows: pl.DataFrame, depths: pl.Data
             level = [depth["closed_book"]] * 2
             _key(panels, place, "closed book", mode="lines", line={"color": theme.NEUTRAL, "dash": "dot"})
             line = {"color": colour, "dash": "dot", "width": 1.2}
-            base = go.Scatter(x=ends, y=level, mode="lines", line=line, showlegend=False, hoverinfo="skip")
-            panels.figure.add_trace(base, **panels.at(place))
+            panels.figure.add_trace(theme.quiet("", ends, level, mode="lines", line=line), **panels.at(place))
         best = rows.filter(pl.col("k") == depth["k_star"])
         ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2.5}}
         _key(panels, place, "k*", mode="markers", marker={**ring, "color": theme.NEUTRAL})
-        star = go.Scatter(
-            x=best["x"].to_list(), y=best["value"].to_list(), mode="markers", hoverinfo="skip",
-            marker={**ring, "color": colour}, showlegend=False,
-        )  # fmt: skip
+        star = theme.quiet("", best["x"].to_list(), best["value"].to_list(), marker={**ring, "color": colour})
         panels.figure.add_trace(star, **panels.at(place))
 
 
-def _key(panels: theme.Panels, place: int, name: str, **style: object) -> None:
-    panels.add(place, go.Scatter(x=[None], y=[None], name=name, legendrank=_LAST, **style))
+def _key(panels: theme.Panels, place: int, name: str, **style: Any) -> None:  # noqa: ANN401
+    panels.add(place, theme.scatter(name, [None], [None], legendrank=_LAST, **style))
 
 
 def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:

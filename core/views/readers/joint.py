@@ -170,26 +170,21 @@ def joint_chart(table: pl.DataFrame, colours: Mapping[str, str], quality: Qualit
 _BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}
 
 
-def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> go.Scatter:
-    low, high = _BARS.get(field, (field, field))
+def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> theme.Spec:
     written = text.usd if field.startswith("usd") else text.score
-    error = {
-        "array": (rows[high] - rows[field]).to_list(),
-        "arrayminus": (rows[field] - rows[low]).to_list(),
-        "thickness": 1, "width": 3, "color": colour,
-    }  # fmt: skip
+    said = text.escape(text.shorten(name))
+    hover = [f"{said}<br>k = {k}: {written(value)}" for k, value in rows.select("k", field).iter_rows()]
     cheapest = rows["usd_per_1k_correct"].arg_min()
-    return go.Scatter(
-        x=rows["k"].to_list(),
-        y=rows[field].to_list(),
-        error_y=error if field in _BARS else None,
-        mode="lines+markers",
-        line={"color": colour},
-        marker={"size": [11 if place == cheapest else 6 for place in range(rows.height)]},
-        name=text.escape(text.shorten(name)),
-        customdata=[f"k = {k}: {written(value)}" for k, value in rows.select("k", field).iter_rows()],
-        hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
-    )
+    line = theme.scatter(
+        said, rows["k"].to_list(), rows[field].to_list(), hover=hover, mode="lines+markers",
+        line={"color": colour}, marker={"size": [11 if at == cheapest else 6 for at in range(rows.height)]},
+    )  # fmt: skip
+    if field in _BARS:
+        low, high = (rows[end].to_numpy() for end in _BARS[field])
+        line["error_y"] = theme.whiskers(
+            low, rows[field].to_numpy(), high, thickness=1, width=3, color=colour
+        )
+    return line
 
 
 def counted(rows: pl.DataFrame, least: float) -> str:

@@ -154,20 +154,14 @@ def rebel_chart(rows: pl.DataFrame) -> go.Figure:
 
 def _marks(
     rows: pl.DataFrame, x: str, y: str, method: str, look: dict[str, Any], *, bars: bool = False
-) -> go.Scatter:
+) -> theme.Spec:
     """Draw the stacks of one method; bars are 95 % intervals."""
-    errors = {}
+    hover = [
+        f"{text.escape(name)}, k = {k}<br>{across:.3g}, {up:.3g}"
+        for name, k, across, up in rows.select("name", "k", x, y).iter_rows()
+    ]
+    marks = theme.scatter(method, rows[x].to_list(), rows[y].to_list(), hover=hover, marker=look)
     for axis, name in (("error_x", x), ("error_y", y)) if bars else ():
-        low, high = (rows[f"{name}_{end}"].fill_null(rows[name]) for end in ("low", "high"))
-        up, down = (high - rows[name]).to_list(), (rows[name] - low).to_list()
-        errors[axis] = {"array": up, "arrayminus": down, "thickness": 1, "color": look["color"]}
-    return go.Scatter(
-        x=rows[x].to_list(),
-        y=rows[y].to_list(),
-        mode="markers",
-        marker=look,
-        name=method,
-        text=[text.escape(f"{name}, k = {k}") for name, k in rows.select("name", "k").iter_rows()],
-        hovertemplate="%{text}<br>%{x:.3g}, %{y:.3g}<extra>%{fullData.name}</extra>",
-        **errors,
-    )
+        low, high = (rows[f"{name}_{end}"].fill_null(rows[name]).to_numpy() for end in ("low", "high"))
+        marks[axis] = theme.whiskers(low, rows[name].to_numpy(), high, thickness=1, color=look["color"])
+    return marks
