@@ -83,7 +83,8 @@ def _otherwise(over: Over) -> str:
 COLUMNS = schema("run stack measure k:int32 query_id value:float reason n:int32 ci_low:float ci_high:float")
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
-_NO_ROWS = pl.DataFrame(schema=COLUMNS).drop("stack")
+# No frame at import: its operations start threads, which a server forked from a warm process would wait for.
+_UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
 _UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
@@ -121,7 +122,7 @@ def score_table(
     if per_query and told:
         raise InputError(f"{told[0].name} is known as an average only.", do="Ask for the mean.")
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
-    parts = [_NO_ROWS]
+    parts = [pl.DataFrame(schema=_UNLABELLED)]
     if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
@@ -163,7 +164,7 @@ def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) 
         make(seen, measure, np.where(seen.hidden, np.nan, values[..., (measure.k or 1) - 1]))
         for measure, values in scored.items()
     ]
-    return pl.concat([_NO_ROWS, *parts], how="diagonal")
+    return pl.concat([pl.DataFrame(schema=_UNLABELLED), *parts], how="diagonal")
 
 
 def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
