@@ -122,10 +122,10 @@ def _measure(name: str, column: str) -> Value | None:
         measure = measure_name(found["name"]) + (found["params"] or "")
         return Value(column, measure, k=int(found["k"]), factor=factor)
     key = normal(plain)
-    if key in _QUALITIES or _known(key):
-        return Value(column, _known(key) or key, factor=factor, assumed="does not say its cutoff")
+    if known := _known(key):
+        return Value(column, known, factor=factor, assumed="does not say its cutoff")
     spelled = _SPELLED.fullmatch(key)
-    if spelled and (known := _known(spelled["name"]) or (spelled["name"] in _QUALITIES and spelled["name"])):
+    if spelled and (known := _known(spelled["name"])):
         return Value(column, known, k=int(spelled["k"]), factor=factor)
     return None
 
@@ -133,7 +133,8 @@ def _measure(name: str, column: str) -> Value | None:
 def _known(key: str) -> str | None:
     """The measure of a name that stands without a cutoff; single letters are too little to know one by."""
     bare = _bare(key)
-    return _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
+    measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
+    return measure or (key if key in _QUALITIES else None)
 
 
 def _latency(key: str, column: str) -> Value | None:
@@ -145,9 +146,7 @@ def _latency(key: str, column: str) -> Value | None:
     if quantile in ("mean", "avg", "average", "median") and not (unit or _TIMES & set(tokens)):
         return None
     if unit:
-        tokens.reverse()
-        tokens.remove(unit)
-        tokens.reverse()
+        del tokens[-1 - tokens[::-1].index(unit)]
     stage = "_".join(each for each in tokens if each not in _TIMES and each != quantile)
     measure = f"latency_{_QUANTILES[quantile]}" if quantile else "ms"
     assumed = "" if unit else "has no unit: taken as milliseconds"

@@ -51,6 +51,8 @@ _LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
 _ID_LISTS = ("context_ids", "reference_ids")
 _SEVERAL = "ground_truths"  # Of the names of right answers the one that older releases gave to lists
 _ANNOTATED = ("metric_input", "metric_output")
+_GIVEN = {role: names[0] for role, names in _ROLES.items() if not role.endswith("_ids")}
+"""Role → its key in the input of an annotated metric."""
 
 
 class Ragas(Format):
@@ -234,32 +236,20 @@ def _annotated(piece: Piece) -> Answered:
     if not isinstance(value, dict):
         raise InputError("It is not a map of metrics.", where=piece.name)
     rows: list[Json] = []
-    metrics: dict[str, list[float | None]] = {}
+    values: list[dict[str, float | None]] = []
     for metric in value:
         for index, item in enumerate(expect(value, metric, list, piece.name)):
             where = at(piece.name, metric, index)
             given = expect(item, _ANNOTATED[0], dict, where)
-            row: Json = {
-                "text": _part(given, "user_input", where, "text"),
-                "answer": optional(given, "response", str, where),
-                "contexts": texts(given, "retrieved_contexts", where),
-                "references": texts(given, "reference_contexts", where),
-                "right": _part(given, "reference", where, "right"),
-            }
+            rows.append({role: _part(given, name, where, role) for role, name in _GIVEN.items()})
             accepted = optional(item, "is_accepted", bool, where)
-            seen = {metric: number(item, _ANNOTATED[1], where)}
+            values.append({metric: number(item, _ANNOTATED[1], where)})
             if accepted is not None:
-                seen[f"{metric} accepted"] = float(accepted)
-            for name, found in seen.items():
-                metrics.setdefault(name, [None] * len(rows)).append(found)
-            rows.append(row)
-            for column in metrics.values():
-                column.extend([None] * (len(rows) - len(column)))
+                values[-1][f"{metric} accepted"] = float(accepted)
     if not rows:
         raise InputError("It holds no annotated sample.", where=piece.name)
-    frame = pl.DataFrame(rows, schema={role: SAMPLE[role] for role in ("query_id", *rows[0])}, orient="row")
-    series = {name: pl.Series(name, cells, dtype=pl.Float64) for name, cells in metrics.items()}
-    known = ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
-    parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in known}
+    frame = pl.DataFrame(rows, schema={role: SAMPLE[role] for role in ("query_id", *_GIVEN)}, orient="row")
+    metrics = pl.DataFrame(values, infer_schema_length=None).cast(pl.Float64)
+    parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in _GIVEN.values()}
     parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
-    return _finished(piece, frame, series, account(piece, parts))
+    return _finished(piece, frame, {each.name: each for each in metrics}, account(piece, parts))

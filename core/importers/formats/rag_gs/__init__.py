@@ -159,14 +159,10 @@ def _runs(
 ) -> list[Import]:
     there = [kind for kind, rows in lists.items() if rows.height]
     labels = run_labels([(_NAMES[kind], "") for kind in there], options)
-    dense = {"mode": "dense", **found.embedder}
-    axes = {
-        "dense": dense,
-        "sparse": {"mode": "sparse", "sparse": "bm25"},
-        "merge": {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(found)},
-    }
-    pools = _pools(found)
     rewrite = {"rewrite": "rewritten"} if found.rewritten else {}
+    dense, sparse = {"mode": "dense", **found.embedder}, {"mode": "sparse", "sparse": "bm25"}
+    hybrid = {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(found)}
+    axes, pools = {"dense": dense, "sparse": sparse, "merge": hybrid}, _pools(found)
     parts = []
     for kind, label in zip(there, labels, strict=True):
         digest = "-".join(stage.piece.digest for stage in found.of(kind))

@@ -10,7 +10,8 @@ each question. Files of several data sets, which share no question, are collecti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import polars as pl
 
@@ -35,37 +36,34 @@ from core.importers.formats.ragged.runs import Reader, Retriever, readers, runs
 from core.importers.read.piece import Piece, Tree
 from core.importers.runs import collection_frames, collection_of, slug
 
+_Kind = TypeVar("_Kind", Retriever, Gold, Reader)
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 
 
-@dataclass
+_File = Retriever | Gold | Reader
+
+
+@dataclass(eq=False)
 class _Dataset:
-    ids: set[str] = field(default_factory=set)
-    retrievers: list[Retriever] = field(default_factory=list)
-    gold: list[Gold] = field(default_factory=list)
-    readers: list[Reader] = field(default_factory=list)
+    """Files that share questions."""
+
+    files: list[_File]
+    ids: set[str]
+
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
+        """The files of a kind."""
+        return [each for each in self.files if isinstance(each, kind)]
+
+    @property
+    def ordered(self) -> list[_File]:
+        """Retrievers, then gold passages, then readers."""
+        return [*self.of(Retriever), *self.of(Gold), *self.of(Reader)]
 
     @property
     def name(self) -> str:
         """What it is called: as the first of its files."""
-        retrieved = [each.piece.stem for each in self.retrievers]
-        gold = [each.piece.stem for each in self.gold]
-        return [*retrieved, *gold, *(each.name.rsplit("/", 1)[-1] for each in self.readers)][0]
-
-    @property
-    def asked(self) -> pl.DataFrame:
-        """id, input of the questions of all files."""
-        retrieved = [each.asked for each in self.retrievers]
-        return pl.concat(
-            [*retrieved, *(each.asked for each in self.gold), *(each.asked for each in self.readers)]
-        )
-
-    def absorb(self, other: _Dataset) -> None:
-        """Take what another one holds."""
-        self.ids |= other.ids
-        self.retrievers += other.retrievers
-        self.gold += other.gold
-        self.readers += other.readers
+        first = self.ordered[0]
+        return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.piece.stem
 
 
 class Ragged(Format):
@@ -109,10 +107,10 @@ class Ragged(Format):
         reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
         datasets = _together(
             [
-                *(_dataset(retriever=Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece)))
+                *(Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece))
                   for what, piece, tree in files if what == "retriever"),
-                *(_dataset(gold=_GOLD[what](piece)) for what, piece, _ in files if what in _GOLD),
-                *(_dataset(reader=each) for each in reading),
+                *(_GOLD[what](piece) for what, piece, _ in files if what in _GOLD),
+                *reading,
             ]
         )  # fmt: skip
         if not datasets:
@@ -124,26 +122,16 @@ class Ragged(Format):
         return replace(whole, left_out=summed(whole.left_out), accounts=accounts)
 
 
-def _dataset(
-    retriever: Retriever | None = None, gold: Gold | None = None, reader: Reader | None = None
-) -> _Dataset:
-    made = _Dataset(
-        retrievers=[retriever] if retriever else [],
-        gold=[gold] if gold else [],
-        readers=[reader] if reader else [],
-    )
-    made.ids |= set(made.asked["id"])
-    return made
-
-
-def _together(files: Sequence[_Dataset]) -> list[_Dataset]:
+def _together(files: Sequence[_File]) -> list[_Dataset]:
+    """Those that share a question are one."""
     datasets: list[_Dataset] = []
-    for one in files:
-        same = [each for each in datasets if each.ids & one.ids]
-        datasets = [each for each in datasets if each not in same[1:]]
-        for each in [*same[1:], one] if same else ():
-            same[0].absorb(each)
-        datasets += [] if same else [one]
+    for file in files:
+        ids = set(file.asked["id"])
+        same = [each for each in datasets if each.ids & ids]
+        at = datasets.index(same[0]) if same else len(datasets)
+        files_of = [each for one in same for each in one.files]
+        datasets = [each for each in datasets if each not in same]
+        datasets.insert(at, _Dataset([*files_of, file], ids.union(*(each.ids for each in same))))
     return datasets
 
 
@@ -169,34 +157,33 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
         (
             Import(collections=collection_of(options, "imported: RAGGED")),
             _collection(dataset, options),
-            judgements(dataset.gold, options),
-            *runs(dataset.retrievers, dataset.readers, options),
+            judgements(dataset.of(Gold), options),
+            *runs(dataset.of(Retriever), dataset.of(Reader), options),
         )
     )
 
 
 def _collection(dataset: _Dataset, options: Options) -> Import:
-    known = dataset.asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
+    retrievers, asked = dataset.of(Retriever), pl.concat([each.asked for each in dataset.ordered])
+    known = asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
     queries = known.select(query_id="id", text="input")
     passages = None
-    if dataset.retrievers:
-        rows = pl.concat([each.rows for each in dataset.retrievers])
+    if retrievers:
+        rows = pl.concat([each.rows for each in retrievers])
         there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
         named = there.with_columns(passage_id=passage())
         passages = named.unique("passage_id", keep="first", maintain_order=True).select(
             "passage_id", "text", source="page_id"
         )
-    said = (said.right for reader in dataset.readers for said in reader.files.values())
-    right = pl.concat([RIGHT.to_frame(), *(each.right for each in dataset.gold), *said])
+    said = (said.right for reader in dataset.of(Reader) for said in reader.files.values())
+    right = pl.concat([RIGHT.to_frame(), *(each.right for each in dataset.of(Gold)), *said])
     once = right.filter(pl.col("answer") != "").unique(maintain_order=True)
     known_answers = once.with_columns(collection_id=pl.lit(options.collection_id))
     return Import(
         frames={**collection_frames(options, queries, passages), **frames_of(gold_answers=known_answers)},
         left_out=(
             *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
-            *(entry for each in dataset.retrievers for entry in lacking(each.rows, each.piece)),
+            *(entry for each in retrievers for entry in lacking(each.rows, each.piece)),
         ),
-        notes=("A passage is named page_id:start_par_id; lists keep their order.",)[
-            : len(dataset.retrievers)
-        ],
+        notes=("A passage is named page_id:start_par_id; lists keep their order.",)[: len(retrievers)],
     )

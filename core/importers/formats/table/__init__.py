@@ -159,9 +159,8 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
 def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
     """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
     chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
-    rows = opened.table.taking(chosen)
     absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
-    rows = rows.with_columns(absent).with_columns(pl.col("run").fill_null(""))
+    rows = opened.table.taking(chosen).with_columns(absent).with_columns(pl.col("run").fill_null(""))
     return identified(rows, opened.piece.name, *sorted({"query_id", "passage_id"} & set(roles)))
 
 
@@ -174,17 +173,14 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
     known: dict[str, Run] = {}
     for opened, (done, costs) in zip(tables, orders, strict=True):
         depths = _depths(done)
+        said = dict(sorted(options.table_as(opened.piece.name).columns.items()))
         runs = {
             run: imported_run(
                 options,
                 next(labels),
                 opened.piece.digest,
                 importer="table",
-                decided={
-                    "order": done.rules[run],
-                    "run": run,
-                    "columns": dict(sorted(options.table_as(opened.piece.name).columns.items())),
-                },
+                decided={"order": done.rules[run], "run": run, "columns": said},
                 pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
             )
             for run in sorted(done.rules)

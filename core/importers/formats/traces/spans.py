@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -69,16 +69,16 @@ class Span:
     @property
     def ms(self) -> float | None:
         """How long it took, in milliseconds; None where that is not known."""
-        if self.start is None or self.end is None or self.end < self.start:
-            return None
-        return (self.end - self.start) * 1000.0
+        return _ms_between(self.start, self.end)
 
     @property
     def first_token_ms(self) -> float | None:
         """How long a model took to its first token, in milliseconds; None where that is not known."""
-        if self.start is None or self.first_token is None or self.first_token < self.start:
-            return None
-        return (self.first_token - self.start) * 1000.0
+        return _ms_between(self.start, self.first_token)
+
+
+def _ms_between(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None or end < start else (end - start) * 1000.0
 
 
 def first(holder: object, *names: str) -> object:
@@ -164,7 +164,7 @@ def _document(value: object) -> Document | None:
     """One document; None if it has neither an id nor a text."""
     if isinstance(value, list) and len(value) == 2:  # (document, score)
         paired = _document(value[0])
-        return Document(paired.id, paired.text, number_of(value[1])) if paired else None
+        return paired and replace(paired, score=number_of(value[1]))
     if isinstance(value, str):
         return Document(None, value, None) if value.strip() else None
     if not isinstance(value, dict):
@@ -177,11 +177,11 @@ def _document(value: object) -> Document | None:
     meta: Json = next(about, {})
     holders = (inner, held, meta)
     texts = (each[key] for each in holders[:2] for key in _CONTENT if isinstance(each.get(key), str))
-    text = next(texts, None)
+    text = next(texts, None) or None
     own = next((found for each in holders for key in _IDS if (found := name_of(each.get(key)))), None)
     scores = (number_of(each.get(key)) for each in (held, inner, meta) for key in _SCORES)
     score = next((each for each in scores if each is not None), None)
-    return Document(own, text or None, score) if own or text else None
+    return Document(own, text, score) if own or text else None
 
 
 def number_of(value: object) -> float | None:
