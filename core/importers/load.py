@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 
 import polars as pl
 
@@ -117,16 +118,12 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]
     formats = _wanted(options)
     if len(tree.pieces) == 1:
         return [_single(tree, formats, options)], {}
-    whole = max(formats, key=lambda each: each.sniff(tree))
-    claims, rest = [], tree.split()
-    if whole.sniff(tree) >= ACCEPTED:
-        mine = whole.mine(tree)
-        claims = [_Claim(whole, replace(tree, pieces=mine))]
-        names = {piece.name for piece in mine}
-        rest = tuple(each for each in rest if each.name not in names)
+    sure, whole = max(((each.sniff(tree), each) for each in formats), key=itemgetter(0))
+    mine = whole.mine(tree) if sure >= ACCEPTED else ()
+    claims = [_Claim(whole, replace(tree, pieces=mine))] if mine else []
+    names, beside = {piece.name for piece in mine}, bool(mine)
     errors: dict[str, InputError] = {}
-    beside = bool(claims)
-    for each in rest:
+    for each in (each for each in tree.split() if each.name not in names):
         try:
             claims.append(replace(_single(each, formats, options), beside=beside))
         except InputError as error:
@@ -154,16 +151,15 @@ def _wanted(options: Options) -> tuple[Format, ...]:
 def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
     if len(formats) == 1 and options.format:
         return _Claim(formats[0], tree)
-    ranked = sorted(formats, key=lambda each: -each.sniff(tree))
-    best, score = ranked[0], ranked[0].sniff(tree)
-    said = options.table_as(tree.name)
-    told = bool(said.columns or said.row)
-    mapped = [each for each in ranked if told and each.maps_columns and each.sniff(tree) > 0]
-    if score < ACCEPTED and mapped:
-        return _Claim(mapped[0], tree)
-    if score < ACCEPTED:
-        raise _unknown(tree, best, score)
-    rivals = [each.name for each in ranked if each.sniff(tree) >= score - _AS_GOOD]
+    sure = {each: each.sniff(tree) for each in formats}
+    ranked = sorted(formats, key=lambda each: -sure[each])
+    best, said = ranked[0], options.table_as(tree.name)
+    if sure[best] < ACCEPTED:
+        mapped = (each for each in ranked if each.maps_columns and sure[each] > 0)
+        if (said.columns or said.row) and (table := next(mapped, None)):
+            return _Claim(table, tree)
+        raise _unknown(tree, best, sure[best])
+    rivals = [each.name for each in ranked if sure[each] >= sure[best] - _AS_GOOD]
     if len(rivals) > 1:
         raise InputError(f"This may be {' or '.join(rivals)}.", where=tree.name, do="Say which (--as).")
     return _Claim(best, tree)
@@ -236,9 +232,8 @@ def _previews(tree: Tree, options: Options) -> list[Preview]:
     try:
         claims, _ = _claims(tree, options)
     except ClqError as error:
-        ranked = sorted(FORMATS, key=lambda each: -each.sniff(tree))
-        nearest = ranked[0] if ranked[0].sniff(tree) > 0 else None
-        return [_preview(tree, nearest, options, str(error))]
+        sure, nearest = max(((each.sniff(tree), each) for each in FORMATS), key=itemgetter(0))
+        return [_preview(tree, nearest if sure > 0 else None, options, str(error))]
     return [_preview(claim.tree, claim.format, options, "") for claim in claims]
 
 

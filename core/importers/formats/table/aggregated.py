@@ -212,18 +212,16 @@ def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
 
 def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
     """Timings in milliseconds."""
-    parts: list[pl.DataFrame] = []
+    parts = [keys.clear().with_columns(stage=pl.lit(None, pl.String), ms=pl.lit(None, pl.Float64))]
     notes: list[str] = []
     empty: list[LeftOut] = []
     for value in means.timings:
         rows, missing = _costs_of(table, value, keys, per_row=per_row)
         empty += missing
-        parts.append(rows.with_columns(stage=pl.lit(value.stage), ms="value"))
+        parts.append(rows.rename({"value": "ms"}).with_columns(stage=pl.lit(value.stage)))
         if value.factor != 1.0:
             notes.append(f"{table.name}: `{shown(value.column)}` converted from seconds to milliseconds.")
-    if not any(part.height for part in parts):
-        return Import(left_out=tuple(empty), notes=tuple(notes))
-    rows = pl.concat(parts)
+    rows = pl.concat(parts, how="diagonal")
     order = pl.int_range(1, pl.len() + 1).over(*_QUERY, "stage")
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))
     twice = again(rows, *_QUERY, "stage", "repeat")
