@@ -5,7 +5,8 @@ import polars as pl
 import streamlit as st
 
 from core.decide.axes import COST, LATENCY, QUALITY
-from core.stats.significance import TOLERANCE, Method, Setup
+from core.stats.intervals import Method
+from core.stats.significance import TOLERANCE, Setup
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pick import (

@@ -23,7 +23,7 @@ from core.errors import InputError
 from core.files import write_text
 from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
-from core.stats.significance.bootstrap import RESAMPLES
+from core.stats.intervals import RESAMPLES
 from core.written import escaped
 
 if TYPE_CHECKING:

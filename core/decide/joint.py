@@ -18,8 +18,7 @@ from core.decide.pareto import nondominated
 from core.decide.rules import RULES, Constraints, Rule, objective
 from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import Floats, quotient
-from core.stats.significance.bootstrap import RESAMPLES, weights
+from core.stats.intervals import RESAMPLES, Floats, quotient, weights
 
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.stats.intervals import SEED
-from core.stats.significance import Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import SEED, Sample, interval, paired_rows, resampled, weights
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

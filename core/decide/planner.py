@@ -22,8 +22,7 @@ from core.decide.joint import JointSample, feasible_in, near_fastest, qualities
 from core.decide.rules import Constraints, Rule, objective
 from core.decide.ties import Numbers, preferred
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import SEED, Floats
-from core.stats.significance import Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import SEED, Floats, Sample, interval, paired_rows, resampled, weights
 
 WORLDS = 1000
 KINDS = ("queries", "timings")

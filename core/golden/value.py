@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.stats.significance import weights
+from core.stats.intervals import weights
 
 Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]

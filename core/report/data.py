@@ -15,8 +15,7 @@ from core.errors import UnknownNameError
 from core.prices import PRICED_AS, PriceBook
 from core.records import Origin
 from core.report.words import question
-from core.stats.intervals import SEED
-from core.stats.significance.bootstrap import RESAMPLES
+from core.stats.intervals import RESAMPLES, SEED
 from core.store import Snapshot
 from core.views.confidence.hold import joint_sample, shares
 from core.views.confidence.noise import Noise, noise, noisy_rows, redecided, with_noise

@@ -16,8 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.stats.intervals import quantile_ranks, too_few
-from core.stats.significance import weights
+from core.stats.intervals import quantile_ranks, too_few, weights
 from core.tables import schema
 
 Scope = Literal["path", "rerank"]

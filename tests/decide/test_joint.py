@@ -9,8 +9,7 @@ from core.decide.joint import JointSample, chances, weighted_percentile
 from core.decide.pareto import nondominated
 from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import SEED
-from core.stats.significance import weights
+from core.stats.intervals import SEED, weights
 
 NAN = float("nan")
 

@@ -9,7 +9,8 @@ from core.decide.near import turns
 from core.decide.neighbours import neighbours
 from core.decide.routing.policies import Depths, oracle
 from core.decide.rules import Constraints, decide
-from core.stats.significance import Sample, Setup, compare
+from core.stats.intervals import Sample
+from core.stats.significance import Setup, compare
 from core.ui.pick import listed
 from core.views.compare.page import with_verdict
 from core.views.compare.sides import usual

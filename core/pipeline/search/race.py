@@ -19,7 +19,7 @@ from core.metrics.rates import HOLES
 from core.pipeline.search.propose import Floats, Mask, Told, tell
 from core.pipeline.search.space import Space
 from core.pipeline.sweep.fields import Search
-from core.stats.significance import Sample, resampled, weights
+from core.stats.intervals import Sample, resampled, weights
 
 FIRST_SHARE = 0.25
 """Of the stacks that may be begun, those that spread over the space before anything is known of it."""

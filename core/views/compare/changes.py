@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from core.records import JsonMap, canonical_json
-from core.stats.significance import Sample, Setup, compare
+from core.stats.intervals import Sample
+from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.views.compare.page import Scored, scored, with_verdict
 from core.views.workspace.scope import Quality, Scope

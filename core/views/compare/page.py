@@ -13,7 +13,8 @@ import polars as pl
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.correlation import agreement
-from core.stats.significance import Sample, Setup, compare
+from core.stats.intervals import Sample
+from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope

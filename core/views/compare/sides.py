@@ -16,8 +16,9 @@ from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
 from core.metrics import Measure
 from core.stats.correlation import AGREEMENT
+from core.stats.intervals import Sample
 from core.stats.latency import SHARES, quantile_gap
-from core.stats.significance import Sample, Setup, compare
+from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.tables import schema
 from core.views.compare.page import LOSSES, OPEN, TIES, WINS, alike, with_verdict

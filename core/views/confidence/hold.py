@@ -16,10 +16,8 @@ from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
 from core.metrics import Measure
-from core.stats.intervals import SEED
+from core.stats.intervals import RESAMPLES, SEED, Sample, interval, paired_rows, resampled, weights
 from core.stats.latency import SHARES
-from core.stats.significance import Sample, interval, paired_rows, resampled, weights
-from core.stats.significance.bootstrap import RESAMPLES
 from core.store import Snapshot
 from core.views.decision.facts import CHANCES, status_rows
 from core.views.workspace.latencies import sample

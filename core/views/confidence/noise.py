@@ -14,9 +14,8 @@ from core.decide.paired import PairedReplicates
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.errors import UnknownNameError
 from core.metrics import Measure
-from core.stats.intervals import SEED
+from core.stats.intervals import SEED, weights
 from core.stats.judge_noise import Judged, audited, places, replicates
-from core.stats.significance import weights
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace.query_sets import among

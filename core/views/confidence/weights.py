@@ -19,7 +19,8 @@ from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.stats.correlation import order_agreement
-from core.stats.significance import Sample, Setup, compare, interval, resampled, weights
+from core.stats.intervals import Sample, interval, resampled, weights
+from core.stats.significance import Setup, compare
 from core.views.compare.page import LEVEL
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean

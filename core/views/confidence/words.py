@@ -12,8 +12,7 @@ import polars as pl
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
-from core.stats.intervals import SEED
-from core.stats.significance.bootstrap import RESAMPLES
+from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
 from core.views.compare.page import LEVEL
 from core.views.confidence.hold import Front

@@ -12,8 +12,7 @@ import polars as pl
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
-from core.stats.intervals import SEED
-from core.stats.significance import Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import SEED, Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.confidence.hold import joint_sample

@@ -8,8 +8,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import bootstrap
 
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import SEED, bootstrap_means, resample_weights
-from core.stats.significance import Sample, interval, resampled, share_best, weights, without_one
+from core.stats.intervals import SEED, Sample, bootstrap_means, interval, resample_weights, resampled, weights
+from core.stats.significance import without_one
 
 TAILS = (0.025, 0.975)
 
@@ -155,17 +155,6 @@ def test_weights_are_kept_and_cannot_be_changed():
     assert (weights(7, 50) == resample_weights(7, 50)).all()
     with pytest.raises(ValueError, match="read-only"):
         weights(7, 50)[0, 0] = 1.0
-
-
-def test_the_share_of_resamples_in_which_a_stack_is_best():
-    values = np.array([[0.9, 0.9, 0.9], [0.1, 0.1, 0.1], [0.9, 0.9, 0.9], [np.nan] * 3])
-    assert share_best(resampled(Sample.means(values), weights(3))).tolist() == [0.5, 0.0, 0.5, 0.0]
-    # Best in each query once: by symmetry each leads in a third of all resamples.
-    shares = share_best(resampled(Sample.means(np.eye(3)), weights(3, 20_000)))
-    assert shares.sum() == pytest.approx(1.0)
-    assert shares == pytest.approx([1 / 3] * 3, abs=0.02)
-    assert share_best(np.full((2, 5), np.nan)).tolist() == [0.0, 0.0]
-    assert share_best(np.empty((0, 5))).tolist() == []
 
 
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.floats(-10, 10))

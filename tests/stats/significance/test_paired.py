@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
-from core.stats.intervals import bootstrap_means
-from core.stats.significance import Sample, Setup, compare, detectable, differences, queries_needed, spread
+from core.stats.intervals import Sample, bootstrap_means
+from core.stats.significance import Setup, compare, detectable, differences, queries_needed, spread
 
 QUICK = Setup(resamples=200, permutations=199)
 TABLES = st.integers(1, 25).flatmap(

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, permutation_test
 
-from core.stats.significance import Sample, Swaps, holm, swap_test
-from core.stats.significance.bootstrap import EXACT_UP_TO
+from core.stats.intervals import Sample
+from core.stats.significance import EXACT_UP_TO, holm, swap_test
 
 
 def p_of(first, second, **swaps):
-    p, exact = swap_test(Sample.means([first, second]), [0], [1], Swaps(**swaps) if swaps else None)
+    p, exact = swap_test(Sample.means([first, second]), [0], [1], **swaps)
     return float(p[0]), bool(exact[0])
 
 
@@ -105,7 +105,7 @@ def test_pairs_share_their_draws_and_do_not_disturb_each_other():
 def test_the_level_holds_where_nothing_differs():
     rng = np.random.default_rng(7)
     table = rng.random((800, 30))
-    p, _ = swap_test(Sample.means(table), range(0, 800, 2), range(1, 800, 2), Swaps(draws=999))
+    p, _ = swap_test(Sample.means(table), range(0, 800, 2), range(1, 800, 2), draws=999)
     assert np.mean(p <= 0.05) < 0.09
     assert np.mean(p) == pytest.approx(0.5, abs=0.05)
 
@@ -120,7 +120,7 @@ def test_the_level_holds_where_nothing_differs():
 def test_p_values_are_symmetric_and_in_range(pair):
     first, second = np.array(pair[0]), np.array(pair[1])
     sample = Sample.means([first, second])
-    (forth, back, same), _ = swap_test(sample, [0, 1, 0], [1, 0, 0], Swaps(draws=199))
+    (forth, back, same), _ = swap_test(sample, [0, 1, 0], [1, 0, 0], draws=199)
     assert forth == back or (np.isnan(forth) and np.isnan(back))
     assert np.isnan(forth) == bool(np.isnan(first + second).all())
     assert np.isnan(forth) or 0 < forth <= 1
