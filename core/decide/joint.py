@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
-from core.decide.pareto import nondominated
+from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule, objective
 from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
@@ -270,20 +270,20 @@ def feasible_in(
 def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
     """How many resamples each stack wins [S]; equal bests share one. The rule comes with the bands [S]."""
     name, band = rule
-    among = feasible
-    if name == "cost":
-        paid = np.where(feasible, cost[:, None], np.inf)
-        least = paid.min(axis=0)
-        among = feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least)))
-    if name == "latency":
-        among = near_fastest(latency, feasible, band)
+    among = near_objective(latency, cost, feasible, band, name)
     reached = np.where(among, merit, -np.inf)
     best = among & (reached >= reached.max(axis=0, initial=-np.inf) - _TIE)
     return np.asarray((best / np.maximum(best.sum(axis=0), 1)).sum(axis=1))
 
 
-def near_fastest(latency: Floats, feasible: Mask, band: Floats) -> Mask:
-    """Which feasible stacks are as fast as the fastest [S, B], by bands of single stacks [S]; ms."""
+def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, rule: Rule) -> Mask:
+    """Which feasible stacks the rule cannot tell from its best, quality aside [S, B]; bands [S] in ms."""
+    if rule == "quality":
+        return feasible
+    if rule == "cost":
+        paid = np.where(feasible, cost[:, None], np.inf)
+        least = paid.min(axis=0)
+        return np.asarray(feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least))))
     gap = np.where(feasible, latency, np.inf)
     width = np.maximum(band[:, None], band[gap.argmin(axis=0)])
     gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
@@ -297,9 +297,9 @@ def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
     if not (timed or priced):
         return counts
     rows = _contenders(merit, latency if timed else None, cost if priced else None)
-    paid = cost[rows] if priced else None
+    paid = [cost[rows]] if priced else []
     for q, ms in zip(merit[rows].T, latency[rows].T, strict=True):
-        counts[rows] += nondominated(paid, ms if timed else None, q)
+        counts[rows] += undominated([*paid, *([ms] if timed else []), -q])
     return counts
 
 
@@ -308,14 +308,11 @@ def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> N
 
     What such a row dominates is dominated by the row that beats it, too, so leaving it out changes nothing.
     """
-    slowest, fastest = (None, None) if latency is None else (latency.max(axis=1), latency.min(axis=1))
-    worst, ideal = (cost, slowest, merit.min(axis=1)), (cost, fastest, merit.max(axis=1))
+    paid = [] if cost is None else [cost]
+    slowest, fastest = ([], []) if latency is None else ([latency.max(axis=1)], [latency.min(axis=1)])
+    worst = np.column_stack([*paid, *slowest, -merit.min(axis=1)])
+    ideal = np.column_stack([*paid, *fastest, -merit.max(axis=1)])
     kept = np.ones(len(merit), dtype=np.bool_)
-    paid, reachable = _to_minimise(*worst), _to_minimise(*ideal)
-    for row in paid[nondominated(*worst)]:
-        kept &= ~((row <= reachable).all(axis=1) & (row < reachable).any(axis=1))
+    for row in worst[undominated(list(worst.T))]:
+        kept &= ~((row <= ideal).all(axis=1) & (row < ideal).any(axis=1))
     return np.flatnonzero(kept)
-
-
-def _to_minimise(cost: Floats | None, latency: Floats | None, merit: Floats) -> Floats:
-    return np.column_stack([*(axis for axis in (cost, latency) if axis is not None), -merit])

@@ -10,34 +10,16 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from core.decide.rules import Decision, Mask
-from core.errors import InputError
 
 Floats = NDArray[np.float64]
-
-
-def nondominated(
-    cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike, *, weak: bool = False
-) -> NDArray[np.bool_]:
-    """Which points are on the frontier.
-
-    A point is dominated if another is at least as good on every axis and strictly better on one. The weak
-    form is the paper's: dominated only if another is strictly better on every axis. Equal points stand or
-    fall together.
-    """
-    given = [np.asarray(axis, dtype=np.float64) for axis in (cost, latency) if axis is not None]
-    axes = [*given, -np.asarray(quality, dtype=np.float64)]
-    if len(axes) < 2 or len({axis.shape for axis in axes}) > 1:
-        raise InputError(
-            f"A frontier needs two or three axes of one length; found lengths {[len(a) for a in axes]}.",
-            do="Give quality with cost, latency or both.",
-        )
-    return undominated(axes, weak=weak)
 
 
 def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.bool_]:
     """Which points are on the frontier of any number of axes, each [n] and better the lower.
 
-    See `nondominated`, also for the weak form; False where an axis is unknown (NaN).
+    A point is dominated if another is at least as good on every axis and strictly better on one. The weak
+    form is the paper's: dominated only if another is strictly better on every axis. Equal points stand or
+    fall together. False where an axis is unknown (NaN).
     """
     points = np.column_stack(axes)
     known = ~np.isnan(points).any(axis=1)
@@ -77,75 +59,51 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
     Returns:
         Indices of the frontier's points, by rising cost, then rising quality.
     """
-    on = np.flatnonzero(nondominated(cost, None, quality))
-    paid, got = np.asarray(cost, dtype=np.float64)[on], np.asarray(quality, dtype=np.float64)[on]
-    return on[np.lexsort((got, paid))]
+    paid, got = np.asarray(cost, dtype=np.float64), np.asarray(quality, dtype=np.float64)
+    on = np.flatnonzero(undominated([paid, -got]))
+    return on[np.lexsort((got[on], paid[on]))]
 
 
-def hypervolume(
-    cost: ArrayLike | None,
-    latency: ArrayLike | None,
-    quality: ArrayLike,
-    *,
-    reference: tuple[float | None, float | None, float] | None = None,
-) -> float:
-    """Share of the box between the reference and the ideal point that is dominated by at least one stack.
+def hypervolume(paid: Sequence[ArrayLike], quality: ArrayLike, *, worst: Sequence[float]) -> float:
+    """Share of the box between the worst corner and the ideal one that is dominated by at least one stack.
 
-    Comparable between two sets of stacks only at one reference (Zitzler & Thiele 1999, IEEE Trans. Evol.
-    Comput. 3).
+    Comparable between two sets of stacks only at one corner (Zitzler & Thiele 1999, IEEE Trans. Evol.
+    Comput. 3). The ideal corner is cost 0, latency 0 and quality 1.
 
     Args:
-        cost: [n], lower is better; None = the axis is not compared.
-        latency: [n], lower is better; None = the axis is not compared.
+        paid: Cost, latency or both, each [n], lower is better.
         quality: [n], 0..1, higher is better.
-        reference: The worst corner (cost, latency, quality), None for axes that are not compared; by default
-            the worst known value of every axis. The ideal corner is cost 0, latency 0 and quality 1.
+        worst: The corner: a value for each of what is paid, then one for quality.
 
     Returns:
         0..1; 0 when no point is known on every axis or the box has no extent.
-
-    Raises:
-        InputError: If the axes differ in length, quality is the only one, or the reference lacks an axis.
     """
-    on = nondominated(cost, latency, quality)
-    points = _known(cost, latency, quality)[on]
-    if not len(points):
-        return 0.0
-    worst = _known(cost, latency, quality)
-    corner = worst[~np.isnan(worst).any(axis=1)].max(axis=0)
-    if reference is not None:
-        wanted = [axis is not None for axis in (cost, latency)]
-        given = [value for value, used in zip(reference[:2], wanted, strict=True) if used]
-        if any(value is None for value in given):
-            raise InputError("The reference lacks a value of a compared axis.", do="Give one per axis.")
-        corner = np.array([*(float(value) for value in given if value is not None), -reference[2]])
-    ideal = np.array([0.0] * (points.shape[1] - 1) + [-1.0])
-    extent = corner - ideal
-    if (extent <= 0).any():
+    points = _to_minimise(paid, quality)
+    points = points[undominated(list(points.T))]
+    ideal = np.array([0.0] * len(paid) + [-1.0])
+    extent = np.array([*worst[:-1], -worst[-1]]) - ideal
+    if not len(points) or (extent <= 0).any():
         return 0.0
     return float(moocore.hypervolume((points - ideal) / extent, ref=np.ones(len(extent))))
 
 
-def knee(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike) -> int | None:
+def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
     """The point of the frontier after which more quality is bought dearest.
 
     Every axis is scaled to 0..1 over the frontier; the knee is the point farthest from the line (in three
     axes, the plane) through the ends, on the side of the ideal (Das 1999, Struct. Optim. 18).
 
     Args:
-        cost: [n], lower is better; None = the axis is not compared.
-        latency: [n], lower is better; None = the axis is not compared.
+        paid: Cost, latency or both, each [n], lower is better.
         quality: [n], higher is better.
 
     Returns:
         Its row; None where the frontier has fewer than three different points or bends nowhere towards the
         ideal.
-
-    Raises:
-        InputError: If the axes differ in length, or quality is the only one.
     """
-    on = np.flatnonzero(nondominated(cost, latency, quality))
-    points = _known(cost, latency, quality)[on]
+    points = _to_minimise(paid, quality)
+    on = np.flatnonzero(undominated(list(points.T)))
+    points = points[on]
     if len(np.unique(points, axis=0)) < 3:
         return None
     low, extent = points.min(axis=0), np.ptp(points, axis=0)
@@ -157,10 +115,9 @@ def knee(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike) 
     return int(on[nearest]) if distance[nearest] < ends - 1e-12 else None
 
 
-def _known(cost: ArrayLike | None, latency: ArrayLike | None, quality: ArrayLike) -> Floats:
-    """The compared axes as columns to be minimised."""
-    given = [np.asarray(axis, dtype=np.float64) for axis in (cost, latency) if axis is not None]
-    return np.column_stack([*given, -np.asarray(quality, dtype=np.float64)])
+def _to_minimise(paid: Sequence[ArrayLike], quality: ArrayLike) -> Floats:
+    """What is paid and the quality as columns, each better the lower."""
+    return np.column_stack([*paid, -np.asarray(quality, dtype=np.float64)])
 
 
 def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
@@ -170,7 +127,7 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
     is not. Where quality alone is left, those of the best quality are on it.
 
     Args:
-        weak: Take the paper's form; see `core.decide.pareto.nondominated`.
+        weak: Take the paper's form; see `undominated`.
 
     Returns:
         Mask [n].

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import LATENCY, QUALITY, Axis, floats
-from core.decide.joint import JointSample, feasible_in, near_fastest, qualities
+from core.decide.joint import JointSample, feasible_in, near_objective, qualities
 from core.decide.rules import Constraints, Rule, objective
 from core.decide.ties import Numbers, preferred
 from core.errors import InputError, UnknownNameError
@@ -188,7 +188,7 @@ class _Stage:
         quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
         feasible = feasible_in(values, constraints, (rule, required), known=self.sample.known())
         band = self.sample.bands(constraints)
-        within = _near(latency, cost, feasible, band, rule)
+        within = near_objective(latency, cost, feasible, band, rule)
         merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
         best = _reference(np.where(within, merit, -np.inf), latency, cost)
         each = np.arange(quality.shape[1])
@@ -202,19 +202,6 @@ class _Stage:
         tied[best, each] = True
         chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
         return np.where(feasible.any(axis=0), chosen, -1)
-
-
-def _near(
-    latency: Floats, cost: Floats, feasible: NDArray[np.bool_], band: Floats, rule: Rule
-) -> NDArray[np.bool_]:
-    """Which feasible stacks the rule cannot tell from its best, quality aside [S, W]."""
-    if rule == "latency":
-        return near_fastest(latency, feasible, band)
-    if rule == "cost":
-        paid = np.where(feasible, cost[:, None], np.inf)
-        least = paid.min(axis=0)
-        return np.asarray(feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least))))
-    return feasible
 
 
 def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:

@@ -4,26 +4,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.decide.pareto import hypervolume, knee
-from core.errors import InputError
 
 
 def test_hypervolume_of_rectangles():
     # two steps in the box 0..4 x 0..1: (4-1)*0.5 + (4-2)*(0.75-0.5) of 4
-    found = hypervolume([1.0, 2.0, 3.0], None, [0.5, 0.75, 0.6], reference=(4.0, None, 0.0))
+    found = hypervolume([[1.0, 2.0, 3.0]], [0.5, 0.75, 0.6], worst=(4.0, 0.0))
     assert found == pytest.approx((3 * 0.5 + 2 * 0.25) / 4)
 
 
 def test_hypervolume_of_a_cuboid():
-    found = hypervolume([1.0], [50.0], [0.5], reference=(2.0, 100.0, 0.0))
+    found = hypervolume([[1.0], [50.0]], [0.5], worst=(2.0, 100.0, 0.0))
     assert found == pytest.approx(0.5**3)
 
 
 def test_hypervolume_of_nothing_and_of_no_extent():
-    assert hypervolume([np.nan], None, [0.5]) == 0.0
-    assert hypervolume([1.0], None, [0.5]) == 0.0  # its own worst corner
-    assert hypervolume([0.0, 0.0], None, [0.5, 0.7]) == 0.0
-    with pytest.raises(InputError, match="reference lacks"):
-        hypervolume([1.0], None, [0.5], reference=(None, None, 0.0))
+    assert hypervolume([[np.nan]], [0.5], worst=(2.0, 0.0)) == 0.0
+    assert hypervolume([[1.0]], [0.5], worst=(1.0, 0.5)) == 0.0  # its own worst corner
+    assert hypervolume([[0.0, 0.0]], [0.5, 0.7], worst=(0.0, 0.5)) == 0.0
 
 
 @given(
@@ -33,9 +30,9 @@ def test_hypervolume_of_nothing_and_of_no_extent():
 def test_a_further_stack_never_covers_less(points, more):
     cost, latency, quality = np.array(points).T
     corner = (1.5, 1.5, -0.5)
-    before = hypervolume(cost, latency, quality, reference=corner)
+    before = hypervolume([cost, latency], quality, worst=corner)
     cost, latency, quality = np.array([*points, more]).T
-    assert before - 1e-9 <= hypervolume(cost, latency, quality, reference=corner) <= 1 + 1e-9
+    assert before - 1e-9 <= hypervolume([cost, latency], quality, worst=corner) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -50,11 +47,11 @@ def test_a_further_stack_never_covers_less(points, more):
     ],
 )
 def test_knee(cost, quality, expected):
-    assert knee(cost, None, quality) == expected
+    assert knee([cost], quality) == expected
 
 
 def test_knee_in_three_axes():
     cost = [1.0, 1.1, 9.0, 5.0]
     latency = [100.0, 110.0, 900.0, 90.0]
     quality = [0.2, 0.7, 0.75, 0.3]
-    assert knee(cost, latency, quality) == 1
+    assert knee([cost, latency], quality) == 1

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.decide.joint import JointSample, chances, weighted_percentile
-from core.decide.pareto import nondominated
+from core.decide.pareto import undominated
 from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import SEED, weights
@@ -156,7 +156,7 @@ def oracle(made, limits, rule, drawn):
                 quality[s] = np.nanmean(q) if (~np.isnan(q)).any() else NAN
             if made.latency_varies[s]:
                 latency[s] = np.nanquantile(ms, made.share) if (~np.isnan(ms)).any() else NAN
-        sums[0] += nondominated(made.cost, latency, sign * quality)
+        sums[0] += undominated([made.cost, latency, -sign * quality])
         ok = ~np.isnan(quality)
         ok &= latency <= limits.sla_ms if limits.sla_ms is not None else True
         ok &= made.cost <= limits.budget if limits.budget is not None else True

@@ -7,7 +7,7 @@ from core.decide.axes import quality_axis
 from core.decide.marginal import marginal
 from core.decide.near import turns
 from core.decide.neighbours import neighbours
-from core.decide.routing.policies import Depths, oracle
+from core.decide.routing import Depths, oracle
 from core.decide.rules import Constraints, decide
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare

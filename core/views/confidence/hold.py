@@ -86,22 +86,17 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
         return None
     # Of a measure that is better the lower what it lacks to 1 is the gain, so that the ideal is 0.
     gain = quality if decision.quality.higher_is_better else 1.0 - quality
-    cost, latency = (axis.read(table) if axis.key in compared else None for axis in (COST, LATENCY))
-    paid = [each for each in (cost, latency) if each is not None]
+    paid = [axis.read(table) for axis in (COST, LATENCY) if axis.key in compared]
     complete = ~np.isnan(np.column_stack([gain, *paid])).any(axis=1)
     if not complete.any():
         return None
-    corner = (
-        None if cost is None else float(cost[complete].max()),
-        None if latency is None else float(latency[complete].max()),
-        float(gain[complete].min()),
-    )
+    worst = [*(float(values[complete].max()) for values in paid), float(gain[complete].min())]
     within = np.where(decision.feasible, gain, np.nan)
-    bend = knee(cost, latency, within)
+    bend = knee(paid, within)
     return Front(
         size=int(frontier(table, decision).sum()),
-        volume=hypervolume(cost, latency, within, reference=corner),
-        of_all=hypervolume(cost, latency, gain, reference=corner),
+        volume=hypervolume(paid, within, worst=worst),
+        of_all=hypervolume(paid, gain, worst=worst),
         knee=None if bend is None else str(table["name"][bend]),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from core.decide.routing.policies import missing, replayed
+from core.decide.routing import missing, replayed
 from core.diagnostics.noise import NONE, kin
 from core.errors import ClqError
 from core.pipeline.ranking.hits import SIGNALS, signals

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from core.decide.routing.policies import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
+from core.decide.routing import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
 from core.prices import PriceBook
 from core.prices.cost import cost_per_1k
 from core.records import Basis

@@ -13,7 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.decide.routing.policies import (
+from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
+from core.decide.routing import (
     Depths,
     Floats,
     Outcome,
@@ -24,7 +25,6 @@ from core.decide.routing.policies import (
     oracle,
     outcome,
 )
-from core.decide.routing.rules import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
 from core.decide.ties import JITTER_MS
 from core.records import Basis
 from core.views import text, theme

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.decide.routing.policies import (
+from core.decide.routing import (
     Depths,
     always,
     at_random,

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from core.decide.routing.policies import missing, replayed, replayed_ms, replayed_usage
+from core.decide.routing import missing, replayed, replayed_ms, replayed_usage
 from core.errors import InputError
 from core.tables import frame
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.routing.policies import Depths, at_random, oracle, outcome
-from core.decide.routing.rules import (
+from core.decide.learning import (
     ByTag,
     ByThreshold,
     cross_validated,
     in_sample,
 )
+from core.decide.routing import Depths, at_random, oracle, outcome
 from core.errors import InputError
 
 N = 200

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.decide.routing.policies import Depths
+from core.decide.routing import Depths
 from core.store import Snapshot, Store
 from core.views.what_if import words
 from core.views.what_if.families import (

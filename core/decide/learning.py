@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.decide.routing.policies import TIE, Floats, one_hot
+from core.decide.routing import TIE, Floats, one_hot
 from core.errors import InputError
 from core.stats.intervals import SEED
 

@@ -2,7 +2,7 @@
 
 A routing is a table of shares [depths, queries]: how often each query is answered at each depth. Always one
 depth, a threshold on a signal, chance and the oracle are all such tables, so that one function tells what any
-of them costs, takes and scores. The rules that choose are in `core.decide.routing.rules`.
+of them costs, takes and scores. The rules that choose are in `core.decide.learning`.
 
 A smaller K from one run with a deeper one, without asking the reranker again.
 

@@ -1,1 +1,0 @@
-"""Cheap or expensive by query: rules and their replay."""
