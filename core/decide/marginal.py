@@ -144,27 +144,18 @@ GAIN = ("gain_low", "gain_high")
 """Optional: interval of the gain in quality over the next smaller K of the series."""
 
 
-def marginal(
-    table: pl.DataFrame,
-    *,
-    least_per_100_ms: float | None = None,
-    least_per_usd: float | None = None,
-    quality: Axis = QUALITY,
-) -> pl.DataFrame:
+def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
     """Steps between consecutive K of every stack, and where they no longer pay.
 
     Args:
         table: One row per stack with the columns `REQUIRED`: series names what stays the same while K grows;
             quality 0..1, latency_ms in ms, cost in $ per 1,000 queries, null = unknown. With `GAIN` where it
             is known. Rows without series, K or quality are left out.
-        least_per_100_ms: Quality that 100 ms more must buy; None = anything above 0.
-        least_per_usd: Quality that $1 per 1,000 queries more must buy; None = anything above 0.
 
     Returns:
         One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better), d_ms, d_usd,
-        per_100_ms and per_usd (null
-        where the divisor is unknown or not above 0), pays, reason (why it does not pay, in words; null where
-        it does).
+        per_100_ms and per_usd (null where the divisor is unknown or not above 0), pays, reason (why it does
+        not pay, in words; null where it does).
 
     Raises:
         UnknownNameError: If a required column is missing.
@@ -191,17 +182,17 @@ def marginal(
     return (
         steps.filter(pl.col("from_k").is_not_null())
         .with_columns(_rate("d_ms", 100).alias("per_100_ms"), _rate("d_usd", 1).alias("per_usd"))
-        .with_columns(_reason(least_per_100_ms, least_per_usd).alias("reason"))
+        .with_columns(
+            pl.when(pl.col("d_quality") <= 0)
+            .then(pl.lit("no gain in quality"))
+            .when(pl.col("gain_low") <= 0)
+            .then(pl.lit("the gain may be chance: its interval reaches 0"))
+            .alias("reason")
+        )
         .select(
-            "series",
-            "run_id",
-            "from_k",
+            *("series", "run_id", "from_k"),
             pl.col("candidates").alias("to_k"),
-            "d_quality",
-            "d_ms",
-            "d_usd",
-            "per_100_ms",
-            "per_usd",
+            *("d_quality", "d_ms", "d_usd", "per_100_ms", "per_usd"),
             pl.col("reason").is_null().alias("pays"),
             "reason",
         )
@@ -210,21 +201,6 @@ def marginal(
 
 def _rate(of: str, unit: float) -> pl.Expr:
     return pl.when(pl.col(of) > 0).then(pl.col("d_quality") / pl.col(of) * unit)
-
-
-def _reason(least_per_100_ms: float | None, least_per_usd: float | None) -> pl.Expr:
-    """The first reason why a step does not pay."""
-    limits = [
-        (pl.col("d_quality") <= 0, "no gain in quality"),
-        (pl.col("gain_low") <= 0, "the gain may be chance: its interval reaches 0"),
-    ]
-    for least, rate, bought in (
-        (least_per_100_ms, "per_100_ms", "100 ms"),
-        (least_per_usd, "per_usd", "$1 / 1k"),
-    ):
-        if least is not None:
-            limits.append((pl.col(rate) < least, f"less than {least:g} for {bought} more"))
-    return pl.coalesce(pl.when(broken).then(pl.lit(words)) for broken, words in limits)
 
 
 COMPONENTS = (("N-Recall4+", 10), ("RA-nWG", 10), ("N-Recall4+", 30), ("RA-nWG", 30))

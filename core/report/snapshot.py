@@ -15,11 +15,8 @@ from core.report.tables import (
     Cell,
     Column,
     Table,
-    cost_cell,
-    interval_cell,
-    latency_cell,
-    n_cell,
-    quality_cell,
+    numbers,
+    share,
     status,
     table,
 )
@@ -63,9 +60,9 @@ def _headroom(case: Case, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
     if split is None:
         return [f"No ceiling is on record for {case.asked.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
-    numbers = headroom_words.numbers(split.explained, case.asked.quality)
-    said = [headroom_words.answer(split.explained), f"{numbers} {headroom_words.levers(split.explained)}"]
-    return said, {"headroom": Chart(split.figure, numbers, caption)}
+    told = headroom_words.numbers(split.explained, case.asked.quality)
+    said = [headroom_words.answer(split.explained), f"{told} {headroom_words.levers(split.explained)}"]
+    return said, {"headroom": Chart(split.figure, told, caption)}
 
 
 def _curves(case: Case, found: Verdict) -> dict[str, Chart]:
@@ -106,14 +103,9 @@ def every_stack(case: Case, found: Verdict) -> Table | None:
     empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
     columns = (
         Column("status", lambda row: Cell(status(row))),
-        Column("stack", lambda row: Cell(row["stack"]), wide=True),
-        Column(f"{case.asked.quality.name}{quality}", quality_cell, number=True),
-        Column("95 % interval", interval_cell, number=True),
-        Column("n", n_cell, number=True),
-        Column(f"latency{latency}", latency_cell, number=True),
-        Column(f"$ / 1k{cost}", cost_cell, number=True),
-        Column("%PROC", lambda row: Cell(percent(row["pct_proc"]), row["pct_proc"]), number=True),
-        Column("best", lambda row: Cell(percent(row["p_best"]), row["p_best"]), number=True),
+        *numbers(f"{case.asked.quality.name}{quality}", f"latency{latency}", f"$ / 1k{cost}"),
+        share("pct_proc", "%PROC"),
+        share("p_best", "best"),
         Column("excluded because", lambda row: Cell(row["reason"] or "")),
     )
     told = dict.fromkeys(name for name, words in shared.items() if words)

@@ -76,7 +76,7 @@ def record_tables(data: Data) -> dict[str, Table | None]:
     return {
         "finalists": table(
             best,
-            (_text("status"), *_numbers(measure), *(_share(key, name) for key, name in shares.items())),
+            (_text("status"), *numbers(measure), *(share(key, name) for key, name in shares.items())),
             FINALISTS,
             strong=bool(best) and best[0]["status"] == "chosen",
             sortable=True,
@@ -85,10 +85,7 @@ def record_tables(data: Data) -> dict[str, Table | None]:
             data["near_misses"],
             (
                 *_ranked(measure),
-                Column(
-                    "latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True
-                ),
-                Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
+                *_PLAIN,
                 Column("excluded because", lambda row: Cell(broken(row))),
                 Column("is let in by", lambda row: Cell(way_in(row))),
             ),
@@ -110,45 +107,37 @@ def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
     return Column(label, lambda row: Cell(row[key or label] or ""), wide=wide)
 
 
-def _numbers(measure: str) -> tuple[Column, ...]:
-    """A stack with its three numbers, n, and how each came about."""
+def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tuple[Column, ...]:
+    """A stack with its three numbers, n, and how each came about, under these headings."""
+
+    def of_quality(row: Data) -> Cell:
+        return Cell(text.score(row["quality"]), row["quality"], basis(row, "quality"))
+
+    def interval(row: Data) -> Cell:
+        spread = text.interval(row["quality_low"], row["quality_high"]).strip() or text.NOT_APPLICABLE
+        return Cell(spread, row["quality_low"])
+
+    def sample(row: Data) -> Cell:
+        return Cell(text.UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"])
+
+    def of_latency(row: Data) -> Cell:
+        return Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms"))
+
+    def of_cost(row: Data) -> Cell:
+        return Cell(text.cost_of(row, ""), row["cost"], basis(row, "cost"))
+
     return (
         _text("stack", wide=True),
-        Column(measure, quality_cell, number=True),
-        Column("95 % interval", interval_cell, number=True),
-        Column("n", n_cell, number=True),
-        Column("latency", latency_cell, number=True),
-        Column("$ / 1k", cost_cell, number=True),
+        Column(quality, of_quality, number=True),
+        Column("95 % interval", interval, number=True),
+        Column("n", sample, number=True),
+        Column(latency, of_latency, number=True),
+        Column(cost, of_cost, number=True),
     )
 
 
-def quality_cell(row: Data) -> Cell:
-    """The quality of a stack."""
-    return Cell(text.score(row["quality"]), row["quality"], basis(row, "quality"))
-
-
-def interval_cell(row: Data) -> Cell:
-    """The interval of its quality."""
-    spread = text.interval(row["quality_low"], row["quality_high"]).strip() or text.NOT_APPLICABLE
-    return Cell(spread, row["quality_low"])
-
-
-def n_cell(row: Data) -> Cell:
-    """How many queries it was scored on."""
-    return Cell(text.UNKNOWN if row["n"] is None else f"{row['n']:,}", row["n"])
-
-
-def latency_cell(row: Data) -> Cell:
-    """Its latency."""
-    return Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms"))
-
-
-def cost_cell(row: Data) -> Cell:
-    """Its cost."""
-    return Cell(text.cost_of(row, ""), row["cost"], basis(row, "cost"))
-
-
-def _share(key: str, name: str) -> Column:
+def share(key: str, name: str) -> Column:
+    """A share in percent."""
     return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
 
 
@@ -165,12 +154,11 @@ def _ranked(measure: str) -> tuple[Column, ...]:
     )
 
 
-def _plain() -> tuple[Column, Column]:
-    """Latency and cost without a badge."""
-    return (
-        Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
-        Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
-    )
+_PLAIN = (
+    Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
+    Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
+)
+"""Latency and cost without a badge."""
 
 
 def _turns(rows: Sequence[Data]) -> Table | None:
@@ -228,7 +216,7 @@ def _stacks(data: Data) -> Table | None:
         Column("status", lambda row: Cell(status(row))),
         _text("stack", wide=True),
         Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
-        *_plain(),
+        *_PLAIN,
         _text("excluded because", "reason"),
     )
     return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen", sortable=True)

@@ -339,6 +339,6 @@ def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDAr
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
-def too_few(n: int, q: float, level: float = 0.95) -> str:
+def too_few(n: int, q: float) -> str:
     """Why an interval of a quantile is withheld, in words."""
-    return f"{n} queries are too few for a {100 * level:.0f} % interval of p{q * 100:g}"
+    return f"{n} queries are too few for a 95 % interval of p{q * 100:g}"
