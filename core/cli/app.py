@@ -22,10 +22,8 @@ from core.cli import (
     export,
     golden,
     import_,
-    judges,
     prices,
     readers,
-    records,
     score,
     store,
 )
@@ -38,7 +36,7 @@ from core.errors import ClqError, refusal
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("import", import_.run),
     ("formats", import_.formats),
-    ("list", records.list_),
+    ("list", store.list_),
     ("score", score.run),
     ("measures", score.listed),
     ("decide", decide.run),
@@ -46,8 +44,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("record", decide.record),
     ("snapshot", decide.snapshot),
     ("cost", cost.run),
-    ("delete", records.delete),
-    ("restore", records.restore),
+    ("delete", store.delete),
+    ("restore", store.restore),
     ("export", export.run),
     ("demo", run_command.demo),
     ("plan", plan.run),
@@ -107,7 +105,7 @@ def main(
 for _name, _command in COMMANDS:
     app.command(_name)(_command)
 app.add_typer(prices.app, name="prices")
-app.add_typer(judges.app, name="judges")
+app.add_typer(golden.judging, name="judges")
 app.add_typer(golden.app, name="golden")
 app.add_typer(diagnose.app, name="diagnose")
 app.add_typer(readers.app, name="readers")

@@ -10,8 +10,8 @@ and sorted is one lot at a time: memory and time of an import do not grow faster
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,7 +170,7 @@ def write_parts(
             files = stage(table, rows, working)
             for number, staged in enumerate(files, 1):
                 named = table if len(files) == 1 else f"{table}, {number} of {len(files)}"
-                with _worker(cursor, staged) as worker:
+                with bounded() if staged.stat().st_size > LARGE else nullcontext(cursor) as worker:
                     on_step(f"checking {named}")
                     rules.check(worker, table, staged)
                     on_step(f"sorting {named}")
@@ -186,16 +186,6 @@ def write_parts(
     finally:
         remove(working)
     return layout.parts / name, parts
-
-
-@contextmanager
-def _worker(cursor: duckdb.DuckDBPyConnection, staged: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The connection to work on a staged file with: one whose memory is bounded where the file is large."""
-    if staged.stat().st_size <= LARGE:
-        yield cursor
-    else:
-        with bounded() as private:
-            yield private
 
 
 def _codes(cursor: duckdb.DuckDBPyConnection, part: Part, folder: Path) -> list[Part]:
