@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, floats
-from core.decide.paired import Paired
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, decide, feasible
+from core.decide.ties import Paired
 
 _SEARCHED = 32
 _HALVINGS = 50

@@ -21,8 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import QUALITY, Axis, Floats, axes
-from core.decide.paired import Paired
-from core.decide.ties import JITTER_MS, PROMPT, Numbers, Rows, tied, within_jitter
+from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, tied, within_jitter
 from core.errors import UnknownNameError
 
 Rule = Literal["quality", "cost", "latency"]

@@ -24,7 +24,6 @@ Books of one's own lie in the folder that ``CLQ_PRICES`` names, else in "price-b
 """
 
 from core.prices.book import (
-    CPU_MS_PER_HOUR,
     CURRENCY,
     DEFAULT_BOOK,
     MS_PER_HOUR,
@@ -37,7 +36,6 @@ from core.prices.book import (
 from core.prices.write import check_name, load_books, own_files, own_folder
 
 __all__ = [
-    "CPU_MS_PER_HOUR",
     "CURRENCY",
     "DEFAULT_BOOK",
     "MS_PER_HOUR",

@@ -19,7 +19,6 @@ DEFAULT_BOOK = "list"
 UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour", "gpu_hour", "gib_month")
 """What can be priced."""
 MS_PER_HOUR = 3_600_000
-CPU_MS_PER_HOUR = MS_PER_HOUR
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""
 Key = tuple[str, str]  # What a price is of: item and unit

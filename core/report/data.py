@@ -9,8 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from core import __version__
-from core.decide.paired import Paired
 from core.decide.rules import Decision, decide
+from core.decide.ties import Paired
 from core.errors import UnknownNameError
 from core.prices import PRICED_AS, PriceBook
 from core.records import Origin

@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
-from core.records import Batch, GoldenSet, JsonMap, Run, canonical_json, part_id
+from core.records import Batch, GoldenSet, JsonMap, Run, Stack, canonical_json, part_id
 from core.store.parts import Part
 from core.store.rules import GROWING
 from core.store.seals import Sealed
@@ -116,9 +116,8 @@ class Ledger:
         self._records("golden_set", golden_sets, replacing)
         for kind, offered in (("collection", collections), ("golden_set", golden_sets)):
             _check_parts(kind, offered.values(), self._wholes(kind) if offered else {})
-        self._records(
-            "stack", _rows("stack", {run.stack.stack_id: run for run in batch.runs}.values(), _stack_row)
-        )
+        stacks = {run.stack.stack_id: run.stack for run in batch.runs}
+        self._records("stack", _rows("stack", stacks.values(), _stack_row))
         self._records("run", runs)
         self.turn("run", list(runs), "restored")
 
@@ -311,8 +310,7 @@ def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]
     return rows
 
 
-def _stack_row(run: Run) -> dict[str, Any]:
-    stack = run.stack
+def _stack_row(stack: Stack) -> dict[str, Any]:
     return {"stack_id": stack.stack_id, "spec": canonical_json(stack.spec), "label": stack.label}
 
 
@@ -334,17 +332,12 @@ def _json(record: GoldenSet | Run, value: JsonMap) -> str:
 
 
 def _run_row(run: Run) -> dict[str, Any]:
-    environment, manifest = _json(run, run.environment), _json(run, run.manifest)
     _json(run, run.stack.spec)
-    return {
-        "run_id": run.run_id,
-        "collection_id": run.collection_id,
+    own = {each.name: getattr(run, each.name) for each in fields(run) if each.name != "stack"}
+    return own | {
         "stack_id": run.stack.stack_id,
-        "label": run.label,
         "origin": run.origin.value,
-        "pool": run.pool,
-        "environment": environment,
-        "manifest": manifest,
+        "environment": _json(run, run.environment),
+        "manifest": _json(run, run.manifest),
         "created_at": run.created_at.astimezone(UTC).replace(tzinfo=None),
-        "chunking": run.chunking,
     }

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import polars as pl
 import streamlit as st
 
-from core.decide.paired import Paired
+from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store

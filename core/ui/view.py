@@ -9,8 +9,8 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.paired import Paired
 from core.decide.rules import Constraints, Decision
+from core.decide.ties import Paired
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui.pages import PAGES, Page

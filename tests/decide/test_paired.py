@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.stats import bootstrap
 
-import core.decide.paired
-from core.decide.paired import Paired
+import core.decide.ties
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 from core.stats.intervals import SEED, resample_weights
 
 RNG = np.random.default_rng(5)
@@ -144,13 +144,13 @@ def test_another_best_is_compared_without_resampling_everybody(monkeypatch):
     values = RNG.random(64) + RNG.normal(0, 0.15, (2000, 64)) - RNG.random((2000, 1)) * 0.2
     pairs, drawn = Paired(names(2000), values), []
     pairs.alike(0, np.arange(2000), np.zeros(2000))
-    plain = core.decide.paired.resampled
+    plain = core.decide.ties.resampled
 
     def counted(sample, weights):
         drawn.append(len(sample.top))
         return plain(sample, weights)
 
-    monkeypatch.setattr(core.decide.paired, "resampled", counted)
+    monkeypatch.setattr(core.decide.ties, "resampled", counted)
     for best in (1, 2, 1, 2):
         pairs.alike(best, np.arange(2000), np.zeros(2000))
     assert sum(drawn) < 0.01 * 2 * 2000  # those at the border of the interval, once a best

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.decide import planner
 from core.decide.joint import JointSample
-from core.decide.paired import Paired
 from core.decide.planner import Stakes, bill, outlook, stakes
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 from core.errors import InputError, UnknownNameError
 
 SEED = 7

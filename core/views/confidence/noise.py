@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from core.decide.joint import JointSample
-from core.decide.paired import PairedReplicates
 from core.decide.rules import Constraints, Decision, Rule, decide
+from core.decide.ties import PairedReplicates
 from core.errors import UnknownNameError
 from core.metrics import Measure
 from core.stats.intervals import SEED, weights

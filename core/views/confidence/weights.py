@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 from core.metrics import Measure
 from core.stats.correlation import order_agreement
 from core.stats.intervals import Sample, interval, resampled, weights

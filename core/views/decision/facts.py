@@ -10,9 +10,9 @@ import polars as pl
 
 from core.decide.axes import LATENCY, Axis
 from core.decide.near import Turn, near_misses, turns
-from core.decide.paired import Paired
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Constraints, Decision, Rule
+from core.decide.ties import Paired
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words

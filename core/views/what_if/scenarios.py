@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from core.decide.marginal import COMPONENTS
-from core.decide.paired import Paired
 from core.decide.rules import Constraints, Rule, decide
+from core.decide.ties import Paired
 from core.errors import InputError, UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot

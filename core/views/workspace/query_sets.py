@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.decide.paired import Paired
+from core.decide.ties import Paired
 from core.diagnostics.noise import perturbed_runs
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED

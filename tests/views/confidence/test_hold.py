@@ -7,8 +7,8 @@ import pytest
 from core.decide.axes import QUALITY
 from core.decide.joint import JointSample
 from core.decide.near import Turn, turns
-from core.decide.paired import Paired
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 from core.views.confidence import charts, hold, words
 from core.views.confidence.hold import shares
 from core.views.decision.facts import Asked
