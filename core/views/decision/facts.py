@@ -59,7 +59,7 @@ class Asked:
     rule: Rule  # what is best
     quality: Quality  # the measure that stands for quality
     latency: Latency  # the latency that the SLA is about
-    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.nondominated`
+    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
     # The golden set whose grades stand for the truth in the chances; None = no judge noise in them
     noise: str | None = None
 

@@ -19,7 +19,7 @@ from core.views.workspace.stacks import cap_words
 SHORT = 34
 """Letters of a name where several stand in one line."""
 FORMS = ("usual", "weak (the paper's)")
-"""Forms of the frontier; see `core.decide.pareto.nondominated`."""
+"""Forms of the frontier; see `core.decide.pareto.undominated`."""
 FORMS_HELP = (
     "usual: a stack is off the frontier if another is at least as good in cost, latency and quality, and "
     "better in one. weak: only if another is better in all three (CLQ paper §3.3)."
