@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,23 +75,10 @@ def turns(
     def chosen_with(row: int, axis: Axis, value: float) -> int | None:
         return decide(_changed(table, row, axis, value), constraints, rule, paired=paired).chosen
 
-    made = [
-        _turn(table, found.runner_up, axis, better=True, chosen=chosen_with, wins=_is(found.runner_up))
-        for axis in order
-    ]
-    made += [
-        _turn(table, found.chosen, axis, better=False, chosen=chosen_with, wins=_is_not(found.chosen))
-        for axis in order
-    ]
-    return made
-
-
-def _is(row: int) -> Callable[[int | None], bool]:
-    return lambda chosen: chosen == row
-
-
-def _is_not(row: int) -> Callable[[int | None], bool]:
-    return lambda chosen: chosen != row
+    first, second = found.chosen, found.runner_up
+    better = partial(_turn, table, second, better=True, chosen=chosen_with, wins=lambda row: row == second)
+    worse = partial(_turn, table, first, better=False, chosen=chosen_with, wins=lambda row: row != first)
+    return [*map(better, order), *map(worse, order)]
 
 
 def _turn(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-import duckdb
-
 from core.errors import StoreError, StoreVersionError
 from core.files import is_locked
 from core.store import migrations, store
@@ -196,8 +194,9 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
     for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
         file = root / path
         problem = Sealed(str(file), size, digest).problem()
-        if not problem and file.suffix == ".parquet" and (found := _rows_of(cursor, file)) != rows:
-            problem = f"has {found} rows, not {rows}"
+        if not problem and file.suffix == ".parquet":
+            ((found,),) = cursor.execute(_FILE_ROWS, [str(file)]).fetchall()
+            problem = "" if found == rows else f"has {found} rows, not {rows}"
         if problem and file.suffix == ".parquet":
             yield Finding(Level.DAMAGE, f"The file {path} {problem}.", advice(problem))
         elif problem:
@@ -206,10 +205,6 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
                 f"The file {path} {problem}; it only says again what a part says.",
                 "It is made anew when it is read, or by `python -m core doctor --repair`.",
             )
-
-
-def _rows_of(cursor: duckdb.DuckDBPyConnection, file: Path) -> int:
-    return int(cursor.execute(_FILE_ROWS, [str(file)]).fetchall()[0][0])
 
 
 def _runs(snapshot: Snapshot) -> Iterator[Finding]:
