@@ -16,7 +16,7 @@ from core.pipeline.index import Outside
 from core.pipeline.ranking.cut import keep
 from core.pipeline.ranking.hits import Hits
 from core.pipeline.ranking.pool import DEDUPS, FUSIONS, fusion_options, kept
-from core.providers.base import Amount, Reply
+from core.providers.base import Amount, Model, Reply
 from core.providers.rerank import Reranked, Scores
 from core.records import Basis
 
@@ -82,10 +82,7 @@ class Asker:
     def _rewrite(self, step: Step) -> Node:
         rewrite = self._models.rewrite(step.params["model"]["name"])
 
-        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
-            return _outcome(rewrite.rewrite(text, extra=again), local=rewrite.local)
-
-        return Node(step, ask, None if rewrite.local else rewrite.name)
+        return _of_model(step, rewrite, lambda text, _, again: rewrite.rewrite(text, extra=again))
 
     def _variant(self, step: Step) -> Node:
         number = step.params["number"]
@@ -100,10 +97,7 @@ class Asker:
     def _embed(self, step: Step) -> Node:
         embedder = self._models.for_queries(step.params["model"]["name"], step.params["dim"])
 
-        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
-            return _outcome(embedder.embed_query(text, extra=again), local=embedder.local)
-
-        return Node(step, ask, None if embedder.local else embedder.name)
+        return _of_model(step, embedder, lambda text, _, again: embedder.embed_query(text, extra=again))
 
     def _search(self, step: Step) -> Node:
         index, depth = self._builder.search(step), self._depths[step]
@@ -119,12 +113,11 @@ class Asker:
         reranker = self._models.reranker(step.params["model"]["name"])
         texts, depth = self._corpora[step].texts, step.params["depth"]
 
-        def ask(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+        def ask(text: str, inputs: Sequence[Any], again: str) -> Reply[Reranked]:
             passages = texts.gather(inputs[0].passages[:depth]).to_list()
-            reply = reranker.rerank(text, passages, extra=again)
-            return _outcome(reply, local=reranker.local)
+            return reranker.rerank(text, passages, extra=again)
 
-        return Node(step, ask, None if reranker.local else reranker.name)
+        return _of_model(step, reranker, ask)
 
     def _fuse(self, step: Step) -> Node:
         options, depth = fusion_options(step.params["fusion"]), self._depths[step]
@@ -202,8 +195,12 @@ def _of_database(index: Outside, depth: int) -> Ask:
     return ask
 
 
-def _outcome(reply: Reply[Any], *, local: bool) -> Outcome:
-    if not local:
-        return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
-    cpu_ms = sum(each.amount or 0.0 for each in reply.usage if each.unit == "cpu_ms")
-    return Outcome(reply.value, reply.ms, cpu_ms, details=reply.details)
+def _of_model(step: Step, model: Model, ask: Callable[[str, Sequence[Any], str], Reply[Any]]) -> Node:
+    def outcome(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+        reply = ask(text, inputs, again)
+        if not model.local:
+            return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
+        cpu_ms = sum(each.amount or 0.0 for each in reply.usage if each.unit == "cpu_ms")
+        return Outcome(reply.value, reply.ms, cpu_ms, details=reply.details)
+
+    return Node(step, outcome, None if model.local else model.name)

@@ -115,10 +115,9 @@ class Receipts:
                 " count(DISTINCT call) FROM calls JOIN amounts USING (call)"
                 " GROUP BY stage, item, unit ORDER BY stage, item, unit"
             ).fetchall()
+        mixed = Basis.MODELLED
         return [
-            Spent(
-                stage, Amount(item, unit, amount, Basis.MODELLED if low != high else Basis(low)), usd, calls
-            )
+            Spent(stage, Amount(item, unit, amount, Basis(low) if low == high else mixed), usd, calls)
             for stage, item, unit, amount, low, high, usd, calls in rows
         ]
 
@@ -152,11 +151,6 @@ class Budget:
         self._book, self._limit, self._receipts = book, limit, receipts
         self._changed = threading.Condition()  # its lock may be taken again by the thread that holds it
         self.stage = ""
-
-    @property
-    def limit(self) -> float | None:
-        """The most dollars that may be spent."""
-        return self._limit
 
     @property
     def usd(self) -> float:
@@ -210,22 +204,21 @@ class Budget:
         known = [
             most.get((each.item, each.unit), each) if each.amount is None else each for each in amounts
         ] or list(held.amounts)
-        with self._changed:
-            self._receipts.end(held.call, held.usd, [(each, self.price(each)) for each in known])
-            self._changed.notify_all()
+        used = [(each, self.price(each)) for each in known]
+        self._end(held, lambda call, usd: self._receipts.end(call, usd, used))
 
     def release(self, reservation: object) -> None:
         """Give a reservation back: the call costs nothing."""
-        held = _own(reservation)
-        with self._changed:
-            self._receipts.cancel(held.call, held.usd)
-            self._changed.notify_all()
+        self._end(reservation, self._receipts.cancel)
 
     def lose(self, reservation: object) -> None:
         """Count a call whose outcome nobody will know as paid."""
+        self._end(reservation, self._receipts.lose)
+
+    def _end(self, reservation: object, write: Callable[[int, float], None]) -> None:
         held = _own(reservation)
         with self._changed:
-            self._receipts.lose(held.call, held.usd)
+            write(held.call, held.usd)
             self._changed.notify_all()
 
     def _most(self, amounts: Sequence[Amount]) -> float:
@@ -263,13 +256,9 @@ def _own(reservation: object) -> Reservation:
 def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
     """Tokens and dollars of a call; None where they are not known."""
     costs = [price(each) for each in used]
-    known = [each for each in costs if each is not None]
+    sums = {each.unit: round(each.amount) for each in reversed(used) if each.amount is not None}
     return {
-        **{
-            unit: next(
-                (round(each.amount) for each in used if each.unit == unit and each.amount is not None), None
-            )
-            for unit in ("input_tokens", "output_tokens")
-        },
-        "usd": sum(known) if known and len(known) == len(costs) else None,
+        "input_tokens": sums.get("input_tokens"),
+        "output_tokens": sums.get("output_tokens"),
+        "usd": None if not costs or None in costs else sum(each or 0.0 for each in costs),
     }

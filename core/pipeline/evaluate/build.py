@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -130,21 +130,10 @@ Within = Callable[[int, int, str], None]
 PASSAGES = "passages"
 
 
-def _untold(_done: int, _whole: int, _unit: str) -> None:
-    """Nobody wants to know."""
+def _untold(_done: int, _whole: int, _unit: str) -> None: ...
 
 
-class _Index(Protocol):
-    @property
-    def parameters(self) -> JsonMap: ...
-    @property
-    def build_s(self) -> float: ...
-    @property
-    def size_bytes(self) -> int | None: ...
-    def save(self, path: Path) -> None: ...
-
-
-_Saves = TypeVar("_Saves", bound=_Index)
+_Index = TypeVar("_Index", Bm25Index, DenseIndex | Outside)
 
 
 class Builder:
@@ -162,15 +151,10 @@ class Builder:
 
     def vectors(self, step: Step, within: Within = _untold) -> Vectors:
         """The vectors of a step of kind "vectors" or "slice"."""
-        if step.kind == "slice":
-            folder = self._artifacts.make(step, lambda draft: self._shorten(step, draft, within))
-        else:
-            folder = self._artifacts.make(
-                step,
-                lambda draft: self._embed(step, draft, within),
-                continues=True,
-                waiting=lambda: within(0, 0, ""),
-            )
+        whole = step.kind == "vectors"  # what a killed process embedded of it is kept
+        fill = partial(self._embed if whole else self._shorten, step, within=within)
+        waiting = lambda: within(0, 0, "")  # noqa: E731
+        folder = self._artifacts.make(step, fill, continues=whole, waiting=waiting)
         made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return made
 
@@ -178,7 +162,10 @@ class Builder:
         """The index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         existing = is_existing(name, params)
-        corpus = self._corpora[_corpus_of(step)]
+        with_corpus = step
+        while "corpus" not in with_corpus.params:
+            with_corpus = with_corpus.needs[0]
+        corpus = self._corpora[with_corpus.params["corpus"]]
         ids = corpus.passage_ids.to_list() if existing else ()
 
         def make(folder: Path) -> DenseIndex | Outside:
@@ -231,8 +218,8 @@ class Builder:
         return {**about, "embed_s": vectors["seconds"], "embed_usage": whole["usage"]}
 
     def _saved(
-        self, step: Step, make: Callable[[Path], _Saves], load: Callable[[Path], _Saves], within: Within
-    ) -> _Saves:
+        self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Within
+    ) -> _Index:
         """An index that is open, else from its file, which is written first if need be.
 
         Whether it was built now or earlier, it is searched from its file, so that times compare.
@@ -247,7 +234,7 @@ class Builder:
 
             folder = self._artifacts.make(step, fill, waiting=lambda: within(0, 0, ""))
             self._open[step] = load(folder / INDEX)
-        index: _Saves = self._open[step]
+        index: _Index = self._open[step]
         return index
 
     def _embed(self, step: Step, draft: Path, within: Within) -> JsonMap:
@@ -264,9 +251,8 @@ class Builder:
         for start, texts in corpus.parts(size):
             if start in progress.done:
                 continue
-            reply = embedder.embed_all(
-                texts, out=vectors[start : start + len(texts)], on_batch=_share_of(within, start, len(corpus))
-            )
+            told = partial(_batch_done, within, start, len(corpus))
+            reply = embedder.embed_all(texts, out=vectors[start : start + len(texts)], on_batch=told)
             vectors.flush()
             progress.add(start, reply)
             within(start + len(texts), len(corpus), PASSAGES)
@@ -287,28 +273,16 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
     """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
     begin, cpu = perf_counter(), process_time()
     encoder = cast(TokenEmbedder, embedder)  # others are refused there
-    vectors = vectors_of(
-        late.documents, late.chunks, encoder, on_document=lambda done, n: within(done, n, "documents")
-    )
+    told = lambda done, n: within(done, n, "documents")  # noqa: E731
+    vectors = vectors_of(late.documents, late.chunks, encoder, on_document=told)
     np.save(draft / VECTORS, vectors)
-    used = Amount(embedder.item, "cpu_ms", (process_time() - cpu) * 1000, Basis.MEASURED)
-    usage = [[used.item, used.unit, used.amount, used.basis.value]]
-    return {
-        "rows": len(vectors),
-        "dim": embedder.dim,
-        "seconds": round(perf_counter() - begin, 3),
-        "usage": usage,
-    }
+    usage = [[embedder.item, "cpu_ms", (process_time() - cpu) * 1000, Basis.MEASURED.value]]
+    seconds = round(perf_counter() - begin, 3)
+    return {"rows": len(vectors), "dim": embedder.dim, "seconds": seconds, "usage": usage}
 
 
-def _corpus_of(step: Step) -> str:
-    while "corpus" not in step.params:
-        step = step.needs[0]
-    return str(step.params["corpus"])
-
-
-def _share_of(within: Within, start: int, whole: int) -> Callable[[int, int], None]:
-    return lambda done, _: within(start + done, whole, PASSAGES)
+def _batch_done(within: Within, start: int, whole: int, done: int, _: int) -> None:
+    within(start + done, whole, PASSAGES)
 
 
 class _Parts:

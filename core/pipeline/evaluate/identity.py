@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import polars as pl
 
@@ -16,7 +14,6 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
 from core.pipeline.query.entities import names_hash
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
-from core.providers.base import Amount
 from core.providers.chat import make_chat
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import embedder_config
@@ -72,20 +69,19 @@ def billed(job: Job) -> list[tuple[str, str]]:
 
 def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:
     """Item and unit of what a model is paid by; nothing for what runs here."""
-    used: Sequence[Amount] = ()
     if key == "embedder":
         config = embedder_config(models.get(name, name))
         return [] if place_of(config) is None else [(config.price_item, "input_tokens")]
     if key == "reranker":
         reranker = make_reranker(name, models=models, ready=False)
-        used = () if reranker.local else reranker.expected(1, [1])
+        local, used = reranker.local, reranker.expected(1, [1])
     elif key == "chat":
         chat = make_chat(name, models=models, ready=False)
-        used = () if chat.local else chat.expected(1, 1)
+        local, used = chat.local, chat.expected(1, 1)
     else:
         rewrite = make_rewrite(name, models=models, ready=False)
-        used = () if rewrite.local else rewrite.expected("?")
-    return [(each.item, each.unit) for each in used]
+        local, used = rewrite.local, rewrite.expected("?")
+    return [] if local else [(each.item, each.unit) for each in used]
 
 
 def model_identity(config: ModelConfig) -> JsonMap:
@@ -95,14 +91,11 @@ def model_identity(config: ModelConfig) -> JsonMap:
     if package:
         told["packages"] = _versions((package,))
     if config.path is not None:
-        told["files"] = _files(config.path)
+        # Identified by name, size and time, without reading gigabytes.
+        files = sorted(path for path in config.path.rglob("*") if path.is_file())
+        stats = [(path.name, path.stat()) for path in files]
+        told["files"] = short_hash(*(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
     return told
-
-
-def _files(folder: Path) -> str:
-    """Identifies the files of a local model by name, size and time, without reading gigabytes."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return short_hash(*(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files))
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
@@ -116,15 +109,12 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 ABSENT = "—"
-_TOLD = (
-    *environment.PACKAGES,
-    *("cohere", "fastembed", "onnxruntime", "openai", "sentence-transformers", "tokenizers", "voyageai"),
-)
+_CLIENTS = ("cohere", "fastembed", "onnxruntime", "openai", "sentence-transformers", "tokenizers", "voyageai")
 
 
 def described() -> JsonMap:
     """Where it runs: the machine and the versions of everything that can change results or times."""
-    return environment.describe(_TOLD)
+    return environment.describe((*environment.PACKAGES, *_CLIENTS))
 
 
 def evaluation_manifest(job: Job, machine: JsonMap) -> JsonMap:
@@ -148,7 +138,11 @@ def hashes(job: Job) -> dict[str, str]:
         "corpus" if chunking is None else f"corpus {chunking}": corpus.hash
         for chunking, corpus in job.corpora.items()
     }
-    prices = short_hash(*(canonical_json(_plain(asdict(price))) for price in job.book.prices))
+    listed = [
+        {name: value if isinstance(value, int | float | str) else str(value) for name, value in row.items()}
+        for row in map(asdict, job.book.prices)
+    ]
+    prices = short_hash(*map(canonical_json, listed))
     return {**corpora, **job.hashes, "queries": job.queries_hash, f"prices {job.book.name}": prices}
 
 
@@ -173,9 +167,3 @@ def _flat(value: object, path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
             yield from _flat(inner, (*path, str(name)))
     else:
         yield ".".join(path), canonical_json({"": value})[4:-1]
-
-
-def _plain(values: Mapping[str, Any]) -> JsonMap:
-    return {
-        name: value if isinstance(value, int | float | str) else str(value) for name, value in values.items()
-    }

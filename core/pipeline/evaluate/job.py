@@ -44,10 +44,9 @@ class Corpus:
 
 
 def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:
-    """What is searched of passages.
+    """What is searched of passages: their titles and texts.
 
-    A passage is searched by its title and its text. Passages without either cannot be found by what they say;
-    they are left out.
+    Passages without either cannot be found by what they say; they are left out.
 
     Args:
         passages: Frame of `TABLES["passages"]`, one collection.
@@ -185,8 +184,5 @@ class Job:
     def run_id(self, route: Route) -> str:
         """The identity of a stack's run in this evaluation."""
         steps = (step.key for step in route.steps)
-        return f"r-{short_hash(self.evaluation_id, route.stack.stack_id, *steps, *self._measuring)}"
-
-    @property
-    def _measuring(self) -> tuple[str, str]:
-        return (str(self.protocol.repeats), str(self.protocol.rounds))
+        measured = (str(self.protocol.repeats), str(self.protocol.rounds))
+        return f"r-{short_hash(self.evaluation_id, route.stack.stack_id, *steps, *measured)}"

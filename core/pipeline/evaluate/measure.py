@@ -150,17 +150,15 @@ class Measurer:
 
     def _ask_all(self, node: Node, of: Pass | None) -> list[Outcome]:
         again = "" if of is None else f"pass {name(of)}"
-        return list(self._told(self._outcomes(node, again)))
-
-    def _outcomes(self, node: Node, again: str) -> Iterator[Outcome]:
         self._stage(node.step.stage)
         workers = 1 if node.model is None else self._protocol.concurrency
-        return in_order(lambda query: self._ask(node, query, again), range(len(self._texts)), workers)
-
-    def _told(self, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
-        for done, outcome in enumerate(outcomes, 1):
-            self._tracker.within(done, len(self._texts), "questions")
-            yield outcome
+        outcomes = []
+        for outcome in in_order(
+            lambda query: self._ask(node, query, again), range(len(self._texts)), workers
+        ):
+            outcomes.append(outcome)
+            self._tracker.within(len(outcomes), len(self._texts), "questions")
+        return outcomes
 
     def _ask(self, node: Node, query: int, again: str) -> Outcome:
         self._check()
@@ -204,26 +202,20 @@ def words(step: Step) -> str:
 
 def _named(step: Step) -> str:
     told = step.params
-    if step.kind in ("embed", "vectors"):
-        return f"{told['model']['name']} {told['dim']} d"
-    if step.kind == "slice":
-        return f"{step.needs[0].params['model']['name']} {told['dim']} d"
-    fixed = {"sparse": "BM25", "bm25": "BM25", "rewrite": told.get("model", {}).get("name")}
-    fixed |= {"variant": f"query {told.get('number', 0) + 1}"}
-    if step.kind in fixed:
-        return str(fixed[step.kind])
+    if step.kind in ("embed", "vectors", "slice"):
+        model = (told if "model" in told else step.needs[0].params)["model"]
+        return f"{model['name']} {told['dim']} d"
+    if step.kind in ("sparse", "bm25", "rewrite"):
+        return str(told["model"]["name"]) if "model" in told else "BM25"
+    if step.kind == "variant":
+        return f"query {told['number'] + 1}"
     if step.kind == "search":
         return words(step.built)
     before = words((step.inputs or step.needs)[-1]) if step.needs else told["params"]["table"]
     if step.kind == "rerank":
         return f"{told['model']['name']}, K = {told['depth']}, of {before}"
-    names = {"index": told.get("name"), "fuse": _method(told, "fusion")}
-    names |= {key: _method(told, key) for key in ("dedup", "cut")}
-    return f"{names[step.kind]} of {before}"
-
-
-def _method(told: JsonMap, key: str) -> str:
-    return str(told.get(key, {}).get("method"))
+    by = {"fuse": "fusion"}.get(step.kind, step.kind)  # an index has a name, others a method
+    return f"{told[by]['method'] if by in told else told['name']} of {before}"
 
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
@@ -253,13 +245,13 @@ class Signals:
 
     def frame(self, run_id: str, route: Route, query_ids: pl.Series) -> pl.DataFrame:
         """Rows of the table "signals"; figures that are not known have none."""
-        columns: dict[str, list[Any]] = {"query_id": [], "signal": [], "k": [], "value": []}
-        for name, k, values in self._of(route):
-            for query_id, value in zip(query_ids, values, strict=True):
-                if value is not None and np.isfinite(value):
-                    for column, cell in zip(columns.values(), (query_id, name, k, float(value)), strict=True):
-                        column.append(cell)
-        return frame("signals", {**columns, "run_id": [run_id] * len(columns["value"])})
+        rows = [
+            {"run_id": run_id, "query_id": query_id, "signal": name, "k": k, "value": float(value)}
+            for name, k, values in self._of(route)
+            for query_id, value in zip(query_ids, values, strict=True)
+            if value is not None and np.isfinite(value)
+        ]
+        return frame("signals", rows)
 
     def mean_recall(self, route: Route) -> float | None:
         """Mean share of the exact neighbours that the route's index finds; None if it is exact."""

@@ -57,8 +57,7 @@ class Outbox:
         """Hand over what is waiting."""
         if not self._waiting:
             return
-        batches = [Batch(runs=(run,), frames=frames) for run, frames in self._waiting]
-        batch = merged(batches)
+        batch = merged([Batch(runs=(run,), frames=frames) for run, frames in self._waiting])
         self._sink(batch)
         self._waiting.clear()
         self._sent = self._clock()
@@ -97,7 +96,7 @@ class Writer:
         self._machine, self._started = machine, now()
         self._about = evaluation_manifest(job, machine)
         self._load = environment.load_average()
-        self._lengths = cache(self._count)
+        self._lengths = cache(lambda chunking: job.corpora[chunking].texts.str.len_chars().to_numpy())
 
     def made(self, route: Route) -> Made:
         """Return the run of a route that has been measured, and its rows."""
@@ -126,7 +125,10 @@ class Writer:
         )
 
     def _manifest(self, route: Route) -> JsonMap:
-        corpus = self._job.corpora[route.chunking]
+        corpus, replayed = self._job.corpora[route.chunking], dict[str, str]()
+        if route.replayed and route.rerank is not None:
+            deep = route.rerank.params["depth"]
+            replayed["replayed"] = f"The reranker scored {deep} passages once; this stack has no latency."
         return {
             **{name: self._about[name] for name in ("evaluation", "sweep", "hashes", "protocol", "versions")},
             "spec": dict(route.stack.spec),
@@ -138,7 +140,7 @@ class Writer:
                 for number, (began, _) in self._kept.rounds().items()
             ],
             "waited_ms": self._waited(route),
-            **self._notes(route),
+            **replayed,
         }
 
     def _indexes(self, route: Route) -> dict[str, JsonMap]:
@@ -161,15 +163,6 @@ class Writer:
         }
         return {stage: ms for stage, ms in waited.items() if ms}
 
-    def _notes(self, route: Route) -> dict[str, Any]:
-        if route.replayed and route.rerank is not None:
-            deep = route.rerank.params["depth"]
-            return {"replayed": f"The reranker scored {deep} passages once; this stack has no latency."}
-        return {}
-
-    def _count(self, chunking: str | None) -> NDArray[np.int64]:
-        return self._job.corpora[chunking].texts.str.len_chars().to_numpy().astype(np.int64)
-
 
 LOCAL = "local-cpu"
 
@@ -181,14 +174,18 @@ def pools(route: Route, results: Results) -> list[Hits]:
 
 def finals(route: Route, results: Results) -> list[Hits]:
     """The final ranking of a stack, per query."""
-    ranked = pools(route, results)
+    made = {step: results.values[step] for step in (route.pool, route.rerank, route.cut) if step}
+    return [final(route, dict(zip(made, values, strict=True))) for values in zip(*made.values(), strict=True)]
+
+
+def final(route: Route, made: Mapping[Step, Any]) -> Hits:
+    """The final ranking of one query, of what the steps made of it."""
+    ranked = clipped(made[route.pool], route.depth)
     if route.rerank is not None:
-        found = results.values[route.rerank]
-        ranked = [reranked(*each, route.depth) for each in zip(ranked, found, strict=True)]
+        ranked = reranked(ranked, made[route.rerank], route.depth)
     if route.cut is not None:
-        kept = results.values[route.cut]
-        ranked = [clipped(*each) for each in zip(ranked, kept, strict=True)]
-    return ranked if route.sent is None else [clipped(hits, route.sent) for hits in ranked]
+        ranked = clipped(ranked, made[route.cut])
+    return ranked if route.sent is None else clipped(ranked, route.sent)
 
 
 def rankings(

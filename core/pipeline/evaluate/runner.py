@@ -23,13 +23,8 @@ from core.records import JsonMap
 class Here:
     """Does one step after the other, so that nothing disturbs what is measured.
 
-    Args:
-        job: What is asked for.
-        every: The steps of all stacks, those included whose results are there already.
-        todo: Those whose results are not; they can be changed between rounds (`take`).
-        stage: Told what calls of vendors are for from here on.
-        check: Raises if somebody asked to stop.
-        machine: What is told of this machine.
+    It knows the steps of all stacks, also of those whose results are there; which are to do can be changed
+    between rounds (`take`).
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from core.pipeline.index import is_existing, parted
@@ -203,9 +204,7 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
     full = names.full_dims.get((model, dim), dim)
     chunking = names.chunking(spec)
     corpus = {"corpus": names.corpora[chunking]}
-    made = Step(
-        "vectors", {**corpus, "model": names.model(model), "dim": full, **_versions(names, "vectors")}
-    )
+    made = Step("vectors", {**corpus, "model": names.model(model), "dim": full})
     return made if full == dim else Step("slice", {"dim": dim}, (made,))
 
 
@@ -286,15 +285,10 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     variants = [Step("variant", {"number": number}, (text,)) for number in range(QUERIES)]
     searched = [_searched(spec, names, (variant,)) for variant in variants]
     depth = max(int(_OVER_QUERIES["depth"]), int(spec["candidates"]))
-    fuse = Step(
-        "fuse",
-        {"fusion": {**_OVER_QUERIES, "depth": depth}, "over": "queries"},
-        tuple(ranked for ranked, _ in searched),
-    )
-    each = [
-        step for variant, (_, steps) in zip(variants, searched, strict=True) for step in (variant, *steps)
-    ]
-    return fuse, [text, *each, fuse]
+    told = {"fusion": {**_OVER_QUERIES, "depth": depth}, "over": "queries"}
+    fuse = Step("fuse", told, tuple(ranked for ranked, _ in searched))
+    legs = [(variant, *steps) for variant, (_, steps) in zip(variants, searched, strict=True)]
+    return fuse, [text, *chain.from_iterable(legs), fuse]
 
 
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.metrics import Measure, score_at
 from core.pipeline.environment import threads
-from core.pipeline.evaluate.asking import Asker, Outcome, clipped, reranked
+from core.pipeline.evaluate.asking import Asker, Outcome
 from core.pipeline.evaluate.budget import FREE
 from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
-from core.pipeline.evaluate.results import LOCAL
+from core.pipeline.evaluate.results import LOCAL, final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking.hits import Hits
@@ -131,7 +130,7 @@ class Course:
             self._answer(step, every, asker, queries)
         outcomes = {step: self._kept[step, every.depths.get(step, 0)] for step in route.steps}
         ranked = [
-            _final(route, {step: found[query].value for step, found in outcomes.items()}) for query in queries
+            final(route, {step: found[query].value for step, found in outcomes.items()}) for query in queries
         ]
         ms = np.array([sum(found[query].ms for found in outcomes.values()) for query in queries])
         paid = [
@@ -179,13 +178,3 @@ class Course:
     def _dollars(self, used: Sequence[Amount]) -> float:
         prices = [self._price(each) for each in used]
         return float("nan") if None in prices else sum(each or 0.0 for each in prices)
-
-
-def _final(route: Route, made: Mapping[Step, Any]) -> Hits:
-    """Return the final ranking of one query."""
-    ranked = clipped(made[route.pool], route.depth)
-    if route.rerank is not None:
-        ranked = reranked(ranked, made[route.rerank], route.depth)
-    if route.cut is not None:
-        ranked = clipped(ranked, made[route.cut])
-    return ranked if route.sent is None else clipped(ranked, route.sent)

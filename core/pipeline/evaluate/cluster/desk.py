@@ -21,19 +21,9 @@ from core.providers.calls import Journal, Pacer
 Within = tuple[str, int, int, str]
 """What somebody does, how much of it is done, of how much, and of what."""
 
-Told = tuple[dict[str, Any], Within | None]
-"""What a status says of the spending, and how far a task is."""
-
 
 class Desk:
-    """Answers the workers of one evaluation, one question after the other.
-
-    Args:
-        receipts: The file of what was spent.
-        journals: Files of replies, by name.
-        book: Prices.
-        limit: The most dollars; None = no limit.
-    """
+    """Answers the workers of one evaluation, one question after the other."""
 
     def __init__(
         self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
@@ -74,13 +64,9 @@ class Desk:
         if self._stopping:
             raise Stopped
 
-    def end(self, worker: str) -> None:
-        """A worker has ended its task."""
-        self._drop_claims(worker)
-
-    def within(self, _worker: str, *told: Any) -> None:
+    def within(self, _worker: str, doing: str, done: int, whole: int, unit: str) -> None:
         """Note how far a task is."""
-        self._within = (told[0], told[1], told[2], told[3])
+        self._within = (doing, done, whole, unit)
 
     def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
         """Set aside the most that a call can cost; None where calls under way decide."""
@@ -138,11 +124,11 @@ class Desk:
     def book(self, _worker: str, line: str, limits: Mapping[str, float], costs: Mapping[str, float]) -> float:
         """Return in how many seconds a call may be sent."""
         now = time.monotonic()
-        return self._pacer(line, limits).book(costs, now) - now
+        return self._pacers.setdefault(line, Pacer(limits)).book(costs, now) - now
 
     def hold(self, _worker: str, line: str, limits: Mapping[str, float], seconds: float) -> None:
         """Let no call of a line through for so many seconds."""
-        self._pacer(line, limits).hold(time.monotonic() + seconds)
+        self._pacers.setdefault(line, Pacer(limits)).hold(time.monotonic() + seconds)
 
     def stop(self) -> None:
         """Let every task end at its next question."""
@@ -159,12 +145,12 @@ class Desk:
             self._budget.lose(held)
         for places in self._calling.values():
             places.pop(worker, None)
-        self._drop_claims(worker)
+        self.end(worker)
         self._at.pop(worker, None)
         for key in [each for each in self._open if each[0] == worker]:
             self._open.pop(key).close()
 
-    def told(self) -> Told:
+    def told(self) -> tuple[dict[str, Any], Within | None]:
         """Return what a status says of the spending, and how far a task is."""
         within, self._within = self._within, None
         return self._receipts.told(), within
@@ -175,12 +161,10 @@ class Desk:
             journal.close()
         self._receipts.close()
 
-    def _drop_claims(self, worker: str) -> None:
+    def end(self, worker: str) -> None:
+        """A worker has ended its task, and asks for no reply any more."""
         for claim in [each for each, by in self._asked_by.items() if by == worker]:
             del self._asked_by[claim]
-
-    def _pacer(self, line: str, limits: Mapping[str, float]) -> Pacer:
-        return self._pacers.setdefault(line, Pacer(limits))
 
     def _journal(self, worker: str, name: str) -> Journal:
         key = (worker, name)

@@ -16,8 +16,8 @@ import numpy as np
 
 from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.cluster import machines, nodes
+from core.pipeline.evaluate.cluster.machines import OWN, SHARED, Order, Piece
 from core.pipeline.evaluate.cluster.parts import Part, parts
-from core.pipeline.evaluate.cluster.tasks import OWN, SHARED, Order, Piece
 from core.pipeline.evaluate.folder import ARTIFACTS, Block, Measurements
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import name, words
@@ -44,13 +44,7 @@ class _Task:
 class Cluster:
     """Does the work of stacks on a cluster, as `core.pipeline.evaluate.runner.Here` does it in one process.
 
-    Args:
-        address: See `nodes.Nodes`.
-        job: What is asked for.
-        every: The steps of all stacks.
-        todo: The stacks whose results are not there yet.
-        turn: Whose receipts the cluster writes until it is left, and whose journals it has from here on.
-        kept: Times that were measured.
+    It writes the receipts of the turn until it is left, and has its journals from here on.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from core.pipeline.evaluate.cluster.desk import Desk
-from core.providers.base import Amount, Reply, carrying
+from core.providers.base import Amount, Reply
 from core.providers.calls import Journal, Limits
 from core.providers.calls.caller import per_minute
 
@@ -27,12 +27,9 @@ _PROVE_S = 10
 
 
 class Link:
-    """One worker's way to the desk.
+    """One worker's way to the desk: `ask` brings the answer of a method, nobody waits for what is told.
 
-    Args:
-        ask: Given a method of `Desk` and its arguments, brings the answer.
-        tell: As `ask`, but nobody waits for it; what is told arrives before what is asked later.
-        end: Ends it.
+    What is told arrives before what is asked later.
     """
 
     def __init__(
@@ -93,8 +90,7 @@ class FarJournal(Journal):
 
     def put_many(self, replies: Mapping[str, Reply[Any]]) -> None:
         """Keep replies; they are on their way when this returns."""
-        plain = {key: carrying(reply, reply.value) for key, reply in replies.items()}
-        self._link.tell("keep", self._which, plain)
+        self._link.tell("keep", self._which, dict(replies))
 
     def begin(self, keys: Sequence[str], call: str) -> None:
         """Write down that a call of this name is sent."""
@@ -142,11 +138,6 @@ class Served:
     """A desk that workers reach over a wire; one is served at a time, and nobody waits at it.
 
     A call of Ray's own would do, but costs ten times as much as a vendor's answer from nearby.
-
-    Args:
-        desk: What answers.
-        host: Name or number of this machine, as the others know it.
-        key: What workers prove themselves by.
     """
 
     def __init__(self, desk: Desk, host: str, key: bytes) -> None:
@@ -182,12 +173,11 @@ class Served:
             self._require_proof(wire)
             while True:
                 wanted, method, worker, *given = wire.recv()
-                with self.lock:
-                    answer = self._answer(method, worker, given) if wanted else None
-                    if not wanted:
-                        self.desk.tell(method, worker, *given)
                 if wanted:
-                    wire.send(answer)
+                    wire.send(self._answer(method, worker, given))
+                else:
+                    with self.lock:
+                        self.desk.tell(method, worker, *given)
         with self.lock:
             self.desk.lose(worker)
 
@@ -201,7 +191,8 @@ class Served:
 
     def _answer(self, method: str, worker: str, asked: Sequence[Any]) -> tuple[Any, BaseException | None]:
         try:
-            return self.desk.ask(method, worker, *asked), None
+            with self.lock:
+                return self.desk.ask(method, worker, *asked), None
         except Exception as error:  # whoever asked is to see it
             return None, error
 

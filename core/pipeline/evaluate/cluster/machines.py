@@ -1,4 +1,7 @@
-"""What Ray runs on the machines of a cluster: the desk of an evaluation, and tasks."""
+"""What runs on the machines of a cluster: the desk of an evaluation, and tasks.
+
+A task builds one artefact, or asks the queries of steps and makes the results of stacks.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,197 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
+
 from core.errors import InputError
 from core.extras import needed
 from core.files import locked
-from core.pipeline.evaluate.cluster.desk import Desk, Told
-from core.pipeline.evaluate.cluster.link import Address, Link, Served, connected
-from core.pipeline.evaluate.cluster.tasks import Answers, Done, Order, Piece, Worker
+from core.jobs import Tracker
+from core.pipeline.environment import threads
+from core.pipeline.evaluate.artifacts import Artifacts
+from core.pipeline.evaluate.build import OPEN_BYTES, Models
+from core.pipeline.evaluate.cluster.desk import Desk
+from core.pipeline.evaluate.cluster.link import (
+    Address,
+    FarBudget,
+    FarJournal,
+    FarTurns,
+    Link,
+    Served,
+    connected,
+)
+from core.pipeline.evaluate.folder import Block, Measurements, Status
+from core.pipeline.evaluate.identity import described
+from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.results import Made
+from core.pipeline.evaluate.runner import Here
+from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.ranking.hits import Hits
 from core.prices import PriceBook
+from core.providers.calls.caller import take_turns
+
+OWN, SHARED = "own", "shared"
+"""Journals of replies: of this evaluation, and of all."""
+Rounds = dict[int, tuple[datetime, datetime | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What all tasks of one process's turn at an evaluation know."""
+
+    job: Job  # without what only the store needs
+    every: Graph  # the steps of all stacks
+    artifacts: Path  # where each machine has them; one folder of all, unless they lie away as well
+    away: str  # see `Artifacts`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What a task does with the queries."""
+
+    keys: tuple[str, ...]  # steps that are asked, what is needed before what needs it
+    stacks: tuple[str, ...]  # ids of the runs of the stacks that are asked; empty = steps that others need
+    number: int  # the round
+    repeats: tuple[int, ...]  # which of its repeats are measured
+    known: Mapping[tuple[str, str], Block]  # what was measured before, by label and pass
+    rounds: Rounds = field(default_factory=dict)  # when the rounds began and ended
+
+
+Answers = dict[str, tuple[Any, ...]]
+"""What steps made of the queries and what was measured, by their keys; for the tasks that come after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task tells the process that writes."""
+
+    blocks: Mapping[tuple[str, str], Block]  # what was measured, by step and pass
+    made: Made | None = None  # the run of the stack and its rows
+
+
+class _Held(Measurements):
+    """Times that were measured before this task, and those that are measured now."""
+
+    def __init__(self) -> None:
+        self.piece: Piece | None = None
+        self._new: dict[tuple[str, str], Block] = {}
+
+    def get(self, step: str, of: str) -> Block | None:
+        return self.piece.known.get((step, of)) if self.piece else None
+
+    def put(self, step: str, of: str, block: Block) -> None:
+        self._new[step, of] = block
+
+    def rounds(self) -> Rounds:
+        return self.piece.rounds if self.piece else {}
+
+    def new(self) -> Done:
+        """What was measured since this was asked last."""
+        new, self._new = self._new, {}
+        return Done(new)
+
+
+class Worker:
+    """One process of a machine, which keeps models and indexes open from task to task."""
+
+    def __init__(self, order: Order, link: Link) -> None:
+        self._every, self._link, job = order.every, link, order.job
+        take_turns(lambda line, limits: FarTurns(link, line, limits))
+        budget, shared = FarBudget(link), FarJournal(link, SHARED)
+        own = FarJournal(link, OWN) if job.protocol.repeats else shared
+        self._held = _Held()
+        self._here = Here(
+            job,
+            order.every,
+            (),
+            artifacts=Artifacts(order.artifacts, order.away),
+            models=Models(job.models, shared=shared, own=own, meter=budget),
+            kept=self._held,
+            tracker=Tracker(Status(name=job.name), told=self._tell),
+            stage=budget.begin_stage,
+            check=link.check,
+            machine={**described(), "cluster": "Ray"},
+        )
+        self._here.built.update(order.every.builds)  # by tasks of their own
+        self._here.collector.__enter__()  # for as long as the process lives
+        self._steps = {step.key: step for step in (*order.every.steps, *order.every.builds)}
+        self._routes = {job.run_id(route): route for route in order.every.routes}
+
+    def build(self, key: str) -> None:
+        """Build what a step is."""
+        self._here.built.discard(self._steps[key])
+        self._here.build(self._steps[key])
+        self._here.builder.release(())
+
+    def ask(self, piece: Piece, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
+        """Ask the queries of a piece."""
+        with self._at(piece, inputs) as here:
+            for _ in here.round(piece.number, last=False):
+                pass
+            return {key: self._answers(self._steps[key]) for key in piece.keys}, self._held.new()
+
+    def finish(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Done]:
+        """Ask the queries of a piece, and yield the results of its stacks as they finish."""
+        with self._at(piece, inputs) as here:
+            for made in here.round(piece.number, last=True):
+                yield replace(self._held.new(), made=made)
+
+    @contextmanager
+    def _at(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Here]:
+        """What does the work of a piece, with what was answered before at hand meanwhile."""
+        self._held.piece = piece
+        results = self._here.measurer.results
+        for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
+            step, (values, usage, details, blocks) = self._steps[key], told
+            results.values[step], results.usage[step] = unpacked(values), usage
+            results.details[step], results.blocks[step] = details, dict(blocks)
+        routes = [self._routes[each] for each in piece.stacks]
+        if not routes:  # what does the work knows stacks alone
+            steps = tuple(self._steps[key] for key in piece.keys)
+            routes = [replace(next(iter(self._routes.values())), steps=steps)]
+        self._here.take(routes, piece.repeats)
+        try:
+            with threads(1):
+                yield self._here
+        finally:
+            for step in list(results.values):
+                results.forget(step)
+            if self._here.builder.open_bytes > OPEN_BYTES:
+                self._here.builder.release(())
+
+    def _answers(self, step: Step) -> tuple[Any, ...]:
+        results = self._here.measurer.results
+        told = (results.usage[step], results.details[step], results.blocks.get(step, {}))
+        return (packed(results.values[step]), *told)
+
+    def _tell(self, status: Status) -> None:
+        if status.whole:
+            self._link.tell("within", status.stage, status.counted, status.whole, status.unit)
+
+
+def packed(values: Sequence[Any]) -> Any:
+    """Values as few large arrays where they are many small ones, which go faster from machine to machine."""
+    if not values or not all(isinstance(each, Hits) for each in values):
+        return list(values)
+    ends = np.cumsum([len(hits.passages) for hits in values])
+    return (ends, np.concatenate([h.passages for h in values]), np.concatenate([h.scores for h in values]))
+
+
+def unpacked(held: Any) -> list[Any]:
+    """Values again."""
+    if isinstance(held, list):
+        return held
+    ends, passages, scores = held
+    parts = zip(np.split(passages, ends[:-1]), np.split(scores, ends[:-1]), strict=True)
+    return [Hits(*part) for part in parts]
+
 
 LAST_S = 20.0
 """Seconds that tasks have to end in when they are to stop."""
@@ -53,20 +235,10 @@ class Keeper:
         """Return where workers find it."""
         return self._served.address
 
-    def told(self) -> Told:
-        """Return what a status says of the spending, and how far a task is."""
+    def do(self, method: str, *given: Any) -> Any:
+        """What the process that writes asks of the desk."""
         with self._served.lock:
-            return self._served.desk.told()
-
-    def stop(self) -> None:
-        """Let every task end."""
-        with self._served.lock:
-            self._served.desk.stop()
-
-    def lose_nodes(self, nodes: Sequence[str]) -> None:
-        """Give back what workers on lost machines held."""
-        with self._served.lock:
-            self._served.desk.lose_nodes(nodes)
+            return getattr(self._served.desk, method)(*given)
 
     def close(self) -> None:
         """Release the files."""
@@ -97,9 +269,7 @@ _workers: dict[str, tuple[Worker, Link]] = {}
 def _at_work(turn: Turn) -> Iterator[Worker]:
     if turn.key not in _workers:
         _workers.clear()
-        with suppress(
-            ValueError
-        ):  # not its first thread; the call under way of a worker that is ended is lost
+        with suppress(ValueError):  # in its first thread alone; the call under way is lost
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
         link = connected(turn.desk, turn.proof, uuid4().hex)
         order: Order = ray().get(turn.order[0])
@@ -132,7 +302,7 @@ def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
 
 
 def finish_all(turn: Turn, piece: Piece, *inputs: Answers | Done) -> list[Done]:
-    """As `finish`, and bring all results together: a client of Ray ("ray://") takes none as they come."""
+    """As `finish`, all results together: a client of Ray ("ray://") takes none as they come."""
     return list(finish(turn, piece, *inputs))
 
 

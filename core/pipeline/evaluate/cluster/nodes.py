@@ -19,8 +19,18 @@ from core.errors import ClqError, InputError
 from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Within
-from core.pipeline.evaluate.cluster.machines import LAST_S, RETURNS, Keeper, Turn, do, finish, finish_all, ray
-from core.pipeline.evaluate.cluster.tasks import Done, Order
+from core.pipeline.evaluate.cluster.machines import (
+    LAST_S,
+    RETURNS,
+    Done,
+    Keeper,
+    Order,
+    Turn,
+    do,
+    finish,
+    finish_all,
+    ray,
+)
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
 from core.providers.calls import Keys
@@ -163,15 +173,12 @@ class Nodes:
                 brought = self._get(ref)
                 yield from ((ref, done) for done in (brought if isinstance(brought, list) else [brought]))
                 yield ref, None
-            else:
-                yield from self._streamed(ref)
-
-    def _streamed(self, results: Any) -> Iterator[tuple[Any, Done | None]]:
-        while self._there([results], 0):
-            ref = next(results, None)
-            yield results, None if ref is None else self._get(ref)
-            if ref is None:
-                return
+                continue
+            while self._there([ref], 0):  # its results come one after the other
+                one = next(ref, None)
+                yield ref, None if one is None else self._get(one)
+                if one is None:
+                    break
 
     def _there(self, pending: Sequence[Any], wait_s: float) -> list[Any]:
         with self.causes():
@@ -185,11 +192,11 @@ class Nodes:
     def look(self, receipts: Receipts) -> tuple[Within | None, int]:
         """Take over what was spent; how far a task is, and how many machines were lost since."""
         with self.causes():
-            facts, within = self.ray.get(self._keeper.told.remote())
+            facts, within = self.ray.get(self._keeper.do.remote("told"))
             alive = frozenset(node["NodeID"] for node in self.ray.nodes() if node["Alive"])
             lost = self._alive - alive
             if lost:
-                self.ray.get(self._keeper.lose_nodes.remote(sorted(lost)))
+                self.ray.get(self._keeper.do.remote("lose_nodes", sorted(lost)))
         self._alive = alive
         receipts.show(**facts)
         return within, len(lost)
@@ -207,7 +214,7 @@ class Nodes:
     def leave(self, pending: Sequence[Any]) -> None:
         """Stop what is under way, close the desk, and end a cluster that was started here."""
         with suppress(self.ray.exceptions.RayError, AttributeError):
-            self._keeper.stop.remote()
+            self._keeper.do.remote("stop")
             if pending:
                 self.ray.wait(list(pending), num_returns=len(pending), timeout=LAST_S)
             for ref in pending:

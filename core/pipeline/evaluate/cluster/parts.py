@@ -37,12 +37,7 @@ class Part:
 
 
 def parts(routes: Sequence[Route], slots: int) -> list[Part]:
-    """Divide stacks among tasks; parts with stacks, with what they need from others.
-
-    Args:
-        routes: The stacks.
-        slots: How many tasks run at the same time.
-    """
+    """Divide stacks among tasks, so many of which run at once; what they need from others hangs on them."""
     users: dict[Step, list[int]] = {}
     for number, route in enumerate(routes):
         for step in route.steps:
