@@ -1,9 +1,7 @@
-"""Work begun as a process of its own: a closed dashboard ends none, and every dashboard can watch it.
+"""Work begun as a process of its own, and how far it is: no closed dashboard ends it, each can watch it.
 
 Each has a folder "<nanoseconds>" with how it was begun, how far it is and what it printed; the process writes
 `STATUS` there, or tells elsewhere how far it is.
-
-How far long work is: told to the caller, and to a file for whoever looks from another process.
 """
 
 from __future__ import annotations
@@ -176,31 +174,22 @@ class Tracker(Generic[S]):
         self._written = self._clock()
         if self._path is not None:
             with suppress(OSError):  # a disk that is full must not end work that goes elsewhere
-                write_json(self._path, _plain(self.status))
+                told = asdict(self.status).items()
+                plain = {name: at.isoformat() if isinstance(at, datetime) else at for name, at in told}
+                write_json(self._path, plain)
         if self._told is not None:
             self._told(self.status)
 
     def _eta(self, share: float) -> float | None:
-        left = dict(self._left)
-        known = 0.0
-        seen = False
+        left, known = dict(self._left), list[float]()
         if share > 0:
-            known += (self._clock() - self._since) * (1 - share) / share
+            known.append((self._clock() - self._since) * (1 - share) / share)
             left[self._kind] = left.get(self._kind, 1) - 1
-            seen = True
         for kind, units in left.items():
             count, seconds = self._took.get(kind, (0, 0.0))
             if count:
-                known += units * seconds / count
-                seen = True
-        return round(known, 1) if seen else None
-
-
-def _plain(status: Status) -> dict[str, object]:
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in asdict(status).items()
-    }
+                known.append(units * seconds / count)
+        return round(sum(known), 1) if known else None
 
 
 STATUS = "status.json"
@@ -278,11 +267,10 @@ def begin(
 
 def jobs(parent: Path) -> list[Job]:
     """Return what was begun, the newest first."""
-    begun = [(folder, read_json(folder / _BEGUN)) for folder in _folders(parent)]
     return [
         Job(folder, str(told["name"]), int(told["pid"]), tuple(told["arguments"]))
-        for folder, told in begun
-        if told is not None
+        for folder in _folders(parent)
+        if (told := read_json(folder / _BEGUN)) is not None
     ]
 
 

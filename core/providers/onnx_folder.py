@@ -40,11 +40,10 @@ class OnnxFolder:
             raise InputError(
                 f"The tokenizer cannot be read: {error}.", where=str(self.path / "tokenizer.json")
             ) from error
-        padding = made.padding or {}
+        known = [number for token in ("[PAD]", "<pad>") if (number := made.token_to_id(token)) is not None]
+        padding = {"pad_id": next(iter(known), 0), "pad_token": "[PAD]", **(made.padding or {})}
         made.enable_truncation(max_length=self.max_tokens, stride=stride)
-        made.enable_padding(
-            pad_id=padding.get("pad_id", _pad_id(made)), pad_token=padding.get("pad_token", "[PAD]")
-        )
+        made.enable_padding(pad_id=padding["pad_id"], pad_token=padding["pad_token"])
         return made
 
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
@@ -128,13 +127,6 @@ def _length(path: Path) -> int:
     )
     limits = [int(each) for each in named if isinstance(each, int | float) and 0 < each < _LONGEST_LENGTH]
     return min(limits, default=USUAL_LENGTH)
-
-
-def _pad_id(tokenizer: Any) -> int:  # noqa: ANN401
-    found = tokenizer.token_to_id("[PAD]")
-    if found is None:
-        found = tokenizer.token_to_id("<pad>")
-    return 0 if found is None else int(found)
 
 
 def _digest(*files: Path) -> str:

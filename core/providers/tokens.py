@@ -60,7 +60,8 @@ def counter(name: str | None) -> TokenCounter:
         UnknownNameError: If there is no such vocabulary.
     """
     if name is None or name == ESTIMATE:
-        return TokenCounter(ESTIMATE, exact=False, count=_estimate)
+        estimate = lambda text: math.ceil(len(_bytes(text)) / BYTES_PER_TOKEN)  # noqa: E731
+        return TokenCounter(ESTIMATE, exact=False, count=estimate)
     if name not in VOCABULARIES:
         raise UnknownNameError("vocabulary", name, (*VOCABULARIES, ESTIMATE))
     encode = encoding_of(name).encode_ordinary
@@ -74,10 +75,6 @@ def encoding_of(name: str) -> Any:  # noqa: ANN401 - the package has no types
         import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
         return bpe_openai.get_encoding(name)
-
-
-def _estimate(text: str) -> int:
-    return math.ceil(len(_bytes(text)) / BYTES_PER_TOKEN)
 
 
 def _bytes(text: str) -> bytes:

@@ -1,28 +1,28 @@
 """Dense retrieval: vector indexes of several kinds behind one interface.
 
-Those of `INDEXES` live in memory, by faiss; those of `ENGINES` in a database. `make_index` builds one,
-`use_index` searches a table that is there, `load_index` opens a saved one; `check_metric` and `index_options`
-find beforehand what cannot work, `parted` which options make another index, and `ann_recall` says what an
-approximate kind misses.
+Those of `INDEXES` live in memory, by faiss; those of `ENGINES` in a database.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from core.errors import ClqError, UnknownNameError
+from core.extras import obstacle
+from core.params import Options
+from core.pipeline.index import dense, outside
 from core.pipeline.index.dense import DenseIndex, ann_recall
-from core.pipeline.index.engines import (
-    ENGINES,
-    INDEX_NAMES,
-    expected_bytes,
-    index_options,
-    is_ann,
-    is_existing,
-    kind_of,
-    load_index,
-    make_index,
-    obstacles,
-    parted,
-    use_index,
-)
-from core.pipeline.index.kinds import INDEXES, METRICS, Kind, check_metric
-from core.pipeline.index.outside import Outside, Place
+from core.pipeline.index.elastic import Elasticsearch, OpenSearch
+from core.pipeline.index.kinds import INDEXES, METRICS, Engine, Kind, check_metric
+from core.pipeline.index.lancedb import LanceDb
+from core.pipeline.index.outside import Outside, Place, address
+from core.pipeline.index.pgvector import PgVector
+from core.pipeline.index.qdrant import Qdrant
+from core.pipeline.index.saved import about_folder
+from core.providers.embed import Vectors
+from core.records import JsonMap
 
 __all__ = [
     "ENGINES",
@@ -46,3 +46,129 @@ __all__ = [
     "parted",
     "use_index",
 ]
+
+ENGINES: Mapping[str, type[Outside]] = MappingProxyType(
+    {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
+)
+"""Indexes that a database keeps, by name."""
+INDEX_NAMES = (*INDEXES, *ENGINES)
+
+
+def kind_of(name: str) -> Kind | Engine:
+    """What there is to know of an index.
+
+    Raises:
+        UnknownNameError: If there is no such kind.
+    """
+    if name in ENGINES:
+        return ENGINES[name].engine
+    if name in INDEXES:
+        return INDEXES[name]
+    raise UnknownNameError("index", name, INDEX_NAMES)
+
+
+def index_options(
+    name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
+) -> Options:
+    """Check what can be checked before anything is built, and fill in the defaults.
+
+    Raises:
+        UnknownNameError: If there is no such kind, or no such option of it.
+        InputError: If an option is out of its range, or does not fit the vectors.
+    """
+    return kind_of(name).read(options, dim=dim, passages=passages)
+
+
+def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
+    """About how many bytes an index will take, without building it."""
+    return kind_of(name).expected_bytes(options, dim=dim, passages=passages)
+
+
+def is_exact(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index compares every vector as it was given."""
+    kind = kind_of(name)
+    return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
+
+
+def is_ann(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index looks for neighbours and may miss some."""
+    return not is_exact(name, options) and (options or {}).get("search", "dense") == "dense"
+
+
+def is_existing(name: str, options: JsonMap | None = None) -> bool:
+    """Whether an index is a table that is there, so that nothing is built."""
+    return name in ENGINES and bool((options or {}).get("table"))
+
+
+def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]:
+    """Tell options by which an index is built, or found, from those that only change how it is searched.
+
+    Returns:
+        The first and the second; indexes that share the first are one.
+    """
+    given = dict(options or {})
+    later = () if is_existing(name, given) else kind_of(name).searching
+    searched = {key: given.pop(key) for key in later if key in given}
+    return given, searched
+
+
+def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
+    """Why an index cannot be used here: a package, or the variable that holds its address, is missing."""
+    kind = kind_of(name)
+    if not isinstance(kind, Engine):
+        return
+    absent = obstacle(kind.package, kind.requirements, kind.title)
+    if absent is not None:
+        yield absent
+    try:
+        address(kind, kind.read(options))
+    except ClqError as error:
+        yield error
+
+
+def make_index(
+    name: str,
+    vectors: Vectors,
+    metric: str = "cosine",
+    params: JsonMap | None = None,
+    *,
+    place: Place | None = None,
+    allow_unnormalised: bool = False,
+) -> DenseIndex | Outside:
+    """Build an index of any kind; see `core.pipeline.index.dense.make_index`.
+
+    Args:
+        place: Where a database keeps it; needed for those kinds only.
+    """
+    kind_of(name)
+    if name not in ENGINES or place is None:
+        return dense.make_index(name, vectors, metric, params, allow_unnormalised=allow_unnormalised)
+    check_metric(metric, vectors, allow_unnormalised=allow_unnormalised, where=f"index {name}")
+    return ENGINES[name].build(place, vectors, metric, index_options(name, params))
+
+
+def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> Outside:
+    """Search a table that is there.
+
+    Args:
+        place: Where its folder is, and the passages that it holds.
+        dim: Dimensions of the vectors that it is asked with.
+
+    Raises:
+        InputError: If there is no such table or column, or it has another dimension.
+        ProviderError: If the database does not answer.
+    """
+    check_metric(metric)
+    return ENGINES[name].use(place, metric, index_options(name, params), dim=dim)
+
+
+def load_index(path: Path, *, ids: Sequence[str] = ()) -> DenseIndex | Outside:
+    """Open what `save` of an index wrote.
+
+    Args:
+        ids: The passages of a table that was there before.
+    """
+    about = about_folder(path, dense.KIND, outside.KIND)
+    if about["kind"] == dense.KIND:
+        return dense.load_index(path, about)
+    return ENGINES[about["name"]].load(path, about, ids)

@@ -20,9 +20,17 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.environment import threads
-from core.pipeline.index.dense import DenseIndex, ann_recall
-from core.pipeline.index.engines import index_options, is_ann, is_existing, make_index, use_index
-from core.pipeline.index.outside import Outside, Place
+from core.pipeline.index import (
+    DenseIndex,
+    Outside,
+    Place,
+    ann_recall,
+    index_options,
+    is_ann,
+    is_existing,
+    make_index,
+    use_index,
+)
 from core.pipeline.ranking.hits import Hits
 from core.providers.embed import Vectors
 from core.records import JsonMap, canonical_json, short_hash

@@ -246,11 +246,7 @@ _turns_of: list[Callable[[str, Limits], Turns]] = []
 
 
 def take_turns(turns_of: Callable[[str, Limits], Turns]) -> None:
-    """Let somebody else say when the calls of this process are sent, so that several keep one pace.
-
-    Args:
-        turns_of: Given what identifies a model and its service, and its limits.
-    """
+    """Let somebody else say when this process sends calls of a model and service with these limits."""
     with _callers_lock:
         _callers.clear()
         _turns_of[:] = [turns_of]

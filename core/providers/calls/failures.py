@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -68,29 +69,20 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         value = headers.get(name)
         if value is None:
             continue
-        seconds = _number(value, scale)
-        if seconds is None:
-            seconds = _until(value, now)
-        if seconds is not None:
+        seconds = _seconds(value, scale, now)
+        if seconds is not None and math.isfinite(seconds):
             return max(0.0, seconds)
     return None
 
 
-def _number(value: str, scale: float) -> float | None:
-    try:
-        seconds = float(value) / scale
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) else None
-
-
-def _until(value: str, now: float) -> float | None:
+def _seconds(value: str, scale: float, now: float) -> float | None:
+    with suppress(ValueError):
+        return float(value) / scale
     try:
         moment = parsedate_to_datetime(value)
     except (TypeError, ValueError):
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return moment.timestamp() - now
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp() - now
 
 
 def _kind(status: int, text: str) -> str:
@@ -110,11 +102,8 @@ def _kind(status: int, text: str) -> str:
 
 
 def _status(error: Exception) -> int | None:
-    for name in ("status_code", "http_status"):
-        value = getattr(error, name, None)
-        if isinstance(value, int):
-            return value
-    return None
+    values = (getattr(error, name, None) for name in ("status_code", "http_status"))
+    return next((value for value in values if isinstance(value, int)), None)
 
 
 def _headers(error: Exception) -> Mapping[str, str]:

@@ -96,11 +96,7 @@ class Keys:
         return "operator" if any(each == name and origin(to) == here for each, _, to in pairs) else ""
 
     def find(self, name: str, url: str) -> Secret | None:
-        """The key of this name, or None; an empty one counts as none.
-
-        Args:
-            name: Environment variable, or key of secrets.toml.
-            url: Where it is to be sent.
+        """The key of this name, to be sent to an address, or None; an empty one counts as none.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or the key cannot be sent in a header.

@@ -1,4 +1,4 @@
-"""Chat models: one file per vendor or local engine, one line each in the registry.
+"""Chat models: one class per vendor or local engine, one line each in the registry.
 
 A model is named as in price books ("gpt-4o-mini"); any other comes by a `ModelConfig`.
 """
@@ -31,11 +31,8 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType
 def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig:
     """What is known of a model before it is made; needs neither a key nor a package.
 
-    Args:
-        model: A key of `models` or of `CHATS`, or a configuration.
-
     Raises:
-        UnknownNameError: If the name is not known, or the provider not in `PROVIDERS`.
+        UnknownNameError: If the name is in neither `models` nor `CHATS`, or the provider not in `PROVIDERS`.
     """
     return named(model, {**CHATS, **(models or {})}, PROVIDERS, "chat model")
 

@@ -93,12 +93,7 @@ def mark_for(*texts: str) -> str:
 
 
 def marked(label: str, text: str, mark: str) -> str:
-    """A text between marks.
-
-    Args:
-        label: What it is: "question", "passage 3".
-        mark: From `mark_for`.
-    """
+    """A text between marks from `mark_for`, with what it is: "question", "passage 3"."""
     return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
 
 

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.providers.base import Amount, Reply
+from core.providers.base import Reply
 from core.providers.chat.ask import Chat, find_marked
-from core.records import Basis, JsonMap
+from core.records import JsonMap
 
 _CRITERIA = (
     {"name": "Examples", "meaning": "5: shows several; 0: shows none.", "weight": 1.0},
@@ -55,10 +55,7 @@ class FakeChat(Chat):
             scripted = self._script.pop(0) if self._script else None
         text = made_answer(user, json_schema, cites="[1]" in system) if scripted is None else scripted
         text = text if json_schema or scripted is not None else self._cut(text, max_tokens)
-        counts = zip(("input_tokens", "output_tokens"), (system + user, text), strict=True)
-        usage = tuple(
-            Amount(self.item, unit, float(self.count_tokens(of)), Basis.MODELLED) for unit, of in counts
-        )
+        usage = self.expected(self.count_tokens(system + user), self.count_tokens(text))
         return Reply(text, usage, details={"characters": len(text), "chars_per_second": None})
 
     def _cut(self, text: str, most: int) -> str:
@@ -89,7 +86,7 @@ def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> st
 
 def _sentence(question: str, passages: list[str], *, cites: bool) -> str:
     sentences = [(at, each.strip()) for at, text in enumerate(passages, 1) for each in _ENDS.split(text)]
-    at, best = max(sentences, key=lambda each: _share(question, each[1]))
+    at, best = max(sentences, key=lambda each: share(question, each[1]))
     return f"{best} [{at}]" if cites else best
 
 
@@ -99,7 +96,7 @@ def _ratings(question: str, passages: list[str], asked: JsonMap) -> list[list[An
 
 
 def _order(question: str, passages: list[str], _: JsonMap) -> list[int]:
-    best = sorted(range(len(passages)), key=lambda at: -_share(question, passages[at]))
+    best = sorted(range(len(passages)), key=lambda at: -share(question, passages[at]))
     return [at + 1 for at in best]
 
 
@@ -108,7 +105,7 @@ def _variants(question: str, _: list[str], __: JsonMap) -> list[str]:
     return [" ".join(words[start:]) for start in range(1, 4)]
 
 
-def _share(question: str, passage: str) -> float:
+def share(question: str, passage: str) -> float:
     """Share of the question's words that the passage has."""
     asked = set(_WORDS.findall(question.lower()))
     return len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
@@ -116,14 +113,14 @@ def _share(question: str, passage: str) -> float:
 
 def _rated(question: str, passage: str, columns: int) -> list[Any]:
     length = min(5, len(passage.split()) // 20)
-    return [round(10 * _share(question, passage)), *([length] * (columns - 1))]
+    return [round(10 * share(question, passage)), *([length] * (columns - 1))]
 
 
 _ANSWERS: Mapping[str, Callable[[str, list[str], JsonMap], Any]] = {
     "ratings": _ratings,
-    "grade_1_5": lambda question, passages, _: 1 + round(4 * _share(question, passages[0])),
-    "score_0_5": lambda answer, texts, _: round(5 * max(_share(answer, text) for text in texts)),
-    "helps_0_1": lambda question, passages, _: round(_share(question, passages[0])),
+    "grade_1_5": lambda question, passages, _: 1 + round(4 * share(question, passages[0])),
+    "score_0_5": lambda answer, texts, _: round(5 * max(share(answer, text) for text in texts)),
+    "helps_0_1": lambda question, passages, _: round(share(question, passages[0])),
     "order": _order,
     "criteria": lambda _, __, asked: [
         {key: each[key] for key in asked["items"]["properties"]} for each in _CRITERIA

@@ -96,13 +96,11 @@ def _json_rows(text: str) -> Reading[list[Row]]:
     given = value.get(_RATINGS) if isinstance(value, Mapping) else value
     if not isinstance(given, list):
         return Reading([], f'it has no list "{_RATINGS}"', 0)
-    rows = [tuple(map(float, row)) for row in given if _is_row(row)]
+    rows = [
+        tuple(map(float, row)) for row in given if isinstance(row, list) and row and all(map(_is_number, row))
+    ]
     problem = "" if len(rows) == len(given) else f'not every entry of "{_RATINGS}" is a list of numbers'
     return Reading(rows, problem, len(rows))
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, list) and len(value) > 0 and all(_is_number(each) for each in value)
 
 
 def _is_number(value: object) -> bool:
@@ -125,26 +123,24 @@ def read_ratings(
             unknown += 1
         elif int(number) in good or int(number) in doubled:
             doubled.add(int(number))
-        elif not (fits(row) if fits else len(row) == len(highest)) or not _in_range(row, highest):
+        elif not (
+            (fits(row) if fits else len(row) == len(highest))
+            and all(0 <= rating <= most for rating, most in zip(row, highest, strict=False))
+        ):
             wrong += 1
         else:
             good[int(number)] = row
     for number in doubled:
         good.pop(int(number), None)
+    left = count - len(good)
     problems = (
         rows.problem,
         f"{unknown} rows have a number that no passage has" if unknown else "",
         f"{len(doubled)} passages have more than one row" if doubled else "",
         f"{wrong} rows have too few or too many ratings, or one out of range" if wrong else "",
-        f"{count - len(good)} of {count} passages have no rating that can be used"
-        if len(good) < count
-        else "",
+        f"{left} of {count} passages have no rating that can be used" if left else "",
     )
     return Reading(good, "; ".join(filter(None, problems)), len(good))
-
-
-def _in_range(row: Row, highest: Sequence[float]) -> bool:
-    return all(0 <= rating <= most for rating, most in zip(row, highest, strict=False))
 
 
 def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
@@ -169,11 +165,7 @@ def object_schema(properties: JsonMap) -> JsonMap:
 
 
 def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading[int | None]:
-    """A whole number that is an answer's only value; None, with what is wrong, where it cannot be used.
-
-    Args:
-        mark: The marks of the prompt, which an answer must not repeat.
-    """
+    """A whole number that is an answer's only value; None, with what is wrong, where it cannot be used."""
     value, problem = only(answer, key, mark)
     if not problem and (type(value) is not int or value not in among):
         problem = f'"{key}" is no whole number from {among[0]} to {among[-1]}'
@@ -183,7 +175,7 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
 
 
 def only(answer: str, key: str, mark: str) -> tuple[object, str]:
-    """The value of an object's only key, and why there is none."""
+    """The value of an object's only key, and why there is none; marks of the prompt must not be repeated."""
     if mark and mark in answer:
         return None, "it repeats the marks"
     try:

@@ -44,14 +44,7 @@ class Embedder(Model, ABC):
 
     @abstractmethod
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed at most `batch_items` texts.
-
-        Args:
-            texts: One or more texts with content.
-
-        Returns:
-            float32 [len(texts), dim].
-        """
+        """Embed at most `batch_items` texts with content: float32 [len(texts), dim]."""
 
     def params(self, purpose: Purpose) -> JsonMap:
         """What a vector depends on besides the model's name and the text, for the journal; JSON."""
@@ -71,10 +64,9 @@ class Embedder(Model, ABC):
     def embed(
         self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: Progress | None = None
     ) -> Vectors:
-        """Embed any number of texts, in their order.
+        """Embed any number of texts, in their order; equal ones once.
 
         Args:
-            texts: Any number of texts; equal ones are embedded once.
             on_batch: Told how far it is; what it raises ends the work, and what was done is in the journal.
 
         Returns:
@@ -101,10 +93,7 @@ class Embedder(Model, ABC):
         Returns:
             The vectors; usage of all of them, whether paid now or recalled; `ms` and `waited_ms` summed over
             the calls, `attempts` in all, `fresh` if anything was sent; details "calls" and "recalled", the
-            number of texts that were not sent again.
-
-        Raises:
-            ClqError: See `embed`.
+            number of texts that were not sent again; errors as of `embed`.
         """
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
         places, replies = Places(texts), list[Reply[int]]()
@@ -128,10 +117,7 @@ class Embedder(Model, ABC):
             extra: Tells calls apart that are to be made again although the text is the same ("repeat 2").
 
         Returns:
-            float32 [dim].
-
-        Raises:
-            ClqError: See `embed`.
+            float32 [dim]; errors as of `embed`.
         """
         if not text.strip():
             return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)

@@ -14,16 +14,8 @@ from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named
 from core.providers.remote import Wired
-from core.providers.rerank import local, remote
+from core.providers.rerank import by_chat, local, remote
 from core.providers.rerank.base import Reranked, Reranker, Scores
-from core.providers.rerank.by_chat import (
-    ChatReranker,
-    RebelOneTurn,
-    RebelTwoTurn,
-    RelevanceOneTurn,
-    RelevanceReranker,
-    RelevanceTwoTurn,
-)
 
 __all__ = [
     "BY_CHAT",
@@ -60,11 +52,8 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
 )
 """What `ModelConfig.provider` may be for a reranker that is no chat model."""
 
-BY_CHAT: Mapping[str, Callable[[Chat], ChatReranker]] = MappingProxyType(
-    {
-        kind.method: kind
-        for kind in (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, RebelTwoTurn)
-    }
+BY_CHAT: Mapping[str, Callable[[Chat], by_chat.ChatReranker]] = MappingProxyType(
+    {kind.method: kind for kind in by_chat.KINDS}
 )
 """Ways of reranking by a chat model; a reranker is named "<way>:<chat model>"."""
 

@@ -288,6 +288,9 @@ class RebelTwoTurn(RebelOneTurn):
     method, first = "rebel-two-turn", QUALITIES
 
 
+KINDS = (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, RebelTwoTurn)
+
+
 def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
     """float64 [count]: the score of each row, NaN where there is none."""
     scores = np.full(count, np.nan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError
-from core.providers.base import (
-    CHECK,
-    SENTENCE_TRANSFORMERS,
-    Amount,
-    Reply,
-    carrying,
-    loaded,
-    optional,
-    timed,
-)
+from core.providers import base
+from core.providers.base import Amount, Reply, carrying, timed
+from core.providers.chat.fake import share
 from core.providers.config import ModelConfig
 from core.providers.onnx_folder import OnnxFolder, open_folder
 from core.providers.remote import Wired
@@ -28,7 +20,6 @@ from core.providers.rerank.base import Reranker, Scores
 from core.records import Basis, JsonMap
 
 _QUERY_SHARE = 2  # a query that fills more than half of the model's length is cut, too
-_WORDS = re.compile(r"\w+")
 
 
 class LocalReranker(Reranker):
@@ -79,9 +70,7 @@ class FakeReranker(LocalReranker):
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
         """The shares; 0 for a query without words."""
-        asked = set(_WORDS.findall(query.lower()))
-        shared = [len(asked & set(_WORDS.findall(passage.lower()))) for passage in passages]
-        return np.array(shared, dtype=np.float64) / max(1, len(asked)), {}
+        return np.array([share(query, passage) for passage in passages], dtype=np.float64), {}
 
 
 class SentenceTransformersReranker(LocalReranker):
@@ -92,9 +81,10 @@ class SentenceTransformersReranker(LocalReranker):
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 - an optional package
-        kind = optional(SENTENCE_TRANSFORMERS, "CrossEncoder", self.name)
+        kind = base.optional(base.SENTENCE_TRANSFORMERS, "CrossEncoder", self.name)
         place, device = str(self._config.path or self._config.model), self._config.device
-        return loaded(lambda: kind(place, device=device), SENTENCE_TRANSFORMERS, self.name, CHECK)
+        name = base.SENTENCE_TRANSFORMERS
+        return base.loaded(lambda: kind(place, device=device), name, self.name, base.CHECK)
 
     def ready(self) -> None:
         """Load the model."""

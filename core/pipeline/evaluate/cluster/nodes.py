@@ -18,19 +18,9 @@ from uuid import uuid4
 from core.errors import ClqError, InputError
 from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
+from core.pipeline.evaluate.cluster import machines
 from core.pipeline.evaluate.cluster.desk import Within
-from core.pipeline.evaluate.cluster.machines import (
-    LAST_S,
-    RETURNS,
-    Done,
-    Keeper,
-    Order,
-    Turn,
-    do,
-    finish,
-    finish_all,
-    ray,
-)
+from core.pipeline.evaluate.cluster.machines import Done, Order, ray
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
 from core.providers.calls import Keys
@@ -131,7 +121,7 @@ class Nodes:
 
     def each(self, work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
         """Do something for every block, on whatever machine; its results in the order of the blocks."""
-        task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(do)
+        task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(machines.do)
         with self.causes():
             done = [task.remote(work, block) for block in blocks]
             for place, ref in enumerate(done):
@@ -144,24 +134,24 @@ class Nodes:
         """Open the desk, on this machine, and give out the order."""
         here = self.ray.get_runtime_context().get_node_id()
         pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
-        keeper = self.ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy=pinned)(Keeper)
+        keeper = self.ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy=pinned)(machines.Keeper)
         proof = secrets.token_bytes(32)
         with self.causes():
             self._keeper = keeper.remote(receipts, journals, book, limit, proof)
             address = self.ray.get(self._keeper.address.remote())
-            self._turn = Turn(uuid4().hex, [self.ray.put(order)], address, proof)
+            self._turn = machines.Turn(uuid4().hex, [self.ray.put(order)], address, proof)
 
     def begin(self, work: Callable[..., Any], share: Share, *given: Any) -> Any:
         """Have a task done somewhere: `build`, `ask` or `finish`; returns where its results will be."""
-        if work is finish and self.ray.util.client.ray.is_connected():
-            work = finish_all
+        if work is machines.finish and self.ray.util.client.ray.is_connected():
+            work = machines.finish_all
         if (work, share) not in self._tasks:
             memory = {} if share.memory_gb is None else {"memory": share.memory_gb * 2**30}
             self._tasks[work, share] = self.ray.remote(
                 num_cpus=share.cpus,
                 num_gpus=share.gpus,
                 max_retries=_ATTEMPTS,
-                num_returns=RETURNS[work],
+                num_returns=machines.RETURNS[work],
                 **memory,
             )(work)
         return self._tasks[work, share].remote(self._turn, *given)
@@ -216,7 +206,7 @@ class Nodes:
         with suppress(self.ray.exceptions.RayError, AttributeError):
             self._keeper.do.remote("stop")
             if pending:
-                self.ray.wait(list(pending), num_returns=len(pending), timeout=LAST_S)
+                self.ray.wait(list(pending), num_returns=len(pending), timeout=machines.LAST_S)
             for ref in pending:
                 self.ray.cancel(ref, force=True)
             self.ray.get(self._keeper.close.remote())
