@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from core.errors import ProviderError
 from core.providers.base import Meter, Model
 from core.providers.calls import Caller, Journal, Keys, caller_for
 from core.providers.config import ModelConfig, Place, place_of
@@ -54,6 +55,17 @@ class Remote(Model):
         name = self._place.key_env
         key = self._keys.need(name, self.name, self._place.url).reveal() if name else "none"
         return _CLIENTS[self._config.provider](key, self._place, self._config.limits.timeout_s)
+
+    def _require_places(self, places: Sequence[int], asked: Sequence[str], *, whole: bool = False) -> None:
+        """Refuse results that do not belong to what was asked, each to one, or to all where they must."""
+        known = len(set(places)) == len(places) and all(0 <= at < len(asked) for at in places)
+        if not known or not places or (whole and len(places) < len(asked)):
+            raise ProviderError(
+                f"{len(places)} results came for {len(asked)} texts.",
+                kind="count",
+                where=self.name,
+                do="Try again; if it stays so, this service cannot be used for this.",
+            )
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, exact or estimated."""

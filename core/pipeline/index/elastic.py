@@ -108,11 +108,8 @@ class Elasticsearch(Outside):
                 raise self.no_column(name, list(properties))
         field = properties[self._vector]
         size = client.indices.stats(index=self.table, metric="store")["_all"]["total"]["store"]
-        return Facts(
-            client.count(index=self.table)["count"],
-            int(field.get("dims", field.get("dimension", 0))),
-            size["size_in_bytes"],
-        )
+        dim = int(field.get("dims", field.get("dimension", 0)))
+        return Facts(dim, client.count(index=self.table)["count"], size["size_in_bytes"])
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         how = self._options["search"]

@@ -99,7 +99,7 @@ class LanceDb(Outside):
             raise InputError(
                 f"The column {self._vector} holds no vectors of one length.", where=f"index {self.name}"
             )
-        return Facts(self._opened.count_rows(), kind.list_size, self._bytes())
+        return Facts(kind.list_size, self._opened.count_rows(), self._bytes())
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text

@@ -48,8 +48,8 @@ class Place(NamedTuple):
 class Facts(NamedTuple):
     """What a table says of itself."""
 
+    dim: int  # dimensions of the vectors
     passages: int  # vectors
-    dim: int  # dimensions
     size: int | None  # bytes of rows and index; None where the engine does not tell
 
 
@@ -64,9 +64,17 @@ class Outside(ABC):
 
     def __init__(self, place: Place, metric: str, options: Options) -> None:
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
-        self._place, self._options = place, options
-        self._facts = Facts(0, 0, None)
+        self._place = place
         self._first: Outside | None = None
+        self.dim, self._passages, self.size_bytes = Facts(0, 0, None)
+        self._take(options)
+
+    def _take(self, options: Options) -> None:
+        self._options = options
+        self.existing = bool(options["table"])  # whether the table was there before
+        self.table = str(options["table"] or self._place.table)
+        self._id, self._vector = str(options["id"]), str(options["vector"])
+        self.remote = bool(options["url_env"])  # whether another process answers
 
     @classmethod
     def build(cls, place: Place, vectors: Vectors, metric: str, options: Options) -> Self:
@@ -96,7 +104,7 @@ class Outside(ABC):
         """The same table, searched in another way."""
         other = copy(self)  # over the same connections, which end with the first
         other._first = self
-        other._options = self.engine.read({**self._options, **options})
+        other._take(self.engine.read({**self._options, **options}))
         return other
 
     def drop(self) -> None:
@@ -127,50 +135,17 @@ class Outside(ABC):
         return None
 
     @property
-    def existing(self) -> bool:
-        """Whether the table was there before."""
-        return bool(self._options["table"])
-
-    @property
-    def table(self) -> str:
-        """The name of the table."""
-        return str(self._options["table"] or self._place.table)
-
-    @property
-    def _id(self) -> str:
-        return str(self._options["id"])
-
-    @property
-    def _vector(self) -> str:
-        return str(self._options["vector"])
-
-    @property
     def _told(self) -> Options:
         """The options that are not empty, as they can be read again."""
         return {name: value for name, value in self._options.items() if value != ""}
-
-    @property
-    def remote(self) -> bool:
-        """Whether another process answers."""
-        return bool(self._options["url_env"])
 
     @property
     def parameters(self) -> JsonMap:
         """What the index was built and is searched with, for the manifest; never an address."""
         return {"metric": self.metric, **self._told}
 
-    @property
-    def size_bytes(self) -> int | None:
-        """Bytes of rows and index; None where the engine does not tell."""
-        return self._facts.size
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of the vectors."""
-        return self._facts.dim
-
     def __len__(self) -> int:
-        return self._facts.passages
+        return self._passages
 
     def search(self, vector: Vectors, k: int, text: str = "") -> Hits:
         """The best passages for one query vector."""
@@ -256,10 +231,10 @@ class Outside(ABC):
 
     def _looked(self, dim: int) -> Self:
         with self.saying("describe the table"):
-            self._facts = self._look()
-        if self._facts.dim != dim:
+            self.dim, self._passages, self.size_bytes = self._look()
+        if self.dim != dim:
             raise InputError(
-                f"The vectors of {self.table} have {self._facts.dim} dimensions, those of the model {dim}.",
+                f"The vectors of {self.table} have {self.dim} dimensions, those of the model {dim}.",
                 where=f"index {self.name}",
                 do="Name the model and the dimension that the table was made with.",
             )

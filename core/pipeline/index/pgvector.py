@@ -131,7 +131,7 @@ class PgVector(Outside):
         ).format(vector, table, sql.Literal(table.as_string(None)))
         count, dim, size = self._connection.execute(asked).fetchone()
         self._type = columns[self._vector].partition("(")[0]
-        return Facts(count, dim or 0, size)
+        return Facts(dim or 0, count, size)
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text

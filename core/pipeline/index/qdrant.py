@@ -101,7 +101,7 @@ class Qdrant(Outside):
                 where=f"index {self.name}",
                 do="Name the metric that it was made with.",
             )
-        return Facts(self._client.count(self.table, exact=True).count, config.size, self._bytes())
+        return Facts(config.size, self._client.count(self.table, exact=True).count, self._bytes())
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text

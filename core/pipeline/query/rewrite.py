@@ -23,7 +23,7 @@ from core.errors import UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
 from core.providers.base import Amount, Model, Reply, carrying, timed
 from core.providers.chat import Chat, chat_config, make_chat
-from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
+from core.providers.chat.ask import NOTICE, ByChat, Task, ask, mark_for, marked
 from core.providers.chat.reading import Reading, bare, json_value, object_schema
 from core.providers.config import ModelConfig
 from core.providers.remote import Wired
@@ -216,41 +216,28 @@ class LocalRewrite(Rewrite):
         return carrying(reply, text, {**details, "changed": text != query})
 
 
-class ChatRewrite(Rewrite):
+class ChatRewrite(ByChat, Rewrite):
     """Asks a chat model for what is to be searched."""
 
     def __init__(self, chat: Chat, way: str = RESTATE) -> None:
-        self.name = f"{way}:{chat.name}"
-        self.item, self.local = chat.item, chat.local
-        self._chat, self._way = chat, WAYS[way]
+        super().__init__(chat)
+        self.name, self._way = f"{way}:{chat.name}", WAYS[way]
 
     def rewrite(self, query: str, *, extra: str = "") -> Reply[str]:
         """Ask the model, once more if its answer cannot be used, and fall back to the cleaned query."""
         clean = hygiene(query)
         if not _WORD.search(clean):
             return Reply(clean, attempts=0, fresh=False, details=_told(query, clean, "it holds no word"))
-        reply = ask(self._chat, self._task(clean), extra=extra)
+        reply = ask(self.chat, self._task(clean), extra=extra)
         text = reply.value.value or clean
         reason = "" if reply.value.value else reply.value.problem
         return carrying(reply, text, {**reply.details, **_told(query, text, reason)})
 
     def expected(self, query: str) -> tuple[Amount, ...]:
         """One prompt, and an answer of the usual length."""
-        tokens = self._task(hygiene(query)).tokens(self._chat)
+        tokens = self._task(hygiene(query)).tokens(self.chat)
         answer = self._way.answer(len(query)) / max(len(query), 1)
-        return self._chat.expected(tokens, round(answer * self._chat.count_tokens(query)))
-
-    def ready(self) -> None:
-        """Look the chat model's key up."""
-        self._chat.ready()
-
-    def close(self) -> None:
-        """Let go of the chat model's connections."""
-        self._chat.close()
-
-    def interrupt(self) -> None:
-        """End waits that are under way."""
-        self._chat.interrupt()
+        return self.chat.expected(tokens, round(answer * self.chat.count_tokens(query)))
 
     def _task(self, clean: str) -> Task[str]:
         mark, way = mark_for(clean), self._way

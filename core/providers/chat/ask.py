@@ -55,16 +55,31 @@ class Chat(Model, ABC):
             ProviderError: If the vendor gives no answer to use.
         """
 
-    @abstractmethod
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
-
     def expected(self, input_tokens: float, output_tokens: float) -> tuple[Amount, ...]:
         """Usage of a call of that size, as an estimate."""
         return (
             Amount(self.item, "input_tokens", float(input_tokens), Basis.MODELLED),
             Amount(self.item, "output_tokens", float(output_tokens), Basis.MODELLED),
         )
+
+
+class ByChat(Model):
+    """A model that asks a chat model: its price, key and connections are that one's."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat, self.item, self.local = chat, chat.item, chat.local
+
+    def ready(self) -> None:
+        """Look the chat model's key up."""
+        self.chat.ready()
+
+    def interrupt(self) -> None:
+        """End waits that are under way."""
+        self.chat.interrupt()
+
+    def close(self) -> None:
+        """Let go of the chat model's connections."""
+        self.chat.close()
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:

@@ -35,10 +35,6 @@ class FakeChat(Chat):
         self._script = list(script)
         self._lock = threading.Lock()
 
-    def count_tokens(self, text: str) -> int:
-        """A quarter of the characters."""
-        return len(text) // 4 + 1
-
     def complete(
         self,
         system: str,

@@ -50,10 +50,6 @@ class Embedder(Model, ABC):
         """What a vector depends on besides the model's name and the text, for the journal; JSON."""
         return {"dim": self.dim, "purpose": purpose.value}
 
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated, for the size of batches."""
-        return len(text) // 4 + 1
-
     def room(self) -> Room:
         """The most texts and tokens of the next batch."""
         return self.batch_items, self.batch_tokens

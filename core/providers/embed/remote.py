@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError, ProviderError
+from core.errors import InputError
 from core.providers.base import Amount, Purpose, Reply, carrying, joined
 from core.providers.calls import Limits
 from core.providers.config import ModelConfig
@@ -127,14 +127,7 @@ class RemoteEmbedder(Remote, Embedder):
         received = reply.value
         count = len(received.vectors)
         places = list(range(count)) if received.places is None else list(received.places)
-        known = len(set(places)) == count and all(0 <= at < len(texts) for at in places)
-        if not known or count == 0 or (count < len(texts) and received.places is None):
-            raise ProviderError(
-                f"{count} results came for {len(texts)} texts.",
-                kind="count",
-                where=self._config.name,
-                do="Try again; if it stays so, this service cannot be used for this.",
-            )
+        self._require_places(places, texts, whole=received.places is None)
         rows = self._rows(received)
         if count == len(texts):
             return carrying(reply, rows[np.argsort(places)])

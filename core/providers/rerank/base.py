@@ -77,10 +77,6 @@ class Reranker(Model, ABC):
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
         """Usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
 
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated, for the size of batches."""
-        return len(text) // 4 + 1
-
     def params(self) -> JsonMap:
         """What a score depends on besides the model's name and the texts, for the journal; JSON."""
         return {}

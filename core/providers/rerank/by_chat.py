@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from core.providers.base import Amount, Reply, carrying, total
-from core.providers.chat.ask import NOTICE, Chat, Task, ask, in_sequence, mark_for, marked
+from core.providers.chat.ask import NOTICE, ByChat, Chat, Task, ask, in_sequence, mark_for, marked
 from core.providers.chat.reading import Reading, Row, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores
 from core.providers.rerank.criteria import (
@@ -106,7 +106,7 @@ def composite(
     return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
 
 
-class ChatReranker(Reranker):
+class ChatReranker(ByChat, Reranker):
     """A reranker that asks a chat model for ratings.
 
     A passage for which no rating can be read, even after the model was told what was wrong, has no score: it
@@ -117,26 +117,13 @@ class ChatReranker(Reranker):
     method: str
 
     def __init__(self, chat: Chat) -> None:
-        self.chat = chat
-        self.name = f"{self.method}:{chat.name}"
-        self.provider, self.item, self.local = self.method, chat.item, chat.local
+        super().__init__(chat)
+        self.name, self.provider = f"{self.method}:{chat.name}", self.method
         self.concurrency = chat.concurrency
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text between marks."""
         return self.chat.count_tokens(text) + _MARK_TOKENS
-
-    def ready(self) -> None:
-        """Look the chat model's key up."""
-        self.chat.ready()
-
-    def interrupt(self) -> None:
-        """End waits that are under way."""
-        self.chat.interrupt()
-
-    def close(self) -> None:
-        """Let go of the chat model's connections."""
-        self.chat.close()
 
     def _rate(
         self,

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import ProviderError
 from core.prices.calculator import TOKENS_PER_DOCUMENT, search_units
 from core.providers.base import Amount, Reply, carrying, joined
 from core.providers.calls import Limits
@@ -78,14 +77,7 @@ class RemoteReranker(Remote, Reranker):
     def _complete(self, query: str, passages: Sequence[str], reply: Reply[Received]) -> Reply[Scores]:
         """Put scores in their places; passages that the vendor left out are asked again, and only they."""
         places = list(reply.value.places)
-        known = len(set(places)) == len(places) and all(0 <= at < len(passages) for at in places)
-        if not known or not places or len(reply.value.scores) != len(places):
-            raise ProviderError(
-                f"{len(places)} scores came for {len(passages)} passages.",
-                kind="count",
-                where=self._config.name,
-                do="Try again; if it stays so, this service cannot be used for this.",
-            )
+        self._require_places(places, passages)
         scores = np.full(len(passages), np.nan)
         scores[places] = np.asarray(reply.value.scores, dtype=np.float64)
         if len(places) == len(passages):

@@ -153,7 +153,7 @@ def test_a_timeout_is_tried_again_and_counted_as_spent(vendors: Vendors, name: s
         (Step.error(400, message="no such model"), "refused", "no such model.*name and its settings"),
         (Step.error(402, message="pay first"), "quota", "credit"),
         (Step.error(429, "9999"), "busy", "asks to wait 9999 s"),
-        (Step("wrong count"), "count", "5 scores came for 4 passages"),
+        (Step("wrong count"), "count", "5 results came for 4 texts"),
     ],
     ids=["401", "400", "402", "429 for hours", "wrong count"],
 )
