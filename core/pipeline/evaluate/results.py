@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from core.pipeline.evaluate.measure import Results, Signals
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.ranking.hits import Hits
 from core.prices.calculator import search_units
-from core.providers.base import Amount
+from core.providers.base import LOCAL_ITEM, Amount, scaled
 from core.records import Basis, Batch, JsonMap, Origin, Run, Sink, now
 from core.tables import frame
 
@@ -139,7 +140,7 @@ class Writer:
                 {"round": number, "began": began.isoformat(), "hour": began.astimezone().hour}
                 for number, (began, _) in self._kept.rounds().items()
             ],
-            "waited_ms": self._waited(route),
+            "waited_ms": waited(route, self._results),
             **replayed,
         }
 
@@ -155,16 +156,13 @@ class Writer:
                 told[step.built.params["name"]] = about if recall is None else {**about, "ann_recall": recall}
         return told
 
-    def _waited(self, route: Route) -> dict[str, float]:
-        """Milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
-        waited = {
-            step.stage: round(sum(b.waited_ms for b in self._results.blocks.get(step, {}).values()), 3)
-            for step in route.steps
-        }
-        return {stage: ms for stage, ms in waited.items() if ms}
 
-
-LOCAL = "local-cpu"
+def waited(route: Route, results: Results) -> dict[str, float]:
+    """Milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for step in route.steps:
+        sums[step.stage] += sum(block.waited_ms for block in results.blocks.get(step, {}).values())
+    return {stage: round(ms, 3) for stage, ms in sums.items() if ms}
 
 
 def pools(route: Route, results: Results) -> list[Hits]:
@@ -225,8 +223,7 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
     for step in route.steps:
         blocks = results.blocks[step]
         for repeat, of in enumerate(sorted(blocks), 1):
-            columns = pl.DataFrame({"query_id": query_ids, "ms": blocks[of].ms})
-            columns = columns.with_columns(repeat=pl.lit(repeat))
+            columns = pl.DataFrame({"query_id": query_ids, "ms": blocks[of].ms, "repeat": repeat})
             parts.append(_declared("timings", columns, run_id=run_id, stage=step.stage))
     return _by_stage(pl.concat(parts), "ms")
 
@@ -249,7 +246,7 @@ def usage(
         here = [block.cpu_ms for block in results.blocks.get(step, {}).values() if block.cpu_ms is not None]
         if here:
             columns = pl.DataFrame({"query_id": query_ids, "amount": np.median(np.stack(here), axis=0)})
-            measured = {"item": LOCAL, "unit": "cpu_ms", "basis": str(Basis.MEASURED)}
+            measured = {"item": LOCAL_ITEM, "unit": "cpu_ms", "basis": str(Basis.MEASURED)}
             parts.append(_declared("usage", columns, **constants, **measured))
         rows = _billed(_used(route, step, results, lengths), query_ids.to_list())
         if rows:
@@ -275,11 +272,10 @@ def _used(
 def _share(amount: Amount, share: float, documents: int) -> Amount:
     if amount.unit == "search_units":
         units = None if amount.amount is None else min(amount.amount, search_units(documents))
-        return Amount(amount.item, amount.unit, units, Basis.MODELLED)
+        return replace(amount, amount=units, basis=Basis.MODELLED)
     if amount.unit not in ("input_tokens", "output_tokens"):
         return amount
-    part = None if amount.amount is None else amount.amount * share
-    return Amount(amount.item, amount.unit, part, Basis.MODELLED)
+    return replace(scaled(amount, share), basis=Basis.MODELLED)
 
 
 def _billed(used: Sequence[Sequence[Amount]], query_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -287,12 +283,10 @@ def _billed(used: Sequence[Sequence[Amount]], query_ids: Sequence[str]) -> list[
     kinds = dict.fromkeys((each.item, each.unit) for amounts in used for each in amounts)
     rows = []
     for item, unit in kinds:
+        nothing = Amount(item, unit, 0.0, Basis.MEASURED)
         for query_id, amounts in zip(query_ids, used, strict=True):
-            found = next((each for each in amounts if (each.item, each.unit) == (item, unit)), None)
-            amount, basis = (0.0, Basis.MEASURED) if found is None else (found.amount, found.basis)
-            rows.append(
-                {"query_id": query_id, "item": item, "unit": unit, "amount": amount, "basis": str(basis)}
-            )
+            amount = next((each for each in amounts if (each.item, each.unit) == (item, unit)), nothing)
+            rows.append({"query_id": query_id, **asdict(amount)})
     return rows
 
 

@@ -17,11 +17,11 @@ from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
-from core.pipeline.evaluate.results import LOCAL, final
+from core.pipeline.evaluate.results import final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking.hits import Hits
-from core.providers.base import Amount
+from core.providers.base import LOCAL_ITEM, Amount
 from core.records import Basis, Stack
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,7 @@ class Course:
             for query in queries
         ]
         here = [sum(found[query].cpu_ms or 0.0 for found in outcomes.values()) for query in queries]
-        machine = self._dollars([Amount(LOCAL, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
+        machine = self._dollars([Amount(LOCAL_ITEM, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
         measured = self._job.protocol.repeats > 0
         quality, *harm = self._grades.score(route.chunking, queries, ranked)
         return (
