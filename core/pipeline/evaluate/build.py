@@ -259,7 +259,6 @@ class Builder:
         return {"rows": len(corpus), "dim": dim, "seconds": progress.seconds, "usage": progress.usage}
 
     def _shorten(self, step: Step, draft: Path, within: Within) -> JsonMap:
-        """Cut vectors to fewer dimensions and scale them to unit length again."""
         whole, dim, begin = self.vectors(step.needs[0], within), step.params["dim"], perf_counter()
         shorter = open_memmap(draft / VECTORS, mode="w+", dtype=np.float32, shape=(len(whole), dim))
         for start in range(0, len(whole), _SLICE_ROWS):

@@ -305,7 +305,6 @@ def _search(route: Route) -> Step | None:
 
 
 def _leg_depth(route: Route) -> int:
-    """How much of the vector search a stack uses."""
     search = _search(route)
     fuse = next((step for step in route.steps if step.kind == "fuse" and search in step.inputs), None)
     if fuse is not None:

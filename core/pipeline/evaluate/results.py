@@ -145,7 +145,6 @@ class Writer:
         }
 
     def _indexes(self, route: Route) -> dict[str, JsonMap]:
-        """How the indexes of a stack were built and are searched."""
         told: dict[str, JsonMap] = {}
         for step in route.steps:
             if step.kind == "sparse":

@@ -131,7 +131,6 @@ def run_job(
 
 
 def _routes(job: Job, held: Collection[str]) -> tuple[Graph, list[Route]]:
-    """All routes, and those whose results are not there yet."""
     deepest: list[str] = []
     if job.protocol.deepest:
         names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}

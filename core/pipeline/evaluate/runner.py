@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 from core.jobs import Tracker
@@ -76,9 +75,7 @@ class Here:
         self._quiet.enter_context(self.collector)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *args: object) -> None:
         self._quiet.close()
 
     def expects(self) -> dict[str, int]:

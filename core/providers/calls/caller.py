@@ -9,7 +9,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Protocol, TypeVar
 
 from core.errors import ClqError, ProviderError
@@ -237,9 +236,7 @@ class Turns(Protocol):
         """Let nothing through before this moment."""
 
     def __enter__(self) -> object: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None: ...
+    def __exit__(self, *args: object) -> bool | None: ...
 
 
 _turns_of: list[Callable[[str, Limits], Turns]] = []

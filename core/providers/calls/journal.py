@@ -177,7 +177,6 @@ class Journal:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
         with self._open() as db, transaction(db):
             yield db
 

@@ -157,7 +157,6 @@ def redact(text: str) -> str:
 
 
 def _without_keys(record: logging.LogRecord) -> bool:
-    """A filter for loggers that lets every record through, without keys."""
     record.msg, record.args = redact(record.getMessage()), ()
     return True
 

@@ -219,7 +219,6 @@ class ListwiseReranker(ChatReranker):
         return total([self.first.expected(self.chat, query_tokens), rating]) if self.first else rating
 
     def _told(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
-        """What the details say of the first turn."""
         inferred, names = reading.value, [each.name for each in shown]
         if not self.rated:
             return {"points": names} | ({} if names else {"points_problem": reading.problem})

@@ -157,7 +157,6 @@ POINTS = FirstTurn(_POINTS, weighted=False)
 
 
 def _wrong(weights: Sequence[float], count: int) -> str:
-    """What is wrong with the weights of that many criteria."""
     if len(weights) < count:
         return f"{count - len(weights)} of {count} weights are not a number from 0 to {HIGHEST_WEIGHT:g}"
     return "" if any(weights) else "all weights are 0"

@@ -9,7 +9,6 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -35,8 +34,6 @@ _AT_ONCE = 256
 
 @dataclass(slots=True)
 class _Task:
-    """A task that runs."""
-
     words: str
     counts: list[dict[str, int]]  # units of work by kind that each of its results stands for
 
@@ -100,9 +97,7 @@ class Cluster:
         self._log.write("cluster", **self._nodes.size())
         self._parts = parts(self._todo, self._nodes.slots(job.resources["query"]))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *args: object) -> None:
         self._leave()
 
     def _leave(self) -> None:
@@ -126,7 +121,6 @@ class Cluster:
         yield from self._finished()
 
     def _finished(self) -> Iterator[Made]:
-        """Take in what tasks bring, as they bring it."""
         while self._running:
             for ref, done in self._nodes.brought(list(self._running)[:_AT_ONCE], _EVERY_S):
                 if done is None:
@@ -181,7 +175,6 @@ class Cluster:
         self._running[done] = _Task(said, [{kind: n for kind, n in each.items() if n} for each in units])
 
     def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
-        """What was measured of steps before."""
         rounds, repeats = self._job.protocol.rounds, self._job.protocol.repeats
         passes = [name(of) for of in product(range(1, rounds + 1), range(1, repeats + 1))]
         for label, of in product(map(self._every.label, steps), passes):

@@ -12,7 +12,6 @@ from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from core.pipeline.evaluate.cluster.desk import Desk
@@ -115,9 +114,7 @@ class FarTurns:
         held_s = self._link.until("enter", self._line, self._limits, self._most)
         self._held = max(self._held, time.monotonic() + held_s)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *args: object) -> None:
         self._link.tell("leave", self._line)
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
