@@ -137,12 +137,12 @@ class Search:
             turn.tracker.begin("build", f"build: {words(step)}")
             self._builder.build(step, within)
             turn.tracker.end()
-        found = measurer.results.values
+        found = measurer.results
         for step in self._graph.steps:
             measurer.answer(step)
             if step.kind == "rewrite":
-                self.rewrites = dict(zip(search.queries["query_id"], found[step], strict=True))
-        return [ranked_by(self._job, route.stack, found[route.pool]) for route in self._graph.routes]
+                self.rewrites = dict(zip(search.queries["query_id"], found[step].values, strict=True))
+        return [ranked_by(self._job, route.stack, found[route.pool].values) for route in self._graph.routes]
 
 
 class Judging:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -53,25 +54,17 @@ FIRST = (1, 1)  # Round and repeat whose answers count as the results
 Pass = tuple[int, int]  # Round and repeat, from 1
 
 
-class Results:
-    """What steps made of the queries, and what was measured."""
+@dataclass(slots=True)
+class Answered:
+    """What a step made of the queries, and what was measured."""
 
-    def __init__(self) -> None:
-        self.values: dict[Step, list[Any]] = {}
-        self.usage: dict[Step, list[tuple[Amount, ...]]] = {}
-        self.details: dict[Step, list[Mapping[str, Any]]] = {}
-        self.blocks: dict[Step, dict[Pass, Block]] = {}
+    values: list[Any]  # the results, per query
+    usage: Sequence[tuple[Amount, ...]]  # what each used, beside processor time
+    details: Sequence[Mapping[str, Any]]  # what a model told of each
+    blocks: dict[Pass, Block] = field(default_factory=dict)  # times, by pass
 
-    def keep(self, step: Step, outcomes: Sequence[Outcome]) -> None:
-        """Take over the results of a step."""
-        self.values[step] = [each.value for each in outcomes]
-        self.usage[step] = [each.usage for each in outcomes]
-        self.details[step] = [each.details for each in outcomes]
 
-    def forget(self, step: Step) -> None:
-        """Let go of a step that nobody needs any more."""
-        for held in (self.values, self.usage, self.details, self.blocks):
-            held.pop(step, None)
+Results = dict[Step, Answered]
 
 
 class Measurer:
@@ -90,7 +83,7 @@ class Measurer:
         pause: Callable[[], None],
         names: Names = MappingProxyType({}),
     ) -> None:
-        self.results = Results()
+        self.results: Results = {}
         self._texts, self._protocol, self._asker = texts, protocol, asker
         self._graph, self._kept = asker.graph, kept
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
@@ -103,13 +96,14 @@ class Measurer:
         """Get the results of a step; those of the steps it needs must be there."""
         self._tracker.begin("answer", f"answer: {words(step)}")
         node = self._asker.node(step)
-        if node.model is not None and self._protocol.repeats:
+        measured = node.model is not None and self._protocol.repeats > 0
+        if measured:
             self._warm_up(node, FIRST[0])
-            outcomes = self._ask_all(node, FIRST)
+        outcomes = self._ask_all(node, FIRST if measured else None)
+        made = ([each.value for each in outcomes], [each.usage for each in outcomes])
+        self.results[step] = Answered(*made, [each.details for each in outcomes])
+        if measured:
             self._note(step, FIRST, outcomes)
-        else:
-            outcomes = self._ask_all(node, None)
-        self.results.keep(step, outcomes)
         self._tracker.end()
 
     def measure(self, steps: Sequence[Step], number: int, repeats: Sequence[int] = ()) -> None:
@@ -121,7 +115,7 @@ class Measurer:
                 self._measure(steps[position], (number, repeat))
 
     def _measure(self, step: Step, of: Pass) -> None:
-        done = self.results.blocks.setdefault(step, {})
+        done = self.results[step].blocks
         known = self._kept.get(self._graph.label(step), name(of)) if self._kept and of not in done else None
         if of in done or known is not None:
             if known is not None:
@@ -144,7 +138,7 @@ class Measurer:
             np.array(here) if len(here) == len(outcomes) else None,
             sum(each.waited_ms for each in outcomes),
         )
-        self.results.blocks.setdefault(step, {})[of] = block
+        self.results[step].blocks[of] = block
         if self._kept is not None:
             self._kept.put(self._graph.label(step), name(of), block)
 
@@ -162,11 +156,11 @@ class Measurer:
 
     def _ask(self, node: Node, query: int, again: str) -> Outcome:
         self._check()
-        values, rewrite = self.results.values, node.step.rewrite
+        results, rewrite = self.results, node.step.rewrite
         text = self._asked(node.step)[query]
         if rewrite is not None and rewrite is not node.step:
-            text = values[rewrite][query]
-        return node.ask(text, [values[each][query] for each in node.step.inputs], again)
+            text = results[rewrite].values[query]
+        return node.ask(text, [results[each].values[query] for each in node.step.inputs], again)
 
     def _asked(self, step: Step) -> Sequence[str]:
         """The queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
@@ -259,18 +253,19 @@ class Signals:
         return round(float(np.mean(known)), 6) if known else None
 
     def _of(self, route: Route) -> Iterator[Signal]:
-        values = self._results.values
-        yield from _certainty("", route.depth, [hits.scores[: route.depth] for hits in values[route.pool]])
+        results = self._results
+        pools = [hits.scores[: route.depth] for hits in results[route.pool].values]
+        yield from _certainty("", route.depth, pools)
         search = _search(route)
         if search is not None and search is not route.source:
             depth = _leg_depth(route)
-            yield from _certainty("dense_", depth, [hits.scores[:depth] for hits in values[search]])
+            yield from _certainty("dense_", depth, [hits.scores[:depth] for hits in results[search].values])
         if route.rerank is not None:
-            scores = [ordered(found, route.depth) for found in values[route.rerank]]
+            scores = [ordered(found, route.depth) for found in results[route.rerank].values]
             yield from _certainty("rerank_", route.depth, scores)
         yield from self._recall(route)
         for step in route.steps:
-            yield from _told(step, self._results.details.get(step, ()))
+            yield from _told(step, results[step].details)
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
@@ -278,7 +273,7 @@ class Signals:
             return
         depth = _leg_depth(route)
         if (search, depth) not in self._found:
-            pairs = zip(self._results.values[search], self._exact_hits(search), strict=True)
+            pairs = zip(self._results[search].values, self._exact_hits(search), strict=True)
             self._found[search, depth] = [ann_recall(found, exact, depth) for found, exact in pairs]
         yield Signal(ANN_RECALL, depth, self._found[search, depth])
 
@@ -295,7 +290,7 @@ class Signals:
                 for step, depth in self._graph.depths.items()
                 if step.kind == "search" and step.inputs[0] == embed and step.built.needs == built.needs
             )
-            vectors = np.stack(self._results.values[embed])
+            vectors = np.stack(self._results[embed].values)
             self._exact[key] = self._index(flat).search_batch(vectors, deepest)
         return self._exact[key]
 

@@ -160,18 +160,18 @@ def waited(route: Route, results: Results) -> dict[str, float]:
     """Milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
     sums: defaultdict[str, float] = defaultdict(float)
     for step in route.steps:
-        sums[step.stage] += sum(block.waited_ms for block in results.blocks.get(step, {}).values())
+        sums[step.stage] += sum(block.waited_ms for block in results[step].blocks.values())
     return {stage: round(ms, 3) for stage, ms in sums.items() if ms}
 
 
 def pools(route: Route, results: Results) -> list[Hits]:
     """The candidate pool of a stack, per query."""
-    return [clipped(hits, route.depth) for hits in results.values[route.pool]]
+    return [clipped(hits, route.depth) for hits in results[route.pool].values]
 
 
 def finals(route: Route, results: Results) -> list[Hits]:
     """The final ranking of a stack, per query."""
-    made = {step: results.values[step] for step in (route.pool, route.rerank, route.cut) if step}
+    made = {step: results[step].values for step in (route.pool, route.rerank, route.cut) if step}
     return [final(route, dict(zip(made, values, strict=True))) for values in zip(*made.values(), strict=True)]
 
 
@@ -216,11 +216,11 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
     None where a part of the path has no time (nothing was measured; scores of a deeper pool were used):
     the others would pass for the whole.
     """
-    if route.replayed or not all(results.blocks.get(step) for step in route.steps):
+    if route.replayed or not all(results[step].blocks for step in route.steps):
         return frame("timings", [])
     parts = []
     for step in route.steps:
-        blocks = results.blocks[step]
+        blocks = results[step].blocks
         for repeat, of in enumerate(sorted(blocks), 1):
             columns = pl.DataFrame({"query_id": query_ids, "ms": blocks[of].ms, "repeat": repeat})
             parts.append(_declared("timings", columns, run_id=run_id, stage=step.stage))
@@ -242,7 +242,7 @@ def usage(
     parts = [frame("usage", [])]
     for step in route.steps:
         constants = {"run_id": run_id, "stage": step.stage}
-        here = [block.cpu_ms for block in results.blocks.get(step, {}).values() if block.cpu_ms is not None]
+        here = [block.cpu_ms for block in results[step].blocks.values() if block.cpu_ms is not None]
         if here:
             columns = pl.DataFrame({"query_id": query_ids, "amount": np.median(np.stack(here), axis=0)})
             measured = {"item": LOCAL_ITEM, "unit": "cpu_ms", "basis": str(Basis.MEASURED)}
@@ -257,11 +257,11 @@ def _used(
     route: Route, step: Step, results: Results, lengths: NDArray[np.int64]
 ) -> Sequence[Sequence[Amount]]:
     """What a step used per query; of a deeper pool the part that this stack's depth would have used."""
-    used = results.usage[step]
+    used = results[step].usage
     if not (route.replayed and step is route.rerank):
         return used
     shares = []
-    for hits, amounts in zip(results.values[route.pool], used, strict=True):
+    for hits, amounts in zip(results[route.pool].values, used, strict=True):
         read = lengths[hits.passages[: step.params["depth"]]]
         share = float(read[: route.depth].sum() / read.sum()) if read.sum() else 1.0
         shares.append([_share(each, share, min(route.depth, len(read))) for each in amounts])

@@ -108,7 +108,7 @@ class Here:
             for step in Graph((route,), self._graph.depths).builds:
                 self.build(step)
             for step in route.steps:
-                if step not in self.measurer.results.values:
+                if step not in self.measurer.results:
                     self._log("answer", step=words(step))
                     self.measurer.answer(step)
             wave.append(route)
@@ -125,8 +125,8 @@ class Here:
             self._todo.remove(route)
         wanted = set(Graph(tuple(self._todo), {}).steps)
         for step in set(self._graph.steps) - wanted:
-            self.measurer.results.forget(step)
-        answered = self.measurer.results.values
+            self.measurer.results.pop(step, None)
+        answered = self.measurer.results
         self.builder.release({s for step in wanted if step not in answered for s in step.needs})
 
     def _within(self, done: int, whole: int, unit: str) -> None:

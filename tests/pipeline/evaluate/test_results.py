@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.pipeline.evaluate.folder import Block
-from core.pipeline.evaluate.measure import FIRST, Results
+from core.pipeline.evaluate.measure import FIRST, Answered
 from core.pipeline.evaluate.results import Outbox, merged, waited
 from core.pipeline.evaluate.steps import Identities, graph
 from core.records import Batch, Origin, Run, Stack
@@ -59,8 +59,8 @@ def test_what_the_sink_refuses_is_kept(clock: Clock):
 def test_steps_of_one_stage_wait_together():
     stack = {"mode": "sparse", "rewrite": "multi-query:m", "reranker": "none", "candidates": 10}
     (route,) = graph([Stack(stack)], Identities(corpora={None: "h"})).routes
-    results = Results()
-    results.blocks = {
-        step: {FIRST: Block(np.ones(1), None, 5.0 * (step.kind == "rewrite"))} for step in route.steps
+    results = {
+        step: Answered([], [], [], {FIRST: Block(np.ones(1), None, 5.0 * (step.kind == "rewrite"))})
+        for step in route.steps
     }
     assert waited(route, results) == {"rewrite": 5.0}

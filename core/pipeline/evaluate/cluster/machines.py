@@ -39,9 +39,10 @@ from core.pipeline.evaluate.cluster.link import (
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.measure import Answered
 from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import Here
-from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.evaluate.steps import Graph
 from core.pipeline.ranking.hits import Hits
 from core.prices import PriceBook
 from core.providers.calls.caller import take_turns
@@ -73,7 +74,7 @@ class Piece:
     rounds: Rounds = field(default_factory=dict)  # when the rounds began and ended
 
 
-Answers = dict[str, tuple[Any, ...]]
+Answers = dict[str, Answered]
 """What steps made of the queries and what was measured, by their keys; for the tasks that come after."""
 
 
@@ -144,7 +145,9 @@ class Worker:
         with self._at(piece, inputs) as here:
             for _ in here.round(piece.number, last=False):
                 pass
-            return {key: self._answers(self._steps[key]) for key in piece.keys}, self._held.new()
+            made = {key: here.measurer.results[self._steps[key]] for key in piece.keys}
+            answers = {key: replace(each, values=packed(each.values)) for key, each in made.items()}
+            return answers, self._held.new()
 
     def finish(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Done]:
         """Ask the queries of a piece, and yield the results of its stacks as they finish."""
@@ -158,9 +161,7 @@ class Worker:
         self._held.piece = piece
         results = self._here.measurer.results
         for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
-            step, (values, usage, details, blocks) = self._steps[key], told
-            results.values[step], results.usage[step] = unpacked(values), usage
-            results.details[step], results.blocks[step] = details, dict(blocks)
+            results[self._steps[key]] = replace(told, values=unpacked(told.values), blocks=dict(told.blocks))
         routes = [self._routes[each] for each in piece.stacks]
         if not routes:  # what does the work knows stacks alone
             steps = tuple(self._steps[key] for key in piece.keys)
@@ -170,15 +171,9 @@ class Worker:
             with threads(1):
                 yield self._here
         finally:
-            for step in list(results.values):
-                results.forget(step)
+            results.clear()
             if self._here.builder.open_bytes > OPEN_BYTES:
                 self._here.builder.release(())
-
-    def _answers(self, step: Step) -> tuple[Any, ...]:
-        results = self._here.measurer.results
-        told = (results.usage[step], results.details[step], results.blocks.get(step, {}))
-        return (packed(results.values[step]), *told)
 
     def _tell(self, status: Status) -> None:
         if status.whole:
