@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from core.errors import ClqError, InputError
-from core.extras import needed
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
 from core.pipeline.index.outside import Facts, Found, Outside, numbered, secret
@@ -68,7 +67,7 @@ class Elasticsearch(Outside):
         if indices.exists(index=self.table):
             indices.delete(index=self.table)
         indices.create(index=self.table, body=self._made(vectors.shape[1]))
-        helpers = needed(f"{self.engine.package}.helpers", self.engine.requirements, self.engine.title)
+        helpers = self._package(f"{self.engine.package}.helpers")
         helpers.bulk(self._client, self._documents(vectors))
         indices.forcemerge(index=self.table, max_num_segments=1)
         indices.refresh(index=self.table)
@@ -175,12 +174,9 @@ class Elasticsearch(Outside):
         return self.driver.Elasticsearch(self.url, request_timeout=_TIMEOUT_S, max_retries=0, **more)
 
     def _problem(self, error: Exception) -> ClqError | None:
-        status = getattr(error, "status_code", None)
-        if status in (401, 403):
-            return self.refused()
         if type(error).__name__ in ("ConnectionError", "ConnectionTimeout"):
             return self.unreachable()
-        if status == "N/A" or type(error).__name__ == "UnsupportedProductError":
+        if getattr(error, "status_code", None) == "N/A" or type(error).__name__ == "UnsupportedProductError":
             return InputError(f"That is no {self.engine.title}.", where=f"index {self.name}")
         return None
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered
+from core.pipeline.index.outside import Facts, Found, Outside, bytes_of, numbered
 from core.providers.embed import Vectors
 
 DATA = "data"
@@ -88,7 +88,7 @@ class LanceDb(Outside):
         self._base.drop_table(self.table)
 
     def _look(self) -> Facts:
-        if self.table not in (known := self._tables()):
+        if self.table not in (known := list(self._base.list_tables().tables)):
             raise self.missing(known)
         schema = self._opened.schema
         for column in (self._id, self._vector):
@@ -125,14 +125,10 @@ class LanceDb(Outside):
     def _opened(self) -> Any:  # noqa: ANN401 - of a package without types
         return self._base.open_table(self.table)
 
-    def _tables(self) -> list[str]:
-        return list(self._base.list_tables().tables)
-
     def _bytes(self) -> int | None:
         """Bytes of the table's files; None in object storage, where nobody is asked for them."""
         at = Path(self.url or self._place.folder / DATA)
-        files = (at / f"{self.table}.lance").rglob("*")
-        return sum(file.stat().st_size for file in files if file.is_file()) if "://" not in self.url else None
+        return None if "://" in self.url else bytes_of(at / f"{self.table}.lance")
 
     def _problem(self, error: Exception) -> ClqError | None:
         words = str(error).lower()

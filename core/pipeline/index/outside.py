@@ -188,7 +188,10 @@ class Outside(ABC):
     @cached_property
     def driver(self) -> ModuleType:
         """The package that the engine is reached by."""
-        return needed(self.engine.package, self.engine.requirements, self.engine.title)
+        return self._package(self.engine.package)
+
+    def _package(self, name: str) -> ModuleType:
+        return needed(name, self.engine.requirements, self.engine.title)
 
     @contextmanager
     def saying(self, doing: str) -> Iterator[None]:
@@ -205,6 +208,8 @@ class Outside(ABC):
                 kind="server",
                 where=f"index {self.name}",
             )
+            if getattr(error, "status_code", None) in (401, 403):
+                raise self.refused() from None
             raise (self._problem(error) or usual) from None
 
     def unreachable(self) -> ProviderError:
@@ -255,6 +260,11 @@ class Outside(ABC):
     @cached_property
     def _positions(self) -> Mapping[str, int]:
         return {name: position for position, name in enumerate(self._place.ids)}
+
+
+def bytes_of(folder: Path) -> int:
+    """Add up the sizes of a folder's files."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.errors import ClqError, InputError
-from core.extras import needed
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.outside import Facts, Found, Outside, numbered
 from core.providers.embed import Vectors
 
-REQUIREMENTS = "requirements-pgvector.txt"
 _OPERATORS = {"cosine": ("<=>", "cosine_ops"), "ip": ("<#>", "ip_ops"), "l2": ("<->", "l2_ops")}
 _ID, _VECTOR = "id", "embedding"
 _MOST_LOOKED_AT = 1000
@@ -59,7 +57,7 @@ class PgVector(Outside):
         text="A table of PostgreSQL with pgvector: HNSW, IVFFlat or exact.",
         options=_OPTIONS,
         package="psycopg",
-        requirements=REQUIREMENTS,
+        requirements="requirements-pgvector.txt",
         example="postgresql://user:password@host:5432/database",
         vector_bytes=_vector_bytes,
         searching=("exact", "ef_search", "probes"),
@@ -173,7 +171,7 @@ class PgVector(Outside):
 
     @property
     def _vector_types(self) -> dict[str, Any]:
-        pgvector = needed("pgvector", REQUIREMENTS, self.engine.title)
+        pgvector = self._package("pgvector")
         return {"vector": pgvector.Vector, "halfvec": pgvector.HalfVector}
 
     def _named(self, table: str) -> Any:  # noqa: ANN401 - an optional package
@@ -189,12 +187,15 @@ class PgVector(Outside):
         return kept
 
     def _connect(self) -> Any:  # noqa: ANN401 - an optional package
-        vectors = needed("pgvector.psycopg", REQUIREMENTS, self.engine.title)
+        vectors = self._package("pgvector.psycopg")
         url = self.url
         try:
             connection = self.driver.connect(url, autocommit=True, connect_timeout=_CONNECT_S)
         except self.driver.Error as error:
-            raise self._refused(error) from None
+            words = str(error)
+            raise (
+                self.refused() if "password" in words or "authentication" in words else self.unreachable()
+            ) from None
         if not self._has(connection, "vector"):
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         vectors.register_vector(connection)
@@ -211,18 +212,12 @@ class PgVector(Outside):
         kept: threading.local = self.__dict__.setdefault("_local", threading.local())
         return kept
 
-    def _refused(self, error: Exception) -> ClqError:
-        if "password" in str(error) or "authentication" in str(error):
-            return self.refused()
-        return self.unreachable()
-
     def _problem(self, error: Exception) -> ClqError | None:
         lost = (self.driver.OperationalError, self.driver.InterfaceError)
-        if isinstance(error, lost) and self._of_thread.__dict__.get("connection", None) is not None:
-            connection = self._of_thread.connection
-            if connection.closed or connection.broken:
-                del self._of_thread.connection
-                return self.unreachable()
+        connection = self._of_thread.__dict__.get("connection")
+        if isinstance(error, lost) and connection is not None and (connection.closed or connection.broken):
+            del self._of_thread.connection
+            return self.unreachable()
         return None
 
     def _tables(self) -> Sequence[str]:

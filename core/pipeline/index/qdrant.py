@@ -10,7 +10,7 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered, secret
+from core.pipeline.index.outside import Facts, Found, Outside, bytes_of, numbered, secret
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
@@ -137,11 +137,7 @@ class Qdrant(Outside):
         """Bytes of a folder; a server does not tell."""
         if self.remote:
             return None
-        files = (self._place.folder / _FOLDER / "collection" / self.table).rglob("*")
-        return sum(file.stat().st_size for file in files if file.is_file())
+        return bytes_of(self._place.folder / _FOLDER / "collection" / self.table)
 
     def _problem(self, error: Exception) -> ClqError | None:
-        status = getattr(error, "status_code", None)
-        if status in (401, 403):
-            return self.refused()
         return self.unreachable() if type(error).__name__ == "ResponseHandlingException" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.ray_nodes import grid
-from core.pipeline.evaluate.cluster.parts import Part, parts
+from core.pipeline.evaluate.cluster.executor import Part, parts
 from core.pipeline.evaluate.steps import Identities, Route, Step, graph
 from tests.pipeline.evaluate import helpers
 
