@@ -239,9 +239,12 @@ def test_documents_are_cut_by_all_machines(cluster: Any, monkeypatch: pytest.Mon
     texts = {"source": [f"d{at}" for at in range(9)], "text": [f"{WORDS} {at}. " * 20 for at in range(9)]}
     chunker = {"method": "recursive", "size": 64}
     asked = partial(chunk, pl.DataFrame(texts), chunker, collection=Collection(collection_id="c", name="C"))
+    here = asked()
+    monkeypatch.setattr("core.pipeline.chunk.run.PARALLEL_FROM", 0)
+    monkeypatch.setattr("core.pipeline.chunk.run.cores", lambda: 2)
     with sharing(cluster.address):
-        there = asked(workers=2)
-    assert there.passages.equals(asked(workers=1).passages)
+        there = asked()
+    assert there.passages.equals(here.passages)
 
 
 @pytest.mark.extras
