@@ -339,8 +339,7 @@ def _siblings(
     near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")
     place_of = dict(near.select("run_id", "collection_id").iter_rows())
     newest = {(place_of[run_id], key): run_id for run_id, key in kin(perturbed_runs(near)).items()}
-    own = {run_id: (place_of[run_id], key) for run_id, key in kin(of).items()}
-    clean = {run_id: key for run_id, key in own.items() if key[1].perturb == CLEAN}
+    clean = {run: (place_of[run], key) for run, key in kin(of).items() if key.perturb == CLEAN}
     return {
         name: {
             run_id: newest[key]
