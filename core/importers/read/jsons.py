@@ -256,6 +256,7 @@ def objects(piece: Piece, *path: str, most: int | None = None) -> Iterator[tuple
 
 
 _DEPTH = 6
+_STARTS = {"{": "object", "[": "list", "null": "null", "true": "flag", "false": "flag"}
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
@@ -271,47 +272,36 @@ def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):
         return {}
-    reader = _Reader()
-    for token in _TOKEN.finditer(text.decode("utf-8", "replace")):
-        if not reader.take(*token.groups()):
-            break
-    return {path: frozenset(kinds) for path, kinds in reader.found.items()}
+    found = _kinds_by_path(text.decode("utf-8", "replace"))
+    return {path: frozenset(kinds) for path, kinds in found.items()}
 
 
-class _Reader:
-    """Follows the brackets and keys of JSON token by token."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, set[str]] = {}
-        self._path: list[str] = []  # one entry per open bracket: "[]", or "" and then the key being read
-        self._at_key, self._held = False, ""
-
-    def take(self, text: str | None, mark: str | None, number: str | None, word: str | None) -> bool:
-        """Follow one token; False where it cannot stand there."""
+def _kinds_by_path(text: str) -> dict[str, set[str]]:
+    """Follow the brackets and keys of JSON token by token, as far as it is sound."""
+    found: dict[str, set[str]] = {}
+    path: list[str] = []  # one entry per open bracket: "[]", or "" and then the key being read
+    at_key, key = False, ""
+    for token in _TOKEN.finditer(text):
+        quoted, mark, number, word = token.groups()
         if mark in (":", ",", "}", "]"):
-            return self._between(mark)
-        if text is not None and self._at_key:
-            self._held, self._at_key = text, False
-            return True
-        kinds = {"{": "object", "[": "list", "null": "null", "true": "flag", "false": "flag"}
-        kind = "text" if text is not None else "number" if number else kinds.get(mark or word or "")
-        if kind is None:
-            return False
-        if len(self._path) <= _DEPTH:
-            self.found.setdefault("".join(self._path).lstrip("."), set()).add(kind)
-        if mark:
-            self._path.append("[]" if mark == "[" else "")
-            self._at_key = mark == "{"
-        return True
-
-    def _between(self, mark: str) -> bool:
-        if not self._path:
-            return False
-        if mark == ":":
-            self._path[-1] = f".{self._held}"
-        elif mark == ",":
-            self._at_key = self._path[-1] != "[]"
+            if not path:
+                break
+            if mark == ":":
+                path[-1] = f".{key}"
+                continue
+            if mark != ",":
+                path.pop()
+            at_key = mark == "," and path[-1] != "[]"
+        elif quoted is not None and at_key:
+            key, at_key = quoted, False
+        elif (
+            kind := "text" if quoted is not None else "number" if number else _STARTS.get(mark or word or "")
+        ):
+            if len(path) <= _DEPTH:
+                found.setdefault("".join(path).lstrip("."), set()).add(kind)
+            if mark:
+                path.append("[]" if mark == "[" else "")
+                at_key = mark == "{"
         else:
-            self._path.pop()
-            self._at_key = False
-        return True
+            break
+    return found
