@@ -14,15 +14,15 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.account import TAKEN, Account, account
-from core.importers.base import Format, Import, Options, frames_of, merged
+from core.importers.base import Format, Import, Options, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, Json, at, kind_of_value, read_object
-from core.importers.read.ordering import as_trec_eval, ordered
 from core.importers.read.piece import MIB, Piece, Tree, per_piece
 from core.importers.read.rows import identified, refuse
+from core.importers.read.streamed import ordered_blocks
 from core.importers.read.tabular import PARQUET, read_table
 from core.importers.read.text import shown
-from core.importers.runs import collection_of, imported_run, run_labels
+from core.importers.runs import collection_of, imported_run, rankings, run_labels
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SHAPE = re.compile(r"\{(?:S:\{(?:S:[-+.\deE]+,?)*\},?)*(?:S:\{(?:S:[-+.\deE]+,?)*)?\}?\}?(?:S(?::\{?)?)?")
@@ -62,12 +62,11 @@ class RanxRun(Format):
             rows = _rows(piece).with_columns(
                 pl.lit("").alias("run"), pl.lit("final").alias("stage"), pl.lit(None, pl.Int64).alias("rank")
             )
-            done = ordered(as_trec_eval(rows) if options.tie_order == "trec_eval" else rows, piece.name)
+            done = ordered_blocks([rows], piece.name, rows.height, options.tie_order)
             run = imported_run(
                 options, next(labels), piece.digest, importer=self.name, decided={"order": done.rules[""]}
             )
-            table = done.rows.with_columns(pl.lit(run.run_id).alias("run_id"))
-            parts.append(Import(runs=(run,), frames=frames_of(rankings=table), notes=done.notes))
+            parts += [Import(runs=(run,)), rankings(done, {"": run.run_id})]
         return merged(parts)
 
 

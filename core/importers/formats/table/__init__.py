@@ -195,8 +195,8 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
 def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
     """Rankings in order, and the table that says what their queries took, with or without repeats."""
     if opened.large is None:
-        most = opened.table.rows.height + 1
-        return ordered_blocks([_ranked(opened)], opened.piece.name, most, options.tie_order), opened.table
+        rows = _ranked(opened)
+        return ordered_blocks([rows], opened.piece.name, rows.height, options.tie_order), opened.table
     costs: list[pl.DataFrame] = []
     means, kind = opened.means, opened.large
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
