@@ -14,10 +14,10 @@ from core.ui.pick import (
     carry_over,
     listed,
     pick_from_chart,
+    pick_listed,
     pick_one,
     pick_stack,
     selected_row,
-    still_offered,
 )
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare import changes, charts, words
@@ -198,8 +198,7 @@ def change(view: View, setup: Setup) -> None:
     if not kinds:
         st.caption(words.NO_CHANGE)
         return
-    still_offered("change", kinds)
-    kind = st.selectbox("Change", kinds, key="change", bind="query-params", help=words.CHANGE)
+    kind = pick_listed("Change", kinds, "change", help=words.CHANGE)
     rows, whole = effects(view, kind, setup)
     st.markdown(plain(words.change(kind, rows, whole, view.quality)))
     drawn = charts.forest(rows, words.labels(rows, "before", "after"), f"difference in {view.quality.name}")
@@ -214,9 +213,7 @@ def change(view: View, setup: Setup) -> None:
 def pick_pair(rows: pl.DataFrame) -> Row:
     """Draw which of the comparisons is looked at closely, where there are several."""
     labels = words.labels(rows)
-    still_offered("pair", labels)
-    several = len(labels) > 1
-    picked = st.selectbox("Look closer at", labels, key="pair", bind="query-params") if several else labels[0]
+    picked = pick_listed("Look closer at", labels, "pair") if len(labels) > 1 else labels[0]
     return rows.row(labels.index(picked), named=True)
 
 

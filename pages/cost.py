@@ -7,7 +7,7 @@ import streamlit as st
 from core.prices import PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs, calculator
 from core.ui import cache, prices, show
-from core.ui.pick import BY_RULE, listed, still_offered
+from core.ui.pick import BY_RULE, listed, pick_listed, still_offered
 from core.ui.view import View, find_view
 from core.views import text
 from core.views.cost import bill, words
@@ -80,12 +80,10 @@ def ask_start(view: View | None) -> tuple[Start | None, str | None]:
     if view is None:
         return None, None
     options = [BY_RULE, TYPED, *listed(view.table, "base", view.decision.quality)]
-    still_offered("base", options)
-    name = st.selectbox(
+    name = pick_listed(
         "Stack",
         options,
-        key="base",
-        bind="query-params",
+        "base",
         help="Its models, K, and the tokens and machine time that it recorded are what is priced; other "
         "amounts can be typed below.",
     )

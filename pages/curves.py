@@ -4,7 +4,7 @@ import streamlit as st
 from core.ui import show
 from core.ui.cache import cached
 from core.ui.pages import PAGES, pick_section
-from core.ui.pick import pick_one, pick_stack, pick_stacks, still_offered
+from core.ui.pick import pick_listed, pick_one, pick_stack, pick_stacks
 from core.ui.view import View, current_view
 from core.views import theme
 from core.views.cost.stack import models
@@ -74,8 +74,7 @@ def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
 def pick_generator(view: View) -> str | None:
     """Draw the choice of the generator that reads what is sent."""
     offered = [NO_GENERATOR, *models([view.book])["generator"]]
-    still_offered("kgen", offered)
-    picked = st.selectbox("Generator", offered, key="kgen", bind="query-params", help=cuts.GENERATOR)
+    picked = pick_listed("Generator", offered, "kgen", help=cuts.GENERATOR)
     return None if picked == NO_GENERATOR else picked
 
 
@@ -88,7 +87,6 @@ def by_cutoff(view: View) -> None:
         generator = pick_generator(view)
     with against:
         axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
-        still_offered("kx", list(axes))
         x = axes[pick_one("Against", axes, "kx", usual=page.X_AXES["k"])]
     rows = points(view, tuple(names), generator)
     found = page.curves(rows, view.quality, theme.colours_for(names), x)

@@ -8,7 +8,7 @@ import streamlit as st
 from core.stats.significance import Setup
 from core.ui import cache, show
 from core.ui.cache import cached
-from core.ui.pick import pick_from_chart, pick_stack, still_offered
+from core.ui.pick import pick_from_chart, pick_listed, pick_one, pick_stack
 from core.ui.view import Lacking, View, current_view, end
 from core.views.compare.sides import by_tag
 from core.views.queries import one_query as single
@@ -57,8 +57,7 @@ def narrow(table: pl.DataFrame, quality: Quality, *, against: bool) -> pl.DataFr
         "Find", key="find", bind="query-params", placeholder="words of the question, an id or a tag"
     )
     sorts = list(queries.SORTS_AGAINST if against else queries.SORTS)
-    still_offered("sort", sorts)
-    sort = right.selectbox("Order", sorts, key="sort", bind="query-params")
+    sort = pick_listed("Order", sorts, "sort", place=right)
     found = queries.narrowed(table, tags, said or "")
     return queries.ordered(found, sort, higher_is_better=quality.higher_is_better)
 
@@ -68,11 +67,7 @@ def pick_query(rows: pl.DataFrame) -> str:
     ids = rows["query_id"].head(show.ROWS_SHOWN).to_list()
     asked = {st.session_state.get("q"), *st.query_params.get_all("q")} - set(ids)
     ids += rows.filter(pl.col("query_id").is_in([name for name in asked if name]))["query_id"].to_list()
-    still_offered("q", ids)
-    picked: str = st.selectbox(
-        "Query", ids, key="q", bind="query-params", help="Or click a bar, or tick a row of the table."
-    )
-    return picked
+    return str(pick_listed("Query", ids, "q", help="Or click a bar, or tick a row of the table."))
 
 
 def listed(rows: pl.DataFrame, view: View, selected: str, *, against: bool) -> None:
@@ -211,11 +206,7 @@ def as_typed(view: View, rows: pl.DataFrame, run_id: str, query_id: str) -> None
     st.markdown("#### As people type it")
     st.caption(plain(single.answer(rows, view.quality)))
     offered = rows["perturb"].to_list()
-    still_offered("typed", offered)
-    name = st.segmented_control(
-        "Perturbed by", offered, default=offered[0], required=True, key="typed", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    name = pick_one("Perturbed by", offered, "typed", label_visibility="collapsed")
     show.table(rows, "typed", TYPED, more=TYPED_MORE)
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
     if row["typed"]:

@@ -58,11 +58,15 @@ def pick_one(
 ) -> T:
     """Draw a choice of one of a few, the first unless `usual` says which; it stands in the address.
 
+    A choice that is not offered any more becomes the first: Streamlit would show that while the address kept
+    what is gone.
+
     Args:
         setting: Whether it counts among the settings that differ from their default.
     """
     offered = list(options)
     default = offered[0] if usual is None else usual
+    still_offered(key, offered)
     about = bound(key, default) if setting else linked(key)
     draw = st.segmented_control if place is None else place.segmented_control
     chosen: T = draw(label, offered, default=default, required=True, **about, **more)
@@ -79,15 +83,10 @@ def pick_listed(
     setting: bool = False,
     **more: Any,
 ) -> T:
-    """Draw a list, one of it chosen; takes what `pick_one` does.
-
-    A choice that is not offered any more becomes the first: Streamlit would show that while the address kept
-    what is gone.
-    """
+    """Draw a list, one of it chosen; otherwise as `pick_one`."""
     offered = list(options)
     default = offered[0] if usual is None else usual
-    if st.session_state.get(key, default) not in offered:
-        st.session_state[key] = offered[0]
+    still_offered(key, offered)
     about = bound(key, default) if setting else linked(key)
     draw = st.selectbox if place is None else place.selectbox
     chosen: T = draw(label, offered, index=offered.index(default), **about, **more)
@@ -101,11 +100,8 @@ def carry_over(key: str) -> None:
         st.session_state[key] = kept
 
 
-def still_offered(key: str, options: Sequence[str | None]) -> None:
-    """Before a list is drawn: a choice that it no longer offers becomes its first, in the address too.
-
-    Without this the list shows its first option while the address keeps the choice that is gone.
-    """
+def still_offered(key: str, options: Sequence[object]) -> None:
+    """Before a list is drawn: a choice that it no longer offers becomes its first, in the address too."""
     if options and st.session_state.get(key, options[0]) not in options:
         st.session_state[key] = options[0]
 

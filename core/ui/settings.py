@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
-from core.ui.pick import pick_listed, pick_one, still_offered
+from core.ui.pick import pick_listed, pick_one
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.page import fitted
@@ -109,7 +109,6 @@ class _Asking(Choices):
         left = offer(replace(scope, judging=wanted)) if everywhere else sets
         if left.left:
             options = [ANY, *left.left]
-            still_offered("jq", options)
             counts = ", ".join(f"{word}: n = {count}" for word, count in left.left.items())
             word = pick_one(
                 f"Judged of every stack's Top-{left.k}", options, "jq", setting=True,
