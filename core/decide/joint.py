@@ -136,8 +136,6 @@ class Chances:
     best: Floats
     # Whether anything of the stack varies between resamples; where not, a share only says what the others do
     varies: Mask
-    resamples: int  # how many
-    seed: int  # of the resampling
 
 
 def chances(
@@ -193,7 +191,7 @@ def chances(
     shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
     shares[2, _any_unknown(known, required)] = np.nan
     varies = sample.quality_varies | sample.latency_varies
-    return Chances(shares[0], shares[1], shares[2], shares[3], varies, resamples, seed)
+    return Chances(shares[0], shares[1], shares[2], shares[3], varies)
 
 
 def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:

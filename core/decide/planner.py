@@ -93,8 +93,6 @@ class Outlook:
     final: Floats  # [S], how often evaluation without end would choose each stack
     left_now: float  # the same as `left`, with nothing added
     now: int | None  # row of today's choice; None = nothing is feasible
-    worlds: int  # how many
-    seed: int  # of the drawing
 
 
 def outlook(
@@ -152,8 +150,6 @@ def outlook(
         final=counts / worlds,
         left_now=float((final != now).mean()),
         now=None if now < 0 else int(now),
-        worlds=worlds,
-        seed=seed,
     )
 
 
