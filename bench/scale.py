@@ -80,7 +80,7 @@ def here(kind: str, folder: Path, passages: int) -> Found:
 
 def _recalls(folder: Path, kind: str, hits: list[Any]) -> Found:
     from core.pipeline.index import ann_recall
-    from core.pipeline.ranking.hits import Hits
+    from core.pipeline.ranking import Hits
 
     if kind == "flat":
         np.save(folder / "exact.npy", np.array([each.passages for each in hits]))

@@ -38,9 +38,8 @@ from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
 from core.pipeline.evaluate.build import Artifacts, Builder, Models
 from core.pipeline.search.asking import Course, Grades
-from core.pipeline.search.propose import Told, propose
+from core.pipeline.search.propose import Space, Told, propose
 from core.pipeline.search.race import Race, search
-from core.pipeline.search.space import Space
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.fields import Search
 from core.pipeline.sweep.read import read_job

@@ -8,7 +8,7 @@ import streamlit as st
 from core.diagnostics.names.bundles import LANGUAGES
 from core.diagnostics.names.job import DIAGNOSES, NamesPlan, NamesSpec, plan, read_job
 from core.diagnostics.names.margins import Check
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import PAGES, pick_section

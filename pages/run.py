@@ -11,8 +11,9 @@ from core.files import read_json
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.evaluate.launch import EVALUATION, Known
-from core.pipeline.sweep import Problem, load
+from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan, plan
+from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
 from core.store import Snapshot

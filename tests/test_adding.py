@@ -57,3 +57,8 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
     views = ROOT / "core" / "views" / name
     assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
+
+
+def test_every_folder_of_modules_is_a_package_which_the_import_contracts_see():
+    folders = {path.rpartition("/")[0] for path in sources("core")}
+    assert {folder for folder in folders if f"{folder}/__init__.py" not in sources("core")} == set()

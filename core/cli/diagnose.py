@@ -17,7 +17,7 @@ import typer
 from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
 from core.cli.deciding import quality_of, workspace
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
-from core.cli.runs.evaluating import agreed, coded, work_of
+from core.cli.runs import agreed, coded, work_of
 from core.cli.runs.paid import Work, add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
@@ -64,7 +64,7 @@ def run(
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
     from core.diagnostics.names.job import NamesSpec, plan  # noqa: PLC0415
-    from core.pipeline.sweep.load import load_as  # noqa: PLC0415
+    from core.pipeline.sweep import load_as  # noqa: PLC0415
 
     context: Context = ctx.obj
     if spec is None:

@@ -10,7 +10,7 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import quality_of, workspace
-from core.cli.runs.evaluating import coded
+from core.cli.runs import coded
 from core.cli.runs.paid import carried_out
 from core.errors import InputError
 from core.importers.read.text import quoted

@@ -17,7 +17,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, Format, FormatOption, emit, waiting
-from core.cli.runs.evaluating import work_of
+from core.cli.runs import work_of
 from core.errors import UnknownNameError
 from core.store import Kind, Snapshot, upkeep
 from core.store.doctor import Report, examine

@@ -22,7 +22,7 @@ from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.measure import Measurer, in_order, words
 from core.pipeline.evaluate.steps import graph
 from core.pipeline.evaluate.turn import Turn
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.providers.chat import Chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
 from core.providers.chat.reading import Reading, object_schema, only, whole_number

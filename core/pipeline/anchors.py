@@ -33,7 +33,7 @@ from core.importers.naming import roles_by
 from core.importers.read.source import opened
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import shown
-from core.pipeline.chunk.run import Chunked
+from core.pipeline.chunk import Chunked
 from core.records import Batch, GoldenSet, part_id
 from core.tables import TABLES, frame
 

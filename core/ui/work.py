@@ -15,8 +15,8 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import ClqError
 from core.pipeline.evaluate import Status, launch
 from core.pipeline.evaluate.launch import Known, Launcher
-from core.pipeline.sweep import Problem, SpecError
 from core.pipeline.sweep.plan import Bill
+from core.pipeline.sweep.problems import Problem, SpecError
 from core.ui import cache, door, show
 from core.views.run import paid as told
 from core.views.text import count, plain

@@ -16,7 +16,7 @@ from core.golden.build import BUILD, run_job
 from core.golden.job import GoldenJob
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate.turn import Result, Site
-from core.pipeline.sweep.load import parse_as
+from core.pipeline.sweep import parse_as
 from core.prices import Price, PriceBook
 from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection

@@ -9,7 +9,7 @@ import pytest
 
 from core.golden.spec import GoldenSpec
 from core.jobs import State
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.store.doctor import examine
 from tests.golden import hidden
 from tests.pipeline import cranfield

@@ -10,8 +10,8 @@ from core.golden.prompts import KINDS, LANGUAGES, prompt, prompt_hash
 from core.golden.spec import GoldenSpec
 from core.golden.stages import grading, label_mix, ordering, pruned, read_grade, read_order
 from core.paths import ROOT
-from core.pipeline.sweep import SpecError
-from core.pipeline.sweep.load import load_as, parse_as
+from core.pipeline.sweep import load_as, parse_as
+from core.pipeline.sweep.problems import SpecError
 from core.providers.chat.ask import NOTICE
 
 

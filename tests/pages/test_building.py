@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.golden.spec import GoldenSpec
-from core.pipeline.sweep.load import parse_as
+from core.pipeline.sweep import parse_as
 from core.store import Store
 from core.views.golden.form import lacks
 from tests.golden import built

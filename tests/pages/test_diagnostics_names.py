@@ -9,7 +9,7 @@ import pytest
 
 from core.diagnostics.names.job import NamesSpec
 from core.pipeline.evaluate.launch import Launcher
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.store import Store
 from core.views.diagnostics import landing, names
 from core.views.text import plain

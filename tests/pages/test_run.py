@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 from core.files import write_json
 from core.pipeline.evaluate import State, launch
 from core.pipeline.evaluate.folder import Folder, Status
+from core.pipeline.sweep import load
 from core.pipeline.sweep.fields import Reader
-from core.pipeline.sweep.load import load
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 

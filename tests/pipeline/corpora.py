@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.tables import frame
 
 WORDS = [

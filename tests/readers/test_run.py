@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import BudgetError, InputError, UnknownNameError
 from core.jobs import State
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.prompts import prompt

@@ -1,1 +1,171 @@
-"""Commands that evaluate: plan, run, resume, manifest, demo."""
+"""What ``run`` and ``resume`` share: progress, the store as the sink, how it ended as an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from core.cli.context import Context, Format, complain, emit
+from core.errors import BudgetError
+from core.files import read_json
+from core.jobs import asked_to_stop
+from core.records import Batch
+from core.views.readers import landing
+from core.views.run.plan import search_words
+from core.views.text import count
+
+if TYPE_CHECKING:
+    from core.pipeline.evaluate import Job, Outcome, Status
+    from core.pipeline.sweep.problems import Problem
+
+C = TypeVar("C", bound=Callable[..., Any])
+BUDGET, INTERRUPTED = 3, 130
+CODES = """Exit codes: 0 done; 1 refused or failed, what has finished is kept; 2 wrong usage; 3 stopped by the
+budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume`, or the same command again, goes on and pays
+for nothing twice."""
+
+
+def coded(command: C) -> C:
+    """Say the exit codes at the end of a command's help."""
+    command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n{CODES}"
+    return command
+
+
+def work_of(context: Context) -> Path:
+    """The folder of all evaluations whose results go into the store."""
+    from core.pipeline.evaluate.launch import EVALUATION  # noqa: PLC0415 - with the engines, a second
+
+    return EVALUATION.work_of(context.store().path)
+
+
+def warn(problems: Sequence[Problem]) -> None:
+    """Print what the owner of a specification should know on standard error."""
+    for problem in problems:
+        complain(f"{problem.severity}: {problem}")
+
+
+def with_budget(job: Job, usd: float | None) -> Job:
+    """The evaluation with another budget, if one is given."""
+    if usd is None:
+        return job
+    spec = {**job.spec, "budget": {**job.spec.get("budget", {}), "usd": usd}} if job.spec else job.spec
+    return replace(job, budget_usd=usd, spec=spec)
+
+
+def execute(context: Context, job: Job, form: Format, on: str) -> None:
+    """Run an evaluation, or what is left of it, into the store, and print its runs."""
+    from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
+    from core.pipeline.search.evaluation import searching  # noqa: PLC0415
+
+    def sink(batch: Batch) -> None:
+        note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
+        with context.write("evaluate", note) as writer:
+            writer.add(batch)
+
+    snapshot, readers = context.store().read(), landing.after(context.store(), job)
+    held = {*snapshot.runs()["run_id"], *snapshot.runs(removed=True)["run_id"]}  # deleted ones stay deleted
+    with working("what has finished is kept, and resume goes on") as (tell, cancelled):
+        outcome = run_job(
+            job,
+            sink,
+            work=work_of(context),
+            progress=tell,
+            cancelled=cancelled,
+            held=held,
+            before=searching(job),
+            after=readers,
+            on=on,
+        )
+    _report(outcome, job, form)
+    if outcome.status.state is State.CANCELLED:
+        raise typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], bool]]]:
+    """Work with a bar that can be interrupted; how it ended badly as an exit code."""
+    try:
+        with progressing() as tell, asked_to_stop() as asked:
+            yield tell, asked.is_set
+    except BudgetError as error:
+        complain(f"stopped: {error}")
+        raise typer.Exit(BUDGET) from None
+    except KeyboardInterrupt:
+        complain(f"interrupted; {kept}")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _report(outcome: Outcome, job: Job, form: Format) -> None:
+    status = outcome.status
+    new = [(run.run_id, run.label, "new") for run in outcome.runs]
+    known = [(run_id, None, "there before") for run_id in outcome.held]
+    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
+    rows = pl.DataFrame(new + known, schema=schema, orient="row")
+    dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
+    lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        complain(f"{calls} whose answers were lost were sent again and may have been paid twice")
+    complain(
+        f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
+        f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
+    )
+    found = read_json(outcome.folder.search)
+    if found:
+        complain(f"search: {search_words(found)}")
+    emit(rows, form)
+
+
+@contextmanager
+def progressing() -> Iterator[Callable[[Status], None]]:
+    """A bar on standard error: stage, passages or questions, dollars, what is left of the time."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[counted]}", markup=False),
+        TextColumn("{task.fields[left]}", markup=False),
+        TextColumn("{task.fields[usd]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    )
+    with bar:
+        task = bar.add_task("read", total=None, counted="", left="", usd="")
+
+        def tell(status: Status) -> None:
+            usd = f"${status.usd:.4f}" if status.usd or status.usd_limit is not None else ""
+            left = "" if status.eta_s is None else f"{_clock(status.eta_s)} left"
+            bar.update(
+                task,
+                description=status.stage,
+                completed=status.share,
+                total=1.0 if status.total else None,
+                counted=status.so_far or f"{status.done:,} of {status.total:,} steps",
+                left=left,
+                usd=usd if status.usd_limit is None else f"{usd} of ${status.usd_limit:g}",
+            )
+
+        yield tell
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def agreed(dollars: float | None, *, yes: bool) -> bool:
+    """Whether to go on: asked at a terminal when it costs something or may do so."""
+    if yes or dollars == 0 or not sys.stdin.isatty():
+        return True
+    words = "an unknown sum" if dollars is None else f"about ${dollars:,.4f}"
+    return typer.confirm(f"This costs {words}. Go on?", err=True)

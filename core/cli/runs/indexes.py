@@ -147,8 +147,7 @@ def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
-    rng = np.random.default_rng(_SEED)
-    vectors = rng.standard_normal((passages + _QUERIES, dim), dtype=np.float32)
+    vectors = np.random.default_rng(_SEED).standard_normal((passages + _QUERIES, dim), dtype=np.float32)
     usual: list[tuple[str, JsonMap]] = [(name, {}) for name in ("flat", "int8", "hnsw-f32", "hnsw-int8")]
     return _Searched("random", vectors[:passages], vectors[passages:], kinds or usual)
 

@@ -22,7 +22,7 @@ from core.cli.context import (
     complain,
     emit,
 )
-from core.cli.runs.evaluating import CODES, INTERRUPTED, agreed, work_of, working
+from core.cli.runs import CODES, INTERRUPTED, agreed, warn, work_of, working
 from core.views.run.paid import as_json, dollars, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the engines take a second to load, which no other command s
     from core.pipeline.evaluate import Status
     from core.pipeline.evaluate.launch import Launcher
     from core.pipeline.evaluate.turn import Result, Site
-    from core.pipeline.sweep import Problem
+    from core.pipeline.sweep.problems import Problem
     from core.readers.plan import ReaderPlan
 
 J = TypeVar("J")
@@ -90,7 +90,7 @@ def add_commands(app: typer.Typer, helps: Mapping[str, str], load: Callable[[], 
         if dry_run:
             _show(work, work.plan(job, problems), form)
             return
-        _complain(problems)
+        warn(problems)
         if not yes and not agreed(work.plan(job, ()).usd, yes=yes):
             raise typer.Exit(1)
         execute(work, ctx.obj, job, form)
@@ -122,7 +122,7 @@ def add_resume(app: typer.Typer, name: str, help_text: str, load: Callable[[], W
         work = load()
         begun = folder.find(work.launcher.work_of(ctx.obj.store().path), name, work.noun)
         job, problems = _read(work, ctx.obj, begun.spec, budget, to_run=True)
-        _complain(problems)
+        warn(problems)
         execute(work, ctx.obj, job, form)
 
 
@@ -130,20 +130,15 @@ def _read(
     work: Work[J], context: Context, path: Path, budget: float | None, *, to_run: bool
 ) -> tuple[J, list[Problem]]:
     """Read a specification and what it names, with another budget where one is given."""
-    from core.pipeline.sweep.load import load_as  # noqa: PLC0415
+    from core.pipeline.sweep import load_as  # noqa: PLC0415
 
     spec = load_as(work.launcher.model, path)
     spec = spec if budget is None else spec.model_copy(update={"budget_usd": budget})
     return work.read(context, spec, to_run)
 
 
-def _complain(problems: Sequence[Problem]) -> None:
-    for problem in problems:
-        complain(f"{problem.severity}: {problem}")
-
-
 def _show(work: Planned[J, P], plan: P, form: Format) -> None:
-    _complain(plan.problems)
+    warn(plan.problems)
     if form is Format.JSON:
         typer.echo(json.dumps(as_json(plan), ensure_ascii=False, indent=2, allow_nan=False))
         return

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, MaybeSpec, complain, emit
-from core.cli.runs.evaluating import work_of
+from core.cli.context import Context, Format, FormatOption, MaybeSpec, emit
+from core.cli.runs import warn, work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
 from core.views.run.paid import bill, line_rows
@@ -25,10 +25,9 @@ from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
-    from core.pipeline.sweep import Problem, SweepSpec
+    from core.pipeline.sweep.model import SweepSpec
     from core.pipeline.sweep.plan import Plan
-    from core.pipeline.sweep.resources import Rates
-    from core.store import Snapshot
+    from core.pipeline.sweep.problems import Problem
 
 
 SplitOption = Annotated[
@@ -68,10 +67,8 @@ def run(
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
-    from core.pipeline.sweep.read import read_job  # noqa: PLC0415
-    from core.pipeline.sweep.resources import probe  # noqa: PLC0415
+    from core.pipeline.sweep.resources import Rates, measured, probe  # noqa: PLC0415
     from core.readers.plan import with_readers  # noqa: PLC0415
-    from core.views.library.export import StoreShelf  # noqa: PLC0415
 
     if schema:
         typer.echo(json.dumps(json_schema(), ensure_ascii=False, indent=2))
@@ -80,13 +77,13 @@ def run(
         raise typer.BadParameter("Name a specification, or ask for the --schema.", param_hint="SPEC")
     context: Context = ctx.obj
     snapshot = context.store().read()
-    job, problems = read_job(
-        load(spec, split=split), shelf=StoreShelf(snapshot), books=context.books(), to_run=False
-    )
+    job, problems = read(context, load(spec, split=split), to_run=False)
     artifacts = Artifacts(work_of(context) / ARTIFACTS)
+    latest = snapshot.runs().filter(pl.col("origin") == "run").tail(_REMEMBERED)
+    times = measured(latest, snapshot.timings(latest["run_id"].to_list()))
     made = plan(
         job,
-        rates=replace(_rates(snapshot), probed=probe(job) if ask else {}),
+        rates=Rates(times, probe(job) if ask else {}),
         built=lambda step: artifacts.find(step) is not None,
         problems=problems,
     )
@@ -96,8 +93,7 @@ def run(
 
 def show(made: Plan, form: Format, *, stacks: bool = False, scale: pl.DataFrame | None = None) -> None:
     """Print a plan, and its problems on standard error."""
-    for problem in made.problems:
-        complain(f"{problem.severity}: {problem}")
+    warn(made.problems)
     if form is Format.JSON:
         told = as_json(made) | ({} if scale is None else {"at_scale": scale.to_dicts()})
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
@@ -147,14 +143,6 @@ def _print(made: Plan, shown: int) -> None:
     emit(rows.head(shown), Format.TABLE)
     if rows.height > shown:
         typer.echo(f"… and {rows.height - shown:,} more (--stacks)")
-
-
-def _rates(snapshot: Snapshot) -> Rates:
-    """Times that were measured in the latest runs."""
-    from core.pipeline.sweep.resources import Rates, measured  # noqa: PLC0415
-
-    runs = snapshot.runs().filter(pl.col("origin") == "run").tail(_REMEMBERED)
-    return Rates(measured(runs, snapshot.timings(runs["run_id"].to_list())))
 
 
 _SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
@@ -207,9 +195,7 @@ def find(context: Context, name: str) -> dict[str, Any]:
     runs = context.store().read().runs()
     if name in {*runs["run_id"], *runs["label"]}:
         (run_id,) = resolve_runs(runs, [name])
-        manifest: dict[str, Any] = json.loads(
-            runs.row(by_predicate=pl.col("run_id") == run_id, named=True)["manifest"]
-        )
+        manifest: dict[str, Any] = json.loads(runs.filter(run_id=run_id)["manifest"].item())
         return manifest
     try:
         kept = read_json(folder.find(work_of(context), name).manifest)
@@ -272,7 +258,12 @@ def _as_it_was(
     job, problems = read(context, parse(json.dumps(told["sweep"]), "json", name=where), to_run=to_run)
     stacks = told.get("stacks") or [told["spec"]]
     job = replace(job, stacks=[Stack(spec) for spec in stacks])
-    changed = _changed(told["hashes"], hashes(job), same)
+    today = hashes(job)
+    changed = [
+        name
+        for name, value in told["hashes"].items()
+        if name.split(" ")[0] in same and today.get(name, value) != value  # chunked corpora included
+    ]
     if changed:
         raise InputError(
             f"What it was made from has changed: {', '.join(changed)}.",
@@ -280,12 +271,3 @@ def _as_it_was(
             do="Bring the files back as they were, or run the specification as an evaluation of its own.",
         )
     return job, problems
-
-
-def _changed(before: Mapping[str, str], today: Mapping[str, str], same: Sequence[str]) -> list[str]:
-    """Names of hashes that differ, chunked corpora included."""
-    return [
-        name
-        for name, value in before.items()
-        if name.split(" ")[0] in same and name in today and today[name] != value
-    ]

@@ -13,8 +13,18 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.cli.context import Context, DryRunOption, Format, FormatOption, MaybeSpec, YesOption, complain, emit
-from core.cli.runs import evaluating
+from core.cli import runs
+from core.cli.context import (
+    BudgetOption,
+    Context,
+    DryRunOption,
+    Format,
+    FormatOption,
+    MaybeSpec,
+    YesOption,
+    complain,
+    emit,
+)
 from core.cli.runs import plan as planning
 from core.cli.runs.plan import SplitOption
 from core.errors import InputError
@@ -33,8 +43,12 @@ OnOption = Annotated[
     ),
 ]
 
+NameArgument = Annotated[
+    str, typer.Argument(help="Its name or id; see data/evaluations.", show_default=False)
+]
 
-@evaluating.coded
+
+@runs.coded
 def run(
     ctx: typer.Context,
     spec: MaybeSpec = None,
@@ -51,9 +65,7 @@ def run(
     again: Annotated[
         bool, typer.Option("--again", help="Measure anew what has been measured; it is paid for anew.")
     ] = False,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="The most dollars, instead of the specification's.")
-    ] = None,
+    budget: BudgetOption = None,
     split: SplitOption = None,
     on: OnOption = "",
     form: FormatOption = Format.TABLE,
@@ -81,28 +93,25 @@ def run(
             job, problems = planning.read(context, load(spec or "", split=split), to_run=not dry_run)
     if again:
         job = planning.anew(job)
-    job = evaluating.with_budget(job, budget)
-    artifacts = Artifacts(evaluating.work_of(context) / ARTIFACTS)
+    job = runs.with_budget(job, budget)
+    artifacts = Artifacts(runs.work_of(context) / ARTIFACTS)
     made = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
     made = with_readers(made, job)
     if dry_run:
         planning.show(made, form)
         return
-    for problem in made.problems:
-        complain(f"{problem.severity}: {problem}")
-    if not evaluating.agreed(made.usd, yes=yes):
+    runs.warn(made.problems)
+    if not runs.agreed(made.usd, yes=yes):
         raise typer.Exit(1)
-    evaluating.execute(context, job, form, on)
+    runs.execute(context, job, form, on)
 
 
-@evaluating.coded
+@runs.coded
 def resume(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name or id; see data/evaluations.", show_default=False)],
+    name: NameArgument,
     *,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="The most dollars in all, instead of the one it had.")
-    ] = None,
+    budget: BudgetOption = None,
     on: OnOption = "",
     form: FormatOption = Format.TABLE,
 ) -> None:
@@ -116,21 +125,20 @@ def resume(
 
     with sharing(on):
         job, problems = planning.continued(context, name)
-    for problem in problems:
-        complain(f"{problem.severity}: {problem}")
-    evaluating.execute(context, evaluating.with_budget(job, budget), form, on)
+    runs.warn(problems)
+    runs.execute(context, runs.with_budget(job, budget), form, on)
 
 
 def search(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name or id; see data/evaluations.", show_default=False)],
+    name: NameArgument,
     *,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Show what a search began, and what it dropped: after how many queries, and beaten by whom."""
     from core.pipeline.evaluate import folder  # noqa: PLC0415 - with the engines, a second
 
-    place = folder.find(evaluating.work_of(ctx.obj), name)
+    place = folder.find(runs.work_of(ctx.obj), name)
     found = read_json(place.search)
     if found is None:
         raise InputError(
@@ -192,10 +200,5 @@ def demo(
 
 def _bar() -> Progress:
     """A progress bar on standard error, so that the result can be piped."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))

@@ -33,6 +33,7 @@ LANGUAGES = {
 }  # fmt: skip
 """Languages whose abbreviations are known, by name; what ends a sentence is known of all scripts."""
 
+Divide = Callable[[Work, int, int], Iterable[Span]]
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
 
 
@@ -170,11 +171,8 @@ FIXED = Chunker(
 
 
 def _by_sentence(work: Work) -> list[Span]:
-    return [
-        span
-        for start, end in work.sections()
-        for span in pack(work, list(sentences(work, start, end)), work.options["overlap"])
-    ]
+    sections = (list(sentences(work, *section)) for section in work.sections())
+    return [span for units in sections for span in pack(work, units, work.options["overlap"])]
 
 
 SENTENCE = Chunker(
@@ -189,9 +187,6 @@ SENTENCE = Chunker(
         *_SPOKEN,
     ),
 )
-
-
-Divide = Callable[[Work, int, int], Iterable[Span]]
 
 
 def _sections(work: Work, start: int, end: int) -> list[Span]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -31,54 +30,35 @@ Positions = NDArray[np.int64]
 Encode = Callable[[str], list[int]]
 
 
-class Gauge(ABC):
-    """Measures one text."""
+class Gauge:
+    """Measures one text, a token per four bytes of UTF-8."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-
-    @abstractmethod
-    def count(self, start: int, end: int, prefix: str = "") -> int:
-        """Tokens of ``prefix + text[start:end]``."""
-
-    @abstractmethod
-    def about(self, start: int, end: int) -> int:
-        """Tokens of the whole text that ``text[start:end]`` has a part in: nearly its own."""
-
-    @abstractmethod
-    def reach(self, start: int, tokens: int) -> int:
-        """About how far so many tokens from `start` on reach; at least one character."""
-
-    @abstractmethod
-    def back(self, end: int, tokens: int) -> int:
-        """About where a stretch of so many tokens begins that ends at `end`."""
-
-
-class _Estimate(Gauge):
-    """A token per four bytes of UTF-8."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
         self._bytes = _byte_ends(text)  # [k] = bytes before character k
 
     def count(self, start: int, end: int, prefix: str = "") -> int:
+        """Tokens of ``prefix + text[start:end]``."""
         size = int(self._bytes[end] - self._bytes[start]) + len(prefix.encode("utf-8", "replace"))
         return -(-size // BYTES_PER_TOKEN)
 
     def about(self, start: int, end: int) -> int:
+        """Tokens of the whole text that ``text[start:end]`` has a part in: nearly its own."""
         return self.count(start, end)
 
     def reach(self, start: int, tokens: int) -> int:
+        """About how far so many tokens from `start` on reach; at least one character."""
         limit = self._bytes[start] + tokens * BYTES_PER_TOKEN
         return max(int(np.searchsorted(self._bytes, limit, side="right")) - 1, start + 1)
 
     def back(self, end: int, tokens: int) -> int:
+        """About where a stretch of so many tokens begins that ends at `end`."""
         limit = self._bytes[end] - tokens * BYTES_PER_TOKEN
         return min(int(np.searchsorted(self._bytes, limit, side="left")), end)
 
 
 class _Vocabulary(Gauge):
-    """The tokens of a model.
+    """Measures one text in the tokens of a model.
 
     A stretch that begins or ends within a token of the whole text has other tokens there: counts are exact,
     reaches are near.
@@ -90,7 +70,7 @@ class _Vocabulary(Gauge):
         ids = [token for start, end in _blocks(text) for token in encode(text[start:end])]
         byte_ends = np.cumsum(lengths[np.array(ids, dtype=np.int64)])
         # A token that ends within a character ends, for our purposes, before it.
-        self._ends: Positions = np.searchsorted(_byte_ends(text), byte_ends, side="right") - 1
+        self._ends: Positions = np.searchsorted(self._bytes, byte_ends, side="right") - 1
 
     def count(self, start: int, end: int, prefix: str = "") -> int:
         parts = [self.text[left:right] for left, right in _blocks(self.text, start, end)] or [""]
@@ -114,7 +94,7 @@ class _Vocabulary(Gauge):
 
 def gauge(tokenizer: str, text: str) -> Gauge:
     """Measure a text; `TOKENIZERS` are known."""
-    return _Estimate(text) if tokenizer == ESTIMATE else _Vocabulary(text, *_vocabulary(tokenizer))
+    return Gauge(text) if tokenizer == ESTIMATE else _Vocabulary(text, *_vocabulary(tokenizer))
 
 
 @functools.lru_cache

@@ -24,6 +24,7 @@ _BLOCKS = _LINES | {
 }  # fmt: skip
 _CELLS = frozenset(("td", "th"))
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
+_GAPS = ("", " ", "\n", "\n\n")  # What stands between two texts, the weakest first
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -36,14 +37,14 @@ def read_html(piece: Piece) -> Content:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # guesses at what else the text might be
         soup = bs4.BeautifulSoup(_decoded(data, piece.name), "html.parser")
-    text = _Text()
-    found = _Places()
+    text, places = _Text(), {id(soup): _TOP}
     for node in soup.descendants:
         if isinstance(node, bs4.element.Tag):
+            places[id(node)] = _within(places[id(node.parent)], id(node), node.name)
             if node.name == "br":
-                text.line()
+                text.apart("\n")
         elif type(node) in (bs4.element.NavigableString, bs4.element.CData):
-            place = found.of(node.parent)
+            place = places[id(node.parent)]
             if not place.hidden:
                 text.add(str(node), place)
     title = soup.title.get_text() if soup.title else ""
@@ -85,24 +86,6 @@ class _Place:
 _TOP = _Place(0, "html", 0, 0, verbatim=False, hidden=False)
 
 
-class _Places:
-    """Finds places; asked in the order of the document, so that parents are known before their children."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, _Place] = {}
-
-    def of(self, tag: object) -> _Place:
-        """The place of text directly within a tag (None: outside of all)."""
-        path = []
-        while tag is not None and id(tag) not in self._known:
-            path.append(tag)
-            tag = getattr(tag, "parent", None)
-        place = _TOP if tag is None else self._known[id(tag)]
-        for each in reversed(path):
-            place = self._known[id(each)] = _within(place, id(each), str(getattr(each, "name", "")))
-        return place
-
-
 def _within(outer: _Place, tag: int, name: str) -> _Place:
     block = name in _BLOCKS
     return _Place(
@@ -124,26 +107,25 @@ class _Text:
     length: int = 0
     gap: str = ""
     last: _Place = _TOP
-    verbatim: bool = False
 
-    def line(self) -> None:
-        """A line break."""
-        self.gap = max(self.gap, "\n", key=_wide)
+    def apart(self, gap: str) -> None:
+        """Set what comes next apart by at least this."""
+        self.gap = max(self.gap, gap, key=_GAPS.index)
 
     def add(self, text: str, place: _Place) -> None:
         """Text at a place."""
         if place.block != self.last.block:
             near = place.name in _LINES and self.last.name in _LINES
-            self.gap = max(self.gap, "\n" if near else "\n\n", key=_wide)
+            self.apart("\n" if near else "\n\n")
         elif place.cell != self.last.cell:
-            self.gap = max(self.gap, " ", key=_wide)
+            self.apart(" ")
         written = storable(text if place.verbatim else _BLANKS.sub(" ", text))
         bare = written.strip("\n") if place.verbatim else written.strip(" ")
         if not bare.strip():
-            self.gap = max(self.gap, " " if written else "", key=_wide)
+            self.apart(" " if written else "")
             return
         if not place.verbatim and written[0] == " ":
-            self.gap = max(self.gap, " ", key=_wide)
+            self.apart(" ")
         gap = self.gap if self.parts else ""
         begins = place.level and not (place.block == self.last.block and self.headings)
         self.parts += (gap, bare)
@@ -160,7 +142,3 @@ class _Text:
         """What was made."""
         headings = (Heading(each.start, each.level, " ".join(each.title.split())) for each in self.headings)
         return Content("".join(self.parts), headings=tuple(headings))
-
-
-def _wide(gap: str) -> int:
-    return ("", " ", "\n", "\n\n").index(gap)

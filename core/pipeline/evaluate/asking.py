@@ -13,8 +13,8 @@ from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import Outside
+from core.pipeline.ranking import Hits
 from core.pipeline.ranking.cut import keep
-from core.pipeline.ranking.hits import Hits
 from core.pipeline.ranking.pool import DEDUPS, FUSIONS, fusion_options, kept
 from core.providers.base import Amount, Model, Reply
 from core.providers.rerank import Reranked, Scores

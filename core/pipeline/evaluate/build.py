@@ -16,7 +16,7 @@ from numpy.lib.format import open_memmap
 
 from core.files import read_json, write_json
 from core.jobs import cores
-from core.pipeline.chunk.run import vectors_of
+from core.pipeline.chunk import vectors_of
 from core.pipeline.environment import threads
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.job import Corpus, Late

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from core import jobs
 from core.files import write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
-from core.pipeline.sweep import SweepSpec
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
+from core.pipeline.sweep.model import SweepSpec
 
 _LAUNCHED = "launched"
 

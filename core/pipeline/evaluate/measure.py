@@ -28,7 +28,7 @@ from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.index import INDEXES, DenseIndex, Outside, ann_recall, is_ann
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
-from core.pipeline.ranking.hits import Hits, signals
+from core.pipeline.ranking import Hits, signals
 from core.providers.base import Amount
 from core.records import JsonMap
 from core.tables import frame

@@ -21,7 +21,7 @@ from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results, Signals
 from core.pipeline.evaluate.steps import Route, Step
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
 from core.providers.base import LOCAL_ITEM, Amount, scaled
 from core.records import Basis, Batch, JsonMap, Origin, Run, Sink, now

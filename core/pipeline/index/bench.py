@@ -31,7 +31,7 @@ from core.pipeline.index import (
     make_index,
     use_index,
 )
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.providers.embed import Vectors
 from core.records import JsonMap, canonical_json, short_hash
 from core.stats.intervals import bootstrap_means

@@ -19,7 +19,7 @@ from core.errors import InputError
 from core.params import Param, number, read_options
 from core.pipeline.index.saved import about_folder, new_folder
 from core.pipeline.index.terms import LANGUAGES, Analyzer, Terms, tokenise
-from core.pipeline.ranking.hits import Hits, top_k
+from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
 
 BM25_OPTIONS = (

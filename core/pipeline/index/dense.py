@@ -25,7 +25,7 @@ from core.pipeline.index.kinds import (
     unit,
 )
 from core.pipeline.index.saved import new_folder
-from core.pipeline.ranking.hits import Hits, top_k, top_k_rows
+from core.pipeline.ranking import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors
 from core.records import JsonMap
 

@@ -27,7 +27,7 @@ from core.extras import needed
 from core.params import Options
 from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, row_lengths
 from core.pipeline.index.saved import new_folder
-from core.pipeline.ranking.hits import Hits, top_k
+from core.pipeline.ranking import Hits, top_k
 from core.providers.embed import Vectors
 from core.records import JsonMap
 

@@ -1,14 +1,9 @@
-"""Which names a question holds: people, places, products, modules, part numbers ("entity" in general).
+"""Which names a question holds (people, places, products, modules, part numbers), and other forms of them.
 
 A question's own tags say it ("entity=MG-200", several with ";" between them). Else names are those of the
 collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
 capitals within the sentence, and words with an underscore, an inner full stop, or letters before digits. That
-is a rule of thumb, and ours.
-
-Other forms of a name, a token, near misses, initials, last name first, by itself and within a query.
-
-The forms are those of the CLQ paper, §4.2; that they are put into the queries of a collection, and how names
-are told there (`core.pipeline.query.entities`), is ours.
+is a rule of thumb, and ours. The forms are those of the CLQ paper, §4.2.
 """
 
 from __future__ import annotations
@@ -56,7 +51,7 @@ def near_miss(name: str, substitutions: int, seed: str) -> str:
 def initials(name: str) -> str:
     """Return a name with initials for the names before the family name: J.-J. Rousseau, S. de Beauvoir."""
     given, family = _parts(name)
-    return " ".join([*("-".join(_initial(part) for part in each.split("-")) for each in given), family])
+    return " ".join([*("-".join(map(_initial, each.split("-"))) for each in given), family])
 
 
 def inverted(name: str) -> str:

@@ -40,8 +40,9 @@ def perturbed(text: str, told: JsonMap, names: Collection[str] = ()) -> str:
     Returns:
         What is typed in its place; the query itself where every level is 0.
     """
-    said = _said(_file(told))
-    typed = renamed(text, names, str(told.get(NAMES, OFF)), told.get("language", "english"))
+    language = told.get("language", "english")
+    said, _ = _said(language)
+    typed = renamed(text, names, str(told.get(NAMES, OFF)), language)
     for number in _slips(typed, int(told.get("typo", 0))):
         typed = _slip(typed, number, f"{number} {text}", said["keyboard"])
     typed = _among_small_talk(text, typed, int(told.get("noise", 0)), said)
@@ -74,7 +75,11 @@ def check_perturb(told: JsonMap) -> None:
 
 def identified(told: JsonMap, names: str = "") -> JsonMap:
     """Ways and levels with what identifies the texts, and the names, that they draw from."""
-    return {**told, "source": _source(_file(told)), **({"of": names} if told.get(NAMES) else {})}
+    return {
+        **told,
+        "source": _said(told.get("language", "english"))[1],
+        **({"of": names} if told.get(NAMES) else {}),
+    }
 
 
 def shown(told: JsonMap) -> str:
@@ -82,18 +87,11 @@ def shown(told: JsonMap) -> str:
     return " ".join(f"{way} {told[way]}" for way in WAYS if str(told.get(way, OFF)) != OFF)
 
 
-def _file(told: JsonMap) -> Path:
-    return _FOLDER / f"{LANGUAGES.get(told.get('language', 'english'), 'en')}.toml"
-
-
 @cache
-def _said(file: Path) -> Mapping[str, list[str]]:
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-@cache
-def _source(file: Path) -> str:
-    return short_hash(file.read_text(encoding="utf-8"))
+def _said(language: str) -> tuple[Mapping[str, list[str]], str]:
+    """Small talk and keyboard of a language, English where it has none, and what identifies them."""
+    text = (_FOLDER / f"{LANGUAGES.get(language, 'en')}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text), short_hash(text)
 
 
 def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list[str]]) -> str:

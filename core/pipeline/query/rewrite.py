@@ -1,9 +1,7 @@
 """What is done to a query before it is searched: nothing, hygiene, rules, or a rewrite by a chat model.
 
-What a chat model is asked for stands in `core.pipeline.query.rewrite`. A rewrite that cannot be used never
-reaches the search: the cleaned query is taken instead, and the details say why.
-
-What a chat model may be asked to make of a query: restate it, write a passage that answers it, vary it.
+A chat model may be asked to restate a query, to write a passage that answers it, or to vary it. A rewrite
+that cannot be used never reaches the search: the cleaned query is taken instead, and the details say why.
 
 Restating follows the CLQ paper, §4.4.1. A hypothetical passage (HyDE: Gao et al., 2023) is searched in place
 of the query, by its words and by its vector; several queries are searched one by one and their rankings fused

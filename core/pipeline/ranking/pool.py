@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.params import Method, Param, method_of, read_method, read_options
-from core.pipeline.ranking.hits import Hits, top_k
+from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]

@@ -20,7 +20,7 @@ from core.pipeline.evaluate.measure import FIRST, in_order, name
 from core.pipeline.evaluate.results import final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
 from core.pipeline.query.perturb import perturbed
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.providers.base import LOCAL_ITEM, Amount
 from core.records import Basis, Stack
 
@@ -87,14 +87,7 @@ class Grades:
 
 
 class Course:
-    """Asks the stacks of a space queries in one order.
-
-    Args:
-        job: The evaluation; its stacks are the space.
-        order: Places of its queries, in the order in which rounds take them.
-        price: Dollars of an amount.
-        check: Raises to stop.
-    """
+    """Asks the stacks of a space queries in one order, that of the rounds."""
 
     def __init__(
         self,

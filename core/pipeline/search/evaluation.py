@@ -32,9 +32,8 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.run import Before
 from core.pipeline.evaluate.turn import Turn
 from core.pipeline.search.asking import Answers, Course, Grades
-from core.pipeline.search.propose import Told, optuna, parameters, propose, quiet
+from core.pipeline.search.propose import Space, Told, optuna, parameters, propose, quiet
 from core.pipeline.search.race import Entry, Race, search
-from core.pipeline.search.space import Space
 from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
 from core.providers.base import Amount

@@ -16,8 +16,7 @@ import numpy as np
 
 from core.decide.pareto import undominated
 from core.metrics.rates import HOLES
-from core.pipeline.search.propose import Floats, Mask, Told, tell
-from core.pipeline.search.space import Space
+from core.pipeline.search.propose import Floats, Mask, Space, Told, tell
 from core.pipeline.sweep.fields import Search
 from core.stats.intervals import Sample, resampled, weights
 
@@ -60,13 +59,7 @@ class Entry:
 
 
 class Race:
-    """The stacks that were begun.
-
-    Args:
-        queries: How many there are.
-        how: How it goes.
-        higher_is_better: The direction of the quality.
-    """
+    """The stacks that were begun, of so many queries, and how it goes."""
 
     def __init__(self, queries: int, how: Search, *, higher_is_better: bool = True) -> None:
         self.queries, self.how, self.higher_is_better = queries, how, higher_is_better
@@ -233,17 +226,7 @@ def search(
     more: Callable[[], bool] = lambda: True,
     told: Callable[[Sequence[Entry]], None] = lambda _: None,
 ) -> None:
-    """Search a space; the same way for the same answers and seed.
-
-    Args:
-        space: All stacks.
-        race: Where answers are kept.
-        ask: Asks stacks.
-        propose: Names stacks to begin.
-        start: Stacks to begin with.
-        more: Whether time and money are left to begin further stacks.
-        told: Told of entries that were dropped, after each round.
-    """
+    """Search a space, stacks that are given first; the same way for the same answers and seed."""
     how = race.how
     most = min(how.trials, len(space))
     limit = np.inf if how.evaluations is None else how.evaluations
@@ -263,8 +246,14 @@ def search(
         advance(begin)
         while race.asked < limit and (lead := _fewest(race.leaders)):
             advance(lead[:BATCH])
-        left = min(BATCH, most - len(race.entries))
-        begin = _next(race, propose, left) if left and more() and race.asked < _BEGIN_SHARE * limit else []
+        left, begin = min(BATCH, most - len(race.entries)), []
+        if left and more() and race.asked < _BEGIN_SHARE * limit:
+            entries, up = list(race.entries.values()), race.higher_is_better
+            harm = race.harm(entries)
+            known, maximised = tell(
+                [*race.entries], race.figures(), how.limits, harm=harm, higher_is_better=up
+            )
+            begin = list(propose(known, left, maximised))
     while race.asked < limit and (rest := _fewest(race.racing)):
         advance(rest)
 
@@ -273,11 +262,3 @@ def _fewest(entries: Sequence[Entry]) -> list[int]:
     """Return the places of the stacks that were asked the fewest queries."""
     least = min((each.n for each in entries), default=0)
     return [each.row for each in entries if each.n == least]
-
-
-def _next(race: Race, propose: Propose, count: int) -> list[int]:
-    """Return stacks to begin, proposed from all that is known."""
-    entries, up = list(race.entries.values()), race.higher_is_better
-    figures, harm = race.figures(entries), race.harm(entries)
-    known, maximised = tell([*race.entries], figures, race.how.limits, harm=harm, higher_is_better=up)
-    return list(propose(known, count, maximised))

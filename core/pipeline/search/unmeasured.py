@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from core.pipeline.search.propose import Floats, propose, tell
-from core.pipeline.search.space import Space, Value
+from core.pipeline.search.propose import Floats, Space, Value, propose, tell
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
 
@@ -25,17 +24,12 @@ Levels: TypeAlias = "tuple[Value | None, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A stack that nobody has evaluated.
+    """A stack that nobody has evaluated."""
 
-    Attributes:
-        of: Row of the evaluated stack that it differs from in the fewest axes.
-        steps: Each axis that differs, with the value there and its own.
-        spec: Its values.
-    """
-
-    of: int
+    of: int  # row of the evaluated stack that it differs from in the fewest axes
+    # Each axis that differs, with the value there and its own
     steps: tuple[tuple[str, Value | None, Value | None], ...]
-    spec: Mapping[str, Value]
+    spec: Mapping[str, Value]  # its values
 
 
 def unmeasured(

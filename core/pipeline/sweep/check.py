@@ -118,8 +118,8 @@ def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
 
 
 def _sent(spec: JsonMap, _: Facts) -> Iterator[Problem]:
-    k, sent = spec["candidates"], spec.get("chunks_sent")
-    if sent is not None and sent > k:
+    k, sent = spec["candidates"], spec.get("chunks_sent", 0)
+    if sent > k:
         found = f"{sent} chunks cannot be sent of a pool of K = {k}."
         yield Problem("chunks_sent", found, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
 

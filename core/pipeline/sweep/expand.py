@@ -38,13 +38,15 @@ def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None 
     if own["mode"] != "dense":
         spec["sparse"] = "bm25"
         usual = {**Bm25().model_dump(), "language": "english"}
-        options = {**own["bm25"].model_dump(), "language": own["bm25"].language or language}
-        _put(spec, "bm25", {key: value for key, value in options.items() if value != usual[key]})
+        bm25 = {**own["bm25"].model_dump(), "language": own["bm25"].language or language}
+        _put(spec, "bm25", {key: value for key, value in bm25.items() if value != usual[key]})
     if own["mode"] != "sparse":
         index = own["index"].model_dump()
         spec |= {"embedder": own["embedder"], "index": index.pop("name")}
         _put(spec, "dim", own["dim"] or known.default_dim(own["embedder"]))
-        _put(spec, "index_params", _unusual(spec["index"], index))
+        options = kind_of(spec["index"]).options if spec["index"] in INDEX_NAMES else ()
+        defaults = {option.name: option.default for option in options}
+        _put(spec, "index_params", {key: value for key, value in index.items() if value != defaults.get(key)})
         _put(spec, "metric", own["metric"] if own["metric"] != "cosine" else None)
     if own["mode"] == "hybrid":
         spec["fusion"] = _canonical("fusion", own["fusion"])
@@ -81,13 +83,6 @@ def _canonical(kind: str, chosen: Methodic | None, language: str = "") -> JsonMa
         return table
 
 
-def _unusual(index: str, params: JsonMap) -> dict[str, Any]:
-    """Parameters of an index that are not its defaults."""
-    options = kind_of(index).options if index in INDEX_NAMES else ()
-    usual = {option.name: option.default for option in options}
-    return {key: value for key, value in params.items() if value != usual.get(key)}
-
-
 SENTENCES = Methodic(method="sentence")
 """How documents are cut where nothing is said: the paper's chunks (§3.5)."""
 MAX_STACKS = 20_000  # More than this many combinations are a mistake
@@ -98,7 +93,12 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
     known = known or Known(spec.models)
     usual = SENTENCES if is_documents(spec.collection) else None
     listed: list[Choice] = [dict(point) for point in spec.stack]
-    combined = [each for axes in spec.axes for each in _block(axes, spec.baseline, known)]
+    combined: list[Choice] = []
+    for axes in spec.axes:
+        if axes.method != "list":
+            combined += (
+                _one_factor(axes, spec.baseline, known) if axes.method == "one-factor" else _grid(axes)
+            )
     choices = [*listed, *combined] if spec.searched else [*combined, *listed]
     return _stacks(_spec(each, spec.collection.language, known, usual) for each in choices)
 
@@ -116,12 +116,6 @@ def grid(axes: Axes, language: str = "english") -> list[Stack]:
 
 def _stacks(specs: Iterable[JsonMap]) -> list[Stack]:
     return list({stack.stack_id: stack for stack in map(Stack, specs)}.values())
-
-
-def _block(axes: Axes, baseline: Point, known: Known) -> Iterable[Choice]:
-    if axes.method == "list":
-        return ()
-    return _one_factor(axes, baseline, known) if axes.method == "one-factor" else _grid(axes)
 
 
 def _grid(axes: Axes) -> Iterator[Choice]:

@@ -98,11 +98,7 @@ def _kind_as_name(value: object) -> object:
 
 
 class Methodic(Table):
-    """A method with parameters, which its own registry checks (fusion, dedup, chunker, cut).
-
-    Attributes:
-        method: Name in the registry.
-    """
+    """A method of a registry by its name, with parameters that the registry checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -110,11 +106,7 @@ class Methodic(Table):
 
 
 class Index(Table):
-    """A kind of vector index with parameters, which its own registry checks.
-
-    Attributes:
-        name: Name in the registry ("flat", "hnsw-f32", "pgvector"…); `kind` is taken for it.
-    """
+    """A kind of vector index by its name or `kind` ("flat", "pgvector"…), with parameters of its own."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -122,12 +114,9 @@ class Index(Table):
 
 
 class Bm25(Table):
-    """Parameters of BM25.
+    """Parameters of BM25: k1 saturates the term count, b (0 to 1) normalises the length.
 
-    Attributes:
-        k1: Saturation of the term count, > 0.
-        b: Length normalisation, 0 to 1.
-        language: Of stemmer and stop words; None = the collection's.
+    The language is that of stemmer and stop words; None = the collection's.
     """
 
     k1: Annotated[float, Field(gt=0)] = 1.5
@@ -136,11 +125,9 @@ class Bm25(Table):
 
 
 class Encoder(Table):
-    """An embedder with dimensions of its own.
+    """A model of a catalogue, a local engine or under [models], with dimensions of its own.
 
-    Attributes:
-        name: A model of a vendor's catalogue, a local engine, or a name under [models].
-        dim: Its dimensions; empty = those of the axis `dim`, else its default.
+    Without any it has those of the axis `dim`, else its default.
     """
 
     name: Named
@@ -154,13 +141,7 @@ ChunksSent = Positive | Literal["all"]
 
 
 class TaskShare(Table):
-    """What a task of a cluster gets of a machine.
-
-    Attributes:
-        cpus: Processors.
-        gpus: Graphics processors.
-        memory_gb: Memory that is set aside; None = none is.
-    """
+    """What a task gets of a machine: processors, graphics processors, memory (None = none is set aside)."""
 
     cpus: Annotated[float, Field(gt=0)] = 1.0
     gpus: Annotated[float, Field(ge=0)] = 0.0
@@ -168,12 +149,9 @@ class TaskShare(Table):
 
 
 class Resources(TaskShare):
-    """What the tasks of a cluster get of a machine; of no concern to one machine.
+    """What tasks of a cluster get of a machine: those that embed a corpus, build an index or ask queries.
 
-    Attributes:
-        embed: Embedding of a corpus, where it is not as the others.
-        index: Building of an index.
-        query: Asking the queries of stacks.
+    What is not said of a kind of task is as for all; of no concern to one machine.
     """
 
     embed: TaskShare | None = None
@@ -184,12 +162,9 @@ class Resources(TaskShare):
 class SearchLimits(Table):
     """Limits that good stacks keep; None = no limit.
 
-    Attributes:
-        sla: Milliseconds, the median of a query.
-        budget: Dollars per 1,000 queries.
-        floor: The least quality.
-        harm: The highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of the passages that
-            any stack ranks so high are unjudged.
+    The sla is the median milliseconds of a query, the budget dollars per 1,000 queries, the floor the least
+    quality, and harm the highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of the
+    passages that any stack ranks so high are unjudged.
     """
 
     sla: Annotated[float, Field(gt=0)] | None = None

@@ -47,22 +47,6 @@ class _NoKeys(Keys):
         return Secret(name, "-")
 
 
-class _KeyIsThereError(Exception):
-    """Ends the making of a model that would only go on to load the client of its vendor."""
-
-
-class _Asked(Keys):
-    """Makes sure of a key and goes no further."""
-
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
-
-    def need(self, name: str, model: str, url: str) -> Secret:
-        """Raises either way."""
-        self._keys.need(name, model, url)
-        raise _KeyIsThereError
-
-
 @dataclass(frozen=True)
 class Known:
     """Facade of the registries: what a name stands for, without loading a model or sending anything."""
@@ -112,11 +96,11 @@ class Known:
 
     def planned_reranker(self, name: str) -> Reranker:
         """A reranker to count with; it has no key, loads nothing and sends nothing."""
-        return make_reranker(name, models=self.models, keys=_NoKeys(), ready=False)
+        return make_reranker(name, models=self.models, ready=False)
 
     def planned_rewrite(self, name: str) -> Rewrite:
         """A rewrite to count with; it has no key and sends nothing."""
-        return make_rewrite(name, models=self.models, keys=_NoKeys(), ready=False)
+        return make_rewrite(name, models=self.models, ready=False)
 
     def config(self, key: str, name: str) -> ModelConfig:
         """What is known of a model (of the key "embedder", "reranker" or "rewrite")."""
@@ -131,23 +115,18 @@ class Known:
         return (key == "rewrite" and name in REWRITES) or place_of(self.config(key, name)) is None
 
     def obstacles(self, key: str, name: str) -> Iterator[ClqError]:
-        """Why a model cannot be used: a key, a package or a folder is missing."""
+        """Why a model cannot be used: a key or a package is missing."""
         if key == "rewrite" and name in REWRITES:
             return
-        config, keys = self.config(key, name), _Asked(self.keys)
+        config = self.config(key, name)
         if config.provider in LOCAL_ENGINES:
             module, install = LOCAL_ENGINES[config.provider]
             if module and importlib.util.find_spec(module) is None:
                 yield ClqError(f"{name} needs the package {module}.", do=f"Install it: {install}")
             return
+        place = place_of(config)
         try:
-            if key == "embedder":
-                make_embedder(config, config.default_dim or 1, keys=keys)
-            elif key == "rewrite":
-                make_rewrite(name, models=self.models, keys=keys)
-            else:
-                make_reranker(name, models=self.models, keys=keys)
-        except _KeyIsThereError:
-            return
+            if place is not None and place.key_env:
+                self.keys.need(place.key_env, config.name, place.url)
         except ClqError as error:
             yield error

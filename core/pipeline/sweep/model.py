@@ -2,7 +2,7 @@
 
 It is written by people in TOML or YAML. Wherever a list is expected one value may stand alone, and where a
 table with one necessary key is expected that key's value may stand alone: ``fusion = "rrf"`` is
-``fusion = [{method = "rrf"}]``. `core.pipeline.sweep.load` reads it, `core.pipeline.sweep.expand` makes its
+``fusion = [{method = "rrf"}]``. `core.pipeline.sweep` reads it, `core.pipeline.sweep.expand` makes its
 stacks.
 """
 

@@ -91,25 +91,17 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Bill):
-    """What a sweep will take.
-
-    Attributes:
-        queries: How many questions are asked.
-        asked: How often every question is asked and measured.
-        passages: Per chunking (None = the collection's own) how many passages are searched.
-        steps: How many different steps of each kind there are.
-        begun: How many of the stacks a search begins at most, so that all else is the most that it takes;
-            None = all of them run.
-    """
+    """What a sweep will take."""
 
     name: str
     stacks: tuple[PlannedStack, ...]
-    queries: int
-    asked: int
-    passages: Mapping[str | None, int]
-    steps: Mapping[str, int]
+    queries: int  # how many questions are asked
+    asked: int  # how often every question is asked and measured
+    passages: Mapping[str | None, int]  # searched, per chunking (None = the collection's own)
+    steps: Mapping[str, int]  # how many different steps of each kind there are
     services: tuple[Service, ...]
     resources: Resources
+    # How many stacks a search begins at most, so that all else is the most that it takes; None = all of them
     begun: int | None = None
 
     @property
@@ -142,10 +134,14 @@ def plan(
     steps = graph(job.stacks, names, deepest=pointwise if job.protocol.deepest else ())
     counting = Counting(job, steps, names, known, built)
     paid = counting.all()
-    production, how = _Production(job, paid, counting), searched_by(job.spec)
+    per_query, how = {each.step: each.per_query for each in paid}, searched_by(job.spec)
+    spread_over = job.spec.get("budget", {}).get("amortise_over_queries")
     return Plan(
         name=job.name,
-        stacks=tuple(map(production.stack, steps.routes)),
+        stacks=tuple(
+            _planned(route, _in_use(route, counting, per_query, spread_over), job.book)
+            for route in steps.routes
+        ),
         queries=job.queries.height,
         asked=max(1, job.protocol.passes),
         passages={chunking: len(corpus) for chunking, corpus in job.corpora.items()},
@@ -240,41 +236,27 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
     return lines
 
 
-class _Production:
-    """What 1,000 queries of a stack cost when it is in use."""
+def _in_use(
+    route: Route, counting: Counting, per_query: Mapping[Step, Usage], spread_over: int | None
+) -> Iterator[Usage]:
+    """What a query of a stack uses in production, and its share of embedding the corpus if that is spread."""
+    for step in route.steps:
+        if step is route.rerank and step in per_query and route.replayed:
+            yield counting.reranked(step, route.stack.spec, route.depth)  # asked about its own depth
+        else:
+            yield per_query.get(step, ())
+        if spread_over and step.kind == "search":
+            made = step.built
+            while made.needs:
+                made = made.needs[0]
+            paid = counting.corpus(made)
+            for each in paid.used if paid else ():
+                yield (replace(each, amount=None if each.amount is None else each.amount / spread_over),)
 
-    def __init__(self, job: Job, paid: Sequence[Paid], counting: Counting) -> None:
-        self._book, self._counting = job.book, counting
-        self._per_query = {each.step: each.per_query for each in paid}
-        self._spread_over = job.spec.get("budget", {}).get("amortise_over_queries")
 
-    def stack(self, route: Route) -> PlannedStack:
-        """A stack with its costs."""
-        used = [*self._queries(route), *self._vectors(route)]
-        costs = [dollars(each, self._book) for each in total(used)]
-        reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
-        known = math.fsum(usd for usd, _ in costs if usd is not None)
-        return PlannedStack(
-            route.stack, route.pool_name, None if reasons else 1000 * known, "; ".join(reasons)
-        )
-
-    def _queries(self, route: Route) -> Iterator[Usage]:
-        for step in route.steps:
-            if step is route.rerank and step in self._per_query and route.replayed:
-                # In use it is asked about its own depth.
-                yield self._counting.reranked(step, route.stack.spec, route.depth)
-            else:
-                yield self._per_query.get(step, ())
-
-    def _vectors(self, route: Route) -> Iterator[Usage]:
-        """A query's share of embedding the corpus, where that is to be spread over queries."""
-        for step in route.steps:
-            if self._spread_over and step.kind == "search":
-                made = step.built
-                while made.needs:
-                    made = made.needs[0]
-                paid = self._counting.corpus(made) if made.kind == "vectors" else None
-                yield tuple(
-                    replace(each, amount=None if each.amount is None else each.amount / self._spread_over)
-                    for each in (paid.used if paid else ())
-                )
+def _planned(route: Route, used: Iterable[Usage], book: PriceBook) -> PlannedStack:
+    """A stack with what 1,000 queries cost in use."""
+    costs = [dollars(each, book) for each in total(used)]
+    reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
+    usd = None if reasons else 1000 * math.fsum(usd for usd, _ in costs if usd is not None)
+    return PlannedStack(route.stack, route.pool_name, usd, "; ".join(reasons))

@@ -15,7 +15,7 @@ from core.pipeline.index import ENGINES, make_index, parted
 from core.pipeline.index.bm25 import make_bm25
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.pipeline.ranking.pool import fuse
 from core.pipeline.sweep.known import NONE, Known
 from core.providers.base import Purpose

@@ -13,9 +13,9 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.anchors import Derived, anchor, judged
+from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.chunk.methods import is_late
-from core.pipeline.chunk.run import Chunked, chunk
-from core.pipeline.documents.read import Documents
+from core.pipeline.documents import Documents
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.job import TASKS, Late, Share
 from core.pipeline.query.entities import Names, named

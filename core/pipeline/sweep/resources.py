@@ -58,10 +58,7 @@ class Rates:
     def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
         """Milliseconds of asking a vendor about one query, and what they rest on.
 
-        Args:
-            stage: "embed", "rerank" or "rewrite".
-            depth: How many passages are reranked.
-            used: What it uses; answers of chat models take time by their length.
+        The depth is that of a reranked pool; answers of chat models take time by their length, which is used.
         """
         if stage == "embed" and model in self.probed:
             return self.probed[model].query_ms, PROBED

@@ -19,7 +19,7 @@ from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, shown
 from core.importers.runs import slug
 from core.pipeline.anchors import holds_spans, read_spans
-from core.pipeline.documents.read import READERS, Documents, read_documents
+from core.pipeline.documents import READERS, Documents, read_documents
 from core.pipeline.query.entities import tagged
 from core.pipeline.sweep.model import CollectionSource, GoldenSource
 from core.records import Batch, Collection
@@ -45,11 +45,8 @@ def is_documents(source: CollectionSource) -> bool:
         return False
     if source.format == "documents" or path.suffix.lower() in READERS:
         return True
-    return (
-        path.is_dir()
-        and not any(path.glob("corpus.*"))
-        and any(each.suffix.lower() in READERS for each in path.rglob("*"))
-    )
+    texts = (each for each in path.rglob("*") if each.suffix.lower() in READERS)
+    return path.is_dir() and not any(path.glob("corpus.*")) and any(texts)
 
 
 def collection_id(source: CollectionSource) -> str:
@@ -77,9 +74,10 @@ def read_collection(
     if kind in WHOLE:
         return _batch(_loaded(path, _options(source, golden))), None
     documents = read_source_documents(source)
-    made = Collection(collection_id=collection_id(source), name=collection_id(source), source=path.name)
+    own = collection_id(source)
+    made = Collection(collection_id=own, name=own, source=path.name)
     rows = documents.frame.select(
-        collection_id=pl.lit(made.collection_id),
+        collection_id=pl.lit(own),
         passage_id="source",
         title="title",
         text="text",
@@ -208,6 +206,6 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
     if again.height:
         found = f"The id {shown(again['query_id'][0])!r} occurs twice."
         raise InputError(found, where=f"{piece.name}:{again['line'][0]}")
-    ids = pl.Series([collection_id] * rows.height, dtype=pl.String)
-    told = {"collection_id": ids, "query_id": rows["query_id"], "text": rows["text"]}
+    rows = rows.with_columns(collection_id=pl.lit(collection_id))
+    told = {name: rows[name] for name in ("collection_id", "query_id", "text")}
     return frame("queries", {**told, "tags": tagged(rows["entity"])} if "entity" in roles else told)

@@ -14,7 +14,7 @@ from core.golden.prompts import KINDS, prompt
 from core.golden.refine.methods import restore
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate.launch import Known
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import SECTION

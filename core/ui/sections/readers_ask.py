@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.pipeline.evaluate.launch import Known
-from core.pipeline.sweep.load import load_as
+from core.pipeline.sweep import load_as
 from core.readers.plan import ReaderPlan, plan
 from core.readers.prompts import PROMPTS
 from core.readers.run import READING, ReaderSpec

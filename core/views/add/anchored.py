@@ -10,7 +10,7 @@ import polars as pl
 
 from core.importers.formats.spans import JudgedSpans
 from core.pipeline.anchors import Derived, judged
-from core.pipeline.chunk.run import Chunked
+from core.pipeline.chunk import Chunked
 from core.records import Collection, GoldenSet, part_id
 from core.store import Snapshot
 from core.tables import TABLES, frame

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.refine.base import Refinement
     from core.golden.spec import GoldenSpec
     from core.pipeline.evaluate import Status
-    from core.pipeline.sweep import Problem
+    from core.pipeline.sweep.problems import Problem
     from core.prices import PriceBook
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from core.errors import ClqError
 from core.importers import preview
 from core.metrics.robust import PERTURBATIONS
+from core.pipeline.sweep import presets
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.load import presets
 from core.pipeline.sweep.problems import Problem
 from core.store import Snapshot
 from core.views.workspace.scope import Scope

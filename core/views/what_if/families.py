@@ -13,7 +13,7 @@ import polars as pl
 from core.decide.routing import missing, replayed
 from core.diagnostics.noise import NONE, kin
 from core.errors import ClqError
-from core.pipeline.ranking.hits import SIGNALS, signals
+from core.pipeline.ranking import SIGNALS, signals
 from core.providers.config import ModelConfig
 from core.providers.rerank import Reranker, make_reranker
 from core.records import stack_label

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.pipeline.anchors import COVERAGE, anchor, judged
-from core.pipeline.chunk.run import Chunked, chunk
+from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.documents.formats import Content
 from core.records import GoldenSet
 from core.tables import TABLES, frame

@@ -10,8 +10,8 @@ import pytest
 from core.importers import Options
 from core.metrics import Measure
 from core.pipeline.anchors import judged, read_spans
-from core.pipeline.chunk.run import Chunked, chunk
-from core.pipeline.documents.read import read_documents
+from core.pipeline.chunk import Chunked, chunk
+from core.pipeline.documents import read_documents
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store, doctor
 from core.tables import frame

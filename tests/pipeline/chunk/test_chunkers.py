@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
+from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.chunk.methods import CHUNKERS
-from core.pipeline.chunk.run import Chunked, chunk
 from core.pipeline.chunk.work import gauge
 from core.pipeline.documents.formats import Content, Heading
 from core.tables import TABLES
@@ -215,9 +215,9 @@ def test_a_text_of_a_million_characters_without_blanks():
 
 @pytest.mark.parametrize("least", [0, 10**9])
 def test_as_many_processes_as_one_likes(least, monkeypatch):
-    monkeypatch.setattr("core.pipeline.chunk.run.PARALLEL_FROM", least)
-    monkeypatch.setattr("core.pipeline.chunk.run.cores", lambda: 2)
-    monkeypatch.setattr("core.pipeline.chunk.run._BLOCK", 200)
+    monkeypatch.setattr("core.pipeline.chunk.PARALLEL_FROM", least)
+    monkeypatch.setattr("core.pipeline.chunk.cores", lambda: 2)
+    monkeypatch.setattr("core.pipeline.chunk._BLOCK", 200)
     documents = [Content(f"Document {number}. It has sentences. Three of them.") for number in range(12)]
     found = chunk(frame_of(*documents), {"method": "sentence"}, collection=WHOLE)
     assert found.passages.equals(made({"method": "sentence"}, *documents).passages)

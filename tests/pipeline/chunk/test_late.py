@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.pipeline.chunk.run import chunk, late_vectors, vectors_of
+from core.pipeline.chunk import chunk, late_vectors, vectors_of
 from core.pipeline.documents.formats import Content
 from core.providers.embed import make_embedder
 from core.providers.embed.base import TokenEmbedder, TokenVectors

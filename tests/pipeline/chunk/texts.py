@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from hypothesis import strategies as st
 
+from core.pipeline.documents import documents_frame
 from core.pipeline.documents.formats import Content, Heading
-from core.pipeline.documents.read import documents_frame
 from core.records import Collection
 
 WHOLE = Collection(collection_id="c", name="C")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.documents.read import SCHEMA, read_documents
+from core.pipeline.documents import SCHEMA, read_documents
 from tests.pipeline.documents.pdfs import pdf
 
 

@@ -21,7 +21,7 @@ import pytest
 from core.errors import BudgetError, ClqError, InputError, ProviderError, UnknownNameError
 from core.jobs import Stopped
 from core.paths import ROOT
-from core.pipeline.chunk.run import chunk
+from core.pipeline.chunk import chunk
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster.desk import Desk
@@ -235,13 +235,13 @@ def test_same_results_as_here(tmp_path: Path):
 
 @pytest.mark.extras
 def test_documents_are_cut_by_all_machines(cluster: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("core.pipeline.chunk.run._BLOCK", 5_000)
+    monkeypatch.setattr("core.pipeline.chunk._BLOCK", 5_000)
     texts = {"source": [f"d{at}" for at in range(9)], "text": [f"{WORDS} {at}. " * 20 for at in range(9)]}
     chunker = {"method": "recursive", "size": 64}
     asked = partial(chunk, pl.DataFrame(texts), chunker, collection=Collection(collection_id="c", name="C"))
     here = asked()
-    monkeypatch.setattr("core.pipeline.chunk.run.PARALLEL_FROM", 0)
-    monkeypatch.setattr("core.pipeline.chunk.run.cores", lambda: 2)
+    monkeypatch.setattr("core.pipeline.chunk.PARALLEL_FROM", 0)
+    monkeypatch.setattr("core.pipeline.chunk.cores", lambda: 2)
     with sharing(cluster.address):
         there = asked()
     assert there.passages.equals(here.passages)

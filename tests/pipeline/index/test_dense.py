@@ -25,7 +25,7 @@ from core.pipeline.index import (
     load_index,
     make_index,
 )
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from tests.pipeline.corpora import hits, unit_vectors
 
 VECTORS = unit_vectors(1300, 32, seed=1)

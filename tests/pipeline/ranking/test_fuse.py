@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.pipeline.ranking.pool import NORMALISE, fuse, fusion_options, reciprocal_rank_fusion
 from tests.pipeline.corpora import hits
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pipeline.ranking.hits import top_k, top_k_rows
+from core.pipeline.ranking import top_k, top_k_rows
 
 
 @pytest.mark.parametrize(

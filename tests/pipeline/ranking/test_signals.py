@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pipeline.ranking.hits import SIGNALS, signals
+from core.pipeline.ranking import SIGNALS, signals
 
 POOLS = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=60)
 

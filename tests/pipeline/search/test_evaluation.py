@@ -15,8 +15,7 @@ from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.search import propose as proposing
 from core.pipeline.search.asking import Course
 from core.pipeline.search.evaluation import searching
-from core.pipeline.search.propose import Told, propose
-from core.pipeline.search.space import Space
+from core.pipeline.search.propose import Space, Told, propose
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.plan import plan

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from core.pipeline.demo import grid
-from core.pipeline.search.propose import Told
+from core.pipeline.search.propose import Space, Told
 from core.pipeline.search.race import Propose, Race, search
-from core.pipeline.search.space import Space
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import Search, SearchLimits

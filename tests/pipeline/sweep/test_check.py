@@ -8,11 +8,11 @@ import pytest
 
 from core.errors import ClqError
 from core.paths import ROOT
-from core.pipeline.sweep import SpecError, parse, presets
+from core.pipeline.sweep import parse, presets
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import MAX_STACKS
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.problems import Severity
+from core.pipeline.sweep.problems import Severity, SpecError
 from core.prices import PriceBook
 from core.providers.calls import Keys
 

@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import ClqError
-from core.pipeline.sweep import Problem, SpecError, SweepSpec, load, parse
+from core.pipeline.sweep import load, parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.fields import Methodic
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.model import Axes
+from core.pipeline.sweep.model import Axes, SweepSpec
+from core.pipeline.sweep.problems import Problem, SpecError
 from core.providers.calls import Keys
 
 KEYS = [*SweepSpec.model_fields, *Axes.model_fields, "path", "method", "name", "dims", "provider", "usd", "x"]

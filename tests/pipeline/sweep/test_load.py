@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from core.errors import InputError
-from core.pipeline.sweep import SpecError, SweepSpec, json_schema, load, parse, presets
-from core.pipeline.sweep.load import MAX_BYTES
-from core.pipeline.sweep.problems import suggestion
+from core.pipeline.sweep import MAX_BYTES, json_schema, load, parse, presets
+from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.problems import SpecError, suggestion
 
 WHOLE = """
 name = "everything"

@@ -10,9 +10,9 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import Job
-from core.pipeline.sweep import SpecError, parse
+from core.pipeline.sweep import parse
 from core.pipeline.sweep.known import Known
-from core.pipeline.sweep.problems import Problem
+from core.pipeline.sweep.problems import Problem, SpecError
 from core.pipeline.sweep.read import protocol, read_job
 from core.pipeline.sweep.sources import chosen, read_queries
 from core.providers.calls import Keys

@@ -9,7 +9,7 @@ import pytest
 
 from core.importers import Import, Options, Upload, load
 from core.pipeline.anchors import judged
-from core.pipeline.chunk.run import Chunked, chunk
+from core.pipeline.chunk import Chunked, chunk
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from core.pipeline.evaluate import State, Status
-from core.pipeline.sweep import Problem, load
+from core.pipeline.sweep import load
+from core.pipeline.sweep.problems import Problem
 from core.views.run import form, paid, plan
 from core.views.text import duration
 from core.views.workspace.scope import Scope

@@ -43,7 +43,7 @@ from core.pipeline.evaluate.measure import Answered
 from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.runner import Here
 from core.pipeline.evaluate.steps import Graph
-from core.pipeline.ranking.hits import Hits
+from core.pipeline.ranking import Hits
 from core.prices import PriceBook
 from core.providers.calls.caller import take_turns
 

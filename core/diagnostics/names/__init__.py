@@ -1,0 +1,1 @@
+"""Names in embedders: spelled otherwise, left out, or told apart."""

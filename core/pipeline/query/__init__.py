@@ -1,0 +1,1 @@
+"""What is done to a query before it is searched."""
