@@ -9,7 +9,7 @@ the pages, one blank line between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
@@ -53,19 +53,11 @@ class Documents:
 
 def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.DataFrame:
     """Documents as a frame of `SCHEMA`."""
-    return pl.DataFrame(
-        {
-            "source": list(sources),
-            "title": [each.title or None for each in contents],
-            "text": [each.text for each in contents],
-            "headings": [
-                [{"start": one.start, "level": one.level, "title": one.title} for one in each.headings]
-                for each in contents
-            ],
-            "pages": [list(each.pages) for each in contents],
-        },
-        schema=SCHEMA,
-    )
+    rows = [
+        (source, each.title or None, each.text, [asdict(one) for one in each.headings], list(each.pages))
+        for source, each in zip(sources, contents, strict=True)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 ROLES: Mapping[str, tuple[str, ...]] = {

@@ -172,14 +172,11 @@ def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
         UnknownNameError: If the method or an option is not declared.
         InputError: If an option is out of range, or the scores are not descending finite numbers.
     """
-    options = cut_options(cut)
-    values = np.asarray(scores, dtype=np.float64)
+    options, values = cut_options(cut), np.asarray(scores, dtype=np.float64)
     if not np.isfinite(values).all() or (np.diff(values) > 0).any():
-        raise InputError(
-            "The scores are not finite numbers in descending order.",
-            where=f"cut {options['method']}",
-            do="Cut a ranking by the scores that it is ordered by.",
-        )
+        found = "The scores are not finite numbers in descending order."
+        do = "Cut a ranking by the scores that it is ordered by."
+        raise InputError(found, where=f"cut {options['method']}", do=do)
     if len(values) < 2 or values[0] == values[-1]:
         return len(values)
     # On a scale of their own, so that neither engine nor rounding decides what is a difference.

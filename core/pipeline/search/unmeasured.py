@@ -47,14 +47,7 @@ def unmeasured(
     Args:
         levels: The axes of every evaluated stack; null = it has no such axis.
         figures: Quality, milliseconds and dollars per 1,000 queries of each; NaN = unknown.
-        limits: What good stacks keep.
         harm: Of each, where that is known.
-        higher_is_better: The direction of the quality.
-        count: How many at most.
-        seed: Of the proposals.
-
-    Returns:
-        Empty where nothing is known, no axis is, or nothing is left to evaluate.
 
     Raises:
         ClqError: If Optuna is not installed.
