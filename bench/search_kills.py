@@ -20,10 +20,10 @@ import numpy as np
 from core.files import read_json
 from core.pipeline.evaluate import Job, Outcome, Protocol
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.results import LOCAL
 from core.pipeline.search.evaluation import searching
 from core.pipeline.search.propose import quiet
 from core.prices import Price, PriceBook
+from core.providers.base import LOCAL_ITEM
 from core.records import Batch, GoldenSet, Stack
 from core.tables import frame
 from tests.pipeline.evaluate import kills, paid
@@ -69,7 +69,7 @@ def job(url: str) -> Job:
 
 def _book(book: PriceBook) -> PriceBook:
     """With a machine that costs nothing, for its time is never the same."""
-    free = Price(item=LOCAL, unit="cpu_hour", price=0.0, per=1.0, currency="USD", source="here",
+    free = Price(item=LOCAL_ITEM, unit="cpu_hour", price=0.0, per=1.0, currency="USD", source="here",
                  provider="here", looked_up=date(2026, 11, 1), confirmed=True)  # fmt: skip
     return PriceBook(book.name, (*book.prices, free))
 
