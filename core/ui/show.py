@@ -45,7 +45,7 @@ def head(
     frame = current_frame()
     frame.headed = True
     with frame.head:
-        st.title(plain(text.whole(answer)), anchor=False)
+        st.title(plain(answer), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         if warning:
             st.markdown(f":material/warning: {plain(warning)}")

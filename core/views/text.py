@@ -110,11 +110,6 @@ def label(text: str) -> str:
     return text if calm else plain(text)
 
 
-def whole(text: str) -> str:
-    """A text whose names do not break at their hyphens: an invisible joiner stands behind each."""
-    return re.sub(r"(?<=\w)-(?=\w)", f"-{_WORD_JOINER}", text)
-
-
 def shorten(text: str, length: int = 60) -> str:
     """Cut a text to a length, with an ellipsis where something was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
