@@ -64,10 +64,7 @@ def pick_one(
     Args:
         setting: Whether it counts among the settings that differ from their default.
     """
-    offered = list(options)
-    default = offered[0] if usual is None else usual
-    still_offered(key, offered)
-    about = bound(key, default) if setting else linked(key)
+    offered, default, about = _asked(options, key, usual, setting=setting)
     draw = st.segmented_control if place is None else place.segmented_control
     chosen: T = draw(label, offered, default=default, required=True, **about, **more)
     return chosen
@@ -84,13 +81,20 @@ def pick_listed(
     **more: Any,
 ) -> T:
     """Draw a list, one of it chosen; otherwise as `pick_one`."""
-    offered = list(options)
-    default = offered[0] if usual is None else usual
-    still_offered(key, offered)
-    about = bound(key, default) if setting else linked(key)
+    offered, default, about = _asked(options, key, usual, setting=setting)
     draw = st.selectbox if place is None else place.selectbox
     chosen: T = draw(label, offered, index=offered.index(default), **about, **more)
     return chosen
+
+
+def _asked(
+    options: Iterable[T], key: str, usual: T | None, *, setting: bool
+) -> tuple[list[T], T, dict[str, Any]]:
+    """What is offered, which of it is usual, and how the address keeps the choice."""
+    offered = list(options)
+    default = offered[0] if usual is None else usual
+    still_offered(key, offered)
+    return offered, default, bound(key, default) if setting else linked(key)
 
 
 def carry_over(key: str) -> None:
