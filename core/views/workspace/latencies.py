@@ -239,8 +239,8 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
     here = held.filter(pl.col("origin") == Origin.RUN.value)["run_id"].to_list()
-    local = [run_id for run_id in here if run_id not in _remote(snapshot, here, latency)]
-    timings = snapshot.timings(local)
+    remote = _remote(snapshot, here, latency)
+    timings = snapshot.timings([run_id for run_id in here if run_id not in remote])
     found = pass_differences(per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path"))
     band, stacks = jitter(found["ms"]), found["run_id"].n_unique()
     words = (

@@ -60,6 +60,24 @@ def test_the_band_does_not_depend_on_which_stacks_are_shown(store):
     assert one["also"] == bands(store)["also"]
 
 
+def test_the_store_is_read_as_often_for_many_stacks_as_for_few(tmp_path, monkeypatch):
+    from core.store.engine import Catalogue
+
+    reads = []
+    read = Catalogue.frame
+    monkeypatch.setattr(Catalogue, "frame", lambda self, sql, *rest: reads.append(sql) or read(self, sql, *rest))
+    counts = []
+    for stacks in (2, 9):
+        lab = Lab().judge({"q1": {"p": 5}})
+        for place in range(stacks):
+            timed(lab, f"stack {place}", PASSES, usage=[("retrieve", "local-cpu", "cpu_ms", 1.0)])
+        snapshot = lab.write(tmp_path / str(stacks)).read()
+        reads.clear()
+        bands(snapshot)
+        counts.append(len(reads))
+    assert counts[0] == counts[1] > 0
+
+
 def test_where_the_band_comes_from_is_said(store):
     table = stack_table(store, LAB, Quality("RR", 10), Latency(), BOOK)
     for limits, words in (
