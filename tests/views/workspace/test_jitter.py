@@ -65,7 +65,9 @@ def test_the_store_is_read_as_often_for_many_stacks_as_for_few(tmp_path, monkeyp
 
     reads = []
     read = Catalogue.frame
-    monkeypatch.setattr(Catalogue, "frame", lambda self, sql, *rest: reads.append(sql) or read(self, sql, *rest))
+    monkeypatch.setattr(
+        Catalogue, "frame", lambda self, sql, *rest: reads.append(sql) or read(self, sql, *rest)
+    )
     counts = []
     for stacks in (2, 9):
         lab = Lab().judge({"q1": {"p": 5}})
