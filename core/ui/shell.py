@@ -64,7 +64,7 @@ def shell(page: Page) -> Iterator[None]:
     notice = st.empty()
     top = st.container(horizontal=True, vertical_alignment="top", key="top")
     frame = Frame(
-        top.container(gap="xsmall", key="answer"),
+        top.container(gap="xsmall", key="answer").empty(),
         top.container(horizontal=True, width="content", key="bar"),
         st.container(key="numbers", horizontal=True, gap="small"),
         st.container(key="strip"),

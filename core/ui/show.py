@@ -36,7 +36,7 @@ _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parqu
 def head(
     answer: str, details: str = "", warning: str = "", caveats: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """The top of a page: the answer in words and numbers.
+    """Draw the answer at the top of a page, in the place of one that was drawn before.
 
     Args:
         answer: The answer; names in it may come from users and are shown as text.
@@ -44,7 +44,7 @@ def head(
     """
     frame = current_frame()
     frame.headed = True
-    with frame.head:
+    with frame.head.container(gap="xsmall"):
         st.title(plain(answer), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         if warning:

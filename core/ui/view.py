@@ -26,7 +26,7 @@ _PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"
 class Frame:
     """The places that stand on every page, above what is its own."""
 
-    head: DeltaGenerator  # the answer
+    head: DeltaGenerator  # the answer; what is drawn there takes the place of what was
     bar: DeltaGenerator  # buttons beside the answer
     numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
     strip: DeltaGenerator  # the limits, below those

@@ -48,17 +48,25 @@ from core.views.workspace.scores import evidence
 
 def would_it_hold(view: View) -> None:
     """Draw the section."""
-    head = st.container()
+    numbers, chips = st.empty(), st.container()
     rule, decision = ask_rule(view)
     asked = Asked(view.constraints, rule, view.quality, view.latency, noise=view.noise)
-    known, counted = sample(view), chances(view, view.constraints, rule, view.noise)
-    noisy = drawn(view, view.noise)
+    known = sample(view)
     queries = 0 if known is None else int(known.quality.shape[1])
+
+    def answer(reference: str | None) -> tuple[pl.DataFrame, Noise | None]:
+        noisy, counted = drawn(view, reference), chances(view, view.constraints, rule, reference)
+        show.head(words.held(view.table, decision, asked, counted))
+        if cards := words.held_cards(view.table, decision, asked, counted, (queries, noisy)):
+            with numbers.container():
+                show.cards(*cards)
+        return counted, noisy
+
+    counted, noisy = answer(None)
+    if view.noise is not None:  # it takes a while to draw, so the answer of the queries alone stands first
+        counted, noisy = answer(view.noise)
     sentence = words.held(view.table, decision, asked, counted)
-    with head:
-        show.head(sentence)
-        if numbers := words.held_cards(view.table, decision, asked, counted, (queries, noisy)):
-            show.cards(*numbers)
+    with chips:
         rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
         show.caveats({
             "how it is counted": words.about_chances(queries, noisy) if queries else "",
