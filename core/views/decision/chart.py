@@ -103,7 +103,8 @@ def pareto(
     across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
     used = [name for name in {*_DRAWN, colour, size} if name in rows.columns]
-    drawn = _placed(rows.select(used).filter(pl.col("quality").is_not_null()), across)
+    scored = rows.select(used)
+    drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
     layout = theme.layout(
         x=latency.name if across == LATENCY else across.unit_words, y=quality.name, height=HEIGHT
     )
@@ -176,7 +177,8 @@ def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.Da
     order = np.argsort(~rows.select(first).to_series().to_numpy(), kind="stable")
     _, place, count = np.unique(group[order], return_index=True, return_counts=True)
     in_order = order[place].argsort()
-    stays, alike = rows[order[place][in_order]], count[in_order] - 1
+    stays = rows if len(place) == rows.height else rows[order[place][in_order]]
+    alike = count[in_order] - 1
     names = stays["name"].to_list()
     for at in np.flatnonzero(alike):
         names[at] = f"{names[at]} (+{alike[at]} equal)"
@@ -185,12 +187,11 @@ def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.Da
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:
     """Where each stack stands: at its number, or spread over a strip of its own where that is unknown."""
-    known = pl.col(across.column).is_not_null()
-    place = (~known).cast(pl.Float64).cum_sum()
-    return rows.with_columns(
-        pl.when(known).then(pl.col(across.column)).otherwise(place).alias("x"),
-        pl.when(known).then(pl.lit(PLACED_AXIS)).otherwise(pl.lit(UNKNOWN_AXIS)).alias("axis"),
-    )
+    x = rows[across.column].to_numpy().astype(np.float64)
+    unknown = np.isnan(x)
+    x = np.where(unknown, unknown.cumsum(), x)
+    axis = np.where(unknown, UNKNOWN_AXIS, PLACED_AXIS)
+    return rows.hstack([pl.Series("x", x), pl.Series("axis", axis.tolist(), dtype=pl.String)])
 
 
 _KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}

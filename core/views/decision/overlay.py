@@ -235,9 +235,11 @@ def rings(drawn: pl.DataFrame, decision: Decision, selected: int | None) -> list
         (decision.chosen, "chosen", theme.ACCENT, 20),
         (None if selected == decision.chosen else selected, "selected", theme.OKABE_ITO[3], 22),
     )
-    traces = []
+    traces, numbers = [], drawn["row"].to_numpy()  # rising
     for place, title, colour, size in looks:
-        for row in drawn.filter(pl.col("row") == place).iter_rows(named=True) if place is not None else ():
+        at = -1 if place is None else int(np.searchsorted(numbers, place))
+        if 0 <= at < len(numbers) and numbers[at] == place:
+            row = drawn.row(at, named=True)
             ring = {"symbol": "circle-open", "size": size, "line": {"width": 2.5}, "color": colour}
             place_of = {"meta": f"{OVER}{title}", "xaxis": row["axis"]}
             traces.append(theme.quiet(title, [row["x"]], [row["quality"]], marker=ring, **place_of))

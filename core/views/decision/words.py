@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -138,8 +140,10 @@ def cards(
     cost, share = text.cost_of(row, ""), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
-        dearest = bill.group_by("stage").agg(pl.col("usd_per_1k").sum()).filter(pl.col("usd_per_1k") > 0)
-        parts = dearest.sort("usd_per_1k", descending=True).head(2).iter_rows()
+        spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
+        for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
+            spent[stage] = spent.get(stage, 0.0) + usd
+        parts = [(stage, usd) for stage, usd in nlargest(2, spent.items(), key=itemgetter(1)) if usd > 0]
         paid = " + ".join(f"{stage} {text.usd(usd, '')}" for stage, usd in parts)
     else:
         paid = (
