@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -78,6 +79,14 @@ def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] |
 def scaled(amount: Amount, share: float) -> Amount:
     """A share of an amount; of what is not known it is not known either."""
     return replace(amount, amount=None if amount.amount is None else amount.amount * share)
+
+
+def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
+    """Usage as a vendor reports it, unknown where it is no number of 0 or more."""
+    return tuple(
+        replace(each, amount=None) if each.amount is not None and not 0 <= each.amount < math.inf else each
+        for each in amounts
+    )
 
 
 TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half as much at once may not meet

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import ProviderError
 from core.providers.base import Meter, Model
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from voyageai.client import Client
 
+
+N = TypeVar("N", np.float32, np.float64)
 
 MARGIN = 0.75  # How much of a vendor's token limit a batch may fill when its tokens are only estimated
 
@@ -66,6 +71,20 @@ class Remote(Model):
                 where=self.name,
                 do="Try again; if it stays so, this service cannot be used for this.",
             )
+
+    def _numbers(self, received: Sequence[Any], kind: type[N]) -> NDArray[N]:
+        """Return what came as an array, null being no number; refuse what is none, such as rows not alike."""
+        try:
+            return np.asarray(received, dtype=kind)
+        except (TypeError, ValueError) as error:
+            lengths = {len(row) if isinstance(row, Sequence) else None for row in received}
+            shapes = ", ".join(sorted("null" if each is None else f"{each} numbers" for each in lengths))
+            raise ProviderError(
+                f"{len(received)} results came that are not alike or no numbers: {shapes}.",
+                kind="unreadable",
+                where=self.name,
+                do="Check the service behind base_url; nothing of this answer is kept.",
+            ) from error
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, exact or estimated."""

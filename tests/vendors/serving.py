@@ -9,7 +9,9 @@ A key that begins with "bad" is refused with 401.
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +20,8 @@ from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tests.vendors import answers, wire
 from tests.vendors.state import State, Step
@@ -128,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
             with self.state.working:
                 self.state.closing.wait(self.state.seconds_per_item * len(made.texts))
         self.state.bill(endpoint, made.texts, made.units)
-        whole = _reply(200, made.wrap(_results(step, made.results), step.kind != "no usage"))
+        whole = _reply(200, _billed(step, made.wrap(_results(step, made.results), step.kind != "no usage")))
         return replace(whole, body=whole.body[: len(whole.body) // 2]) if step.kind == "malformed" else whole
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
@@ -159,7 +163,41 @@ def _results(step: Step, results: list[Any]) -> list[Any]:
         return [*results, results[-1]]
     if step.kind == "partial":
         return results[: max(1, len(results) // 2)]
+    if step.kind in _ODD:
+        return [*results[:-1], _with_value(results[-1], _ODD[step.kind])]
+    if step.kind == "alike":
+        return [_with_value(each, lambda _: _value(results[0])) for each in results]
     return results
+
+
+_ODD: Mapping[str, Callable[[Any], Any]] = {
+    "null": lambda _: None,
+    "null number": lambda value: [None, *value[1:]] if isinstance(value, list) else None,
+    "nan": lambda value: [math.nan] * len(value) if isinstance(value, list) else math.nan,
+    "zeros": lambda value: [0.0] * len(value) if isinstance(value, list) else 0.0,
+}
+_FIELDS = ("embedding", "relevance_score")
+
+
+def _value(result: Any) -> Any:
+    return next((result[name] for name in _FIELDS if name in result), result)
+
+
+def _with_value(result: Any, change: Callable[[Any], Any]) -> Any:
+    """A result with other numbers; base64 is sent as a list, as servers do that do not know of it."""
+    value = _value(result)
+    if isinstance(value, str):
+        value = np.frombuffer(base64.b64decode(value), dtype=np.float32).tolist()
+    if not isinstance(result, dict):
+        return change(value)
+    return {**result, next(name for name in _FIELDS if name in result): change(value)}
+
+
+def _billed(step: Step, body: dict[str, Any]) -> dict[str, Any]:
+    for usage in (body.get("usage"), body.get("meta", {}).get("billed_units")):
+        for name, amount in (usage or {}).items() if step.billed != 1 else ():
+            usage[name] = int(amount * step.billed)
+    return body
 
 
 class _Server(ThreadingHTTPServer):

@@ -19,7 +19,10 @@ class Step:
         kind: "ok"; "status" (an error with `status` and `retry_after`); "timeout" (no answer for `seconds`);
             "malformed" (status 200, half a JSON document); "wrong count" (one result too many);
             "partial" (the last results are missing, at least one is there); "slow" (ok after `seconds`);
-            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage).
+            "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage);
+            "null" (the last result is null); "null number", "nan", "zeros" (its numbers are so); "alike" (all
+            results are the first).
+        billed: What every figure of usage is multiplied by.
         status: Status of an error.
         retry_after: Value of the Retry-After header, seconds or an HTTP date.
         seconds: How long it takes.
@@ -33,6 +36,7 @@ class Step:
     seconds: float = 0.02
     message: str | None = None
     count: int = 1
+    billed: float = 1.0
 
     @classmethod
     def error(cls, status: int, retry_after: str | None = None, message: str | None = None) -> Step:

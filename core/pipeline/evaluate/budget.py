@@ -1,4 +1,8 @@
-"""The budget of an evaluation, never exceeded, and its receipts: what was spent, call by call.
+"""The budget of an evaluation, and its receipts: what was spent, call by call.
+
+No call is sent whose most would exceed the budget. That most is by the vendor's own rules; a service that
+bills beyond it is reserved at what it billed last from then on, so that the budget can be exceeded by no more
+than the calls under way when it first did.
 
 A call is written down with the most that it can cost before it is sent, and with what it did cost
 afterwards, in a file that survives a killed process. A call of a killed process has no outcome: it may have
@@ -16,7 +20,7 @@ from typing import Any
 
 from core.errors import BudgetError
 from core.prices import CURRENCY, PriceBook
-from core.providers.base import Amount
+from core.providers.base import Amount, scaled
 from core.records import Basis
 
 _SCHEMA = """
@@ -142,6 +146,7 @@ class Reservation:
     call: int  # its number in the receipts
     usd: float  # the most that it can cost, as far as prices are known
     amounts: tuple[Amount, ...]  # the most that it can use
+    asked: tuple[Amount, ...] = ()  # the same by the vendor's rules, where it bills beyond them
 
 
 class Budget:
@@ -150,6 +155,7 @@ class Budget:
     def __init__(self, book: PriceBook, limit: float | None, receipts: Receipts) -> None:
         self._book, self._limit, self._receipts = book, limit, receipts
         self._changed = threading.Condition()  # its lock may be taken again by the thread that holds it
+        self._beyond: dict[tuple[str, str], float] = {}  # what was billed last of item and unit ÷ its most
         self.stage = ""
 
     @property
@@ -187,15 +193,16 @@ class Budget:
 
     def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
         """Set aside the most that a call can cost; None where calls under way decide."""
-        usd = self._most(amounts)
         with self._changed:
+            most = tuple(scaled(each, self._beyond.get((each.item, each.unit), 1.0)) for each in amounts)
+            usd = self._most(most)
             if self._limit is not None:
                 left = self._limit + _CENT - self._receipts.settled - self._receipts.lost
                 if usd > left:
                     raise self._used_up(usd, stage)
                 if usd > left - self._receipts.open:
                     return None
-            return Reservation(self._receipts.begin(stage, usd), usd, tuple(amounts))
+            return Reservation(self._receipts.begin(stage, usd), usd, most, tuple(amounts))
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used; what is not known counts as reserved."""
@@ -204,8 +211,19 @@ class Budget:
         known = [
             most.get((each.item, each.unit), each) if each.amount is None else each for each in amounts
         ] or list(held.amounts)
+        self._learn(held.asked, known)
         used = [(each, self.price(each)) for each in known]
         self._end(held, lambda call, usd: self._receipts.end(call, usd, used))
+
+    def _learn(self, asked: Sequence[Amount], used: Sequence[Amount]) -> None:
+        """Take note of what was billed beyond the most that was asked for, or no longer is."""
+        billed = {(each.item, each.unit): each.amount for each in used}
+        with self._changed:
+            for each in asked:
+                key = (each.item, each.unit)
+                amount = billed.get(key)
+                if each.amount and amount is not None:
+                    self._beyond[key] = max(1.0, amount / each.amount)
 
     def release(self, reservation: object) -> None:
         """Give a reservation back: the call costs nothing."""

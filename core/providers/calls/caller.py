@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from core.errors import ClqError, ProviderError
-from core.providers.base import Amount, Meter, Reply
+from core.providers.base import Amount, Meter, Reply, believable
 from core.providers.calls.failures import Failure, failure
 from core.providers.config import Limits, ModelConfig, Place
 
@@ -170,7 +170,7 @@ class Caller:
             begin = self._clock()
             value = send()
             ms = (self._clock() - begin) * 1000
-            used = tuple(usage(value) if usage else expected)
+            used = believable(usage(value) if usage else expected)
             return Reply(value, used, ms)
         except ClqError:  # the caller of this method has read the answer, and knows better
             raise

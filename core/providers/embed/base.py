@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ClqError, InputError, ProviderError
+from core.errors import InputError, ProviderError
 from core.providers.base import TOO_MUCH, Model, Purpose, Reply, carrying, joined, total
 from core.providers.calls.journal import Journal, call_key, once, sending, text_hash
 from core.providers.embed.batches import Places, Room, Vectors, batches, shares, side_by_side
@@ -123,7 +123,7 @@ class Embedder(Model, ABC):
             return carrying(reply, np.ascontiguousarray(reply.value[0]))
 
         key = self._key(text, Purpose.QUERY, extra)
-        return once(self.journal, key, lambda vector: vector.shape == (self.dim,), ask)
+        return once(self.journal, key, self._fits, ask)
 
     def _answers(self, texts: list[str], purpose: Purpose) -> Generator[tuple[list[str], Reply[Vectors]]]:
         """Recalled texts first, then the others in batches."""
@@ -142,11 +142,15 @@ class Embedder(Model, ABC):
         for start in range(0, len(texts), _AT_ONCE):
             keys = {self._key(text, purpose): text for text in texts[start : start + _AT_ONCE]}
             known = self.journal.get_many(list(keys))
-            found = {key: reply for key, reply in known.items() if reply.value.shape == (self.dim,)}
+            found = {key: reply for key, reply in known.items() if self._fits(reply.value)}
             if found:
                 vectors = np.stack([reply.value for reply in found.values()])
                 used = total(reply.usage for reply in found.values())
                 yield [keys[key] for key in found], Reply(vectors, used, attempts=0, fresh=False)
+
+    def _fits(self, vector: Vectors) -> bool:
+        """Whether a vector that was kept may be used; earlier releases kept zeros where none had come."""
+        return vector.shape == (self.dim,) and bool(np.isfinite(vector).all() and vector.any())
 
     def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
         """Embed a batch; what is too much at once is halved, and each part is kept as it comes."""
@@ -190,11 +194,14 @@ class Embedder(Model, ABC):
                 kind="count",
                 do="Check the model's name and dimension.",
             )
-        lengths = np.linalg.norm(vectors, axis=1)
-        if not np.isfinite(lengths).all():
-            raise ClqError(
-                f"Embedder {self.name} returned numbers that are not finite.", do="Check the model's files."
+        if unusable := useless(texts, vectors):
+            raise ProviderError(
+                f"Embedder {self.name} returned {unusable}.",
+                kind="unreadable",
+                where=self.name,
+                do="Check the model's files, or the service behind base_url; nothing of this answer is kept.",
             )
+        lengths = np.linalg.norm(vectors, axis=1)
         off = (np.abs(lengths - 1) > 0.01) & (lengths > 0)
         if self.normalised and off.any():
             raise InputError(
@@ -203,6 +210,26 @@ class Embedder(Model, ABC):
                 do="Set normalised = false for this model, and compare by cosine.",
             )
         return reply
+
+
+_ALIKE = 3  # Texts of a batch, apart by more than case and spaces, that no model gives the same vector
+
+
+def useless(texts: Sequence[str], vectors: Vectors) -> str:
+    """Say why vectors [len(texts), dim] cannot rank anything; empty where they can.
+
+    A text without letters or digits may have the vector of zeros: a static model may know none of its tokens.
+    """
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+    if (odd := np.flatnonzero(~np.isfinite(lengths))).size:
+        return f"numbers that are not finite for text {odd[0] + 1} of {len(texts)} (null, NaN or infinite)"
+    for at in np.flatnonzero(lengths == 0):
+        if any(map(str.isalnum, texts[at])):
+            return f"a vector of zeros for text {at + 1} of {len(texts)}"
+    if len({" ".join(text.casefold().split()) for text in texts}) >= _ALIKE and (vectors == vectors[0]).all():
+        return f"the same vector for all of {len(texts)} different texts"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ Vectors = NDArray[np.float32]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Scale every row [n, dim] to unit length; rows of zeros stay zeros."""
+    """Scale every row [n, dim] to unit length; rows of zeros stay zeros, NaN stays NaN."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths != 0)
     return scaled
 
 

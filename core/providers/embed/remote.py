@@ -137,7 +137,7 @@ class RemoteEmbedder(Remote, Embedder):
         return joined([reply, more], both[np.argsort([*places, *rest])])
 
     def _rows(self, received: Received) -> Vectors:
-        rows = np.asarray(received.vectors, dtype=np.float32)
+        rows = self._numbers(received.vectors, np.float32)
         if rows.ndim != 2:
             return rows
         # Some vendors send vectors whose length is off by rounding, or by design after a cut of theirs.

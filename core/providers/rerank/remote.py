@@ -79,7 +79,7 @@ class RemoteReranker(Remote, Reranker):
         places = list(reply.value.places)
         self._require_places(places, passages)
         scores = np.full(len(passages), np.nan)
-        scores[places] = np.asarray(reply.value.scores, dtype=np.float64)
+        scores[places] = self._numbers(reply.value.scores, np.float64)
         if len(places) == len(passages):
             return carrying(reply, scores)
         rest = sorted(set(range(len(passages))) - set(places))
@@ -133,9 +133,10 @@ class VoyageReranker(RemoteReranker):
     def send(self, query: str, passages: list[str]) -> Received:
         """One attempt."""
         answer = self.client.rerank(query, passages, model=self._config.model, truncation=True)
-        used = Amount(self.item, "input_tokens", float(answer.total_tokens), Basis.MEASURED)
+        tokens = answer.total_tokens
+        used = None if tokens is None else [Amount(self.item, "input_tokens", float(tokens), Basis.MEASURED)]
         return Received(
-            [each.index for each in answer.results], [each.relevance_score for each in answer.results], [used]
+            [each.index for each in answer.results], [each.relevance_score for each in answer.results], used
         )
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
