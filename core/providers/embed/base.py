@@ -224,7 +224,7 @@ def useless(texts: Sequence[str], vectors: Vectors) -> str:
         lengths = np.linalg.norm(vectors, axis=1)
     if (odd := np.flatnonzero(~np.isfinite(lengths))).size:
         return f"numbers that are not finite for text {odd[0] + 1} of {len(texts)} (null, NaN or infinite)"
-    for at in np.flatnonzero(lengths == 0):
+    for at in np.flatnonzero(lengths == 0).tolist():
         if any(map(str.isalnum, texts[at])):
             return f"a vector of zeros for text {at + 1} of {len(texts)}"
     if len({" ".join(text.casefold().split()) for text in texts}) >= _ALIKE and (vectors == vectors[0]).all():
