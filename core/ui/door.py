@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -27,6 +27,8 @@ from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
 """The variable of the environment that says it: ``local`` (where it is not set), ``all`` or ``none``."""
+HOSTS = "CLQ_HOSTS"
+"""The variable with further names that the dashboard is served under, with blanks between them."""
 _BY_PROXIES = frozenset({
     "forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip",
     "cf-connecting-ip", "fly-client-ip", "fastly-client-ip", "x-original-host", "x-envoy-external-address",
@@ -43,13 +45,29 @@ def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -
 
     Returns:
         True only where the server listens to this machine alone, the connection came from it, the page was
-        opened under a name of it, and no proxy has left a mark. A proxy on this machine that leaves none and
-        passes a foreign page off as a local one cannot be told from a local visitor.
+        opened under a name of it and came from this very server, and no proxy has left a mark. A proxy on
+        this machine that leaves none and passes a foreign page off as a local one cannot be told from a local
+        visitor.
     """
     marks = any(name in _BY_PROXIES or name.startswith("x-forwarded-") for name in headers)
     host, origin = (headers.get(name, "") for name in ("host", "origin"))
-    names = (bound, peer, hostname(f"//{host}"), hostname(origin))
-    return not marks and all(_loopback(name) for name in names)
+    local = all(_loopback(name) for name in (bound, peer, hostname(f"//{host}"), hostname(origin)))
+    return local and not marks and _same_server(origin, host)
+
+
+def _same_server(origin: str, host: str) -> bool:
+    """Whether a page of an origin was served under a host: another port of this machine is another server."""
+    if host and origin.partition("://")[2] == host:
+        return True
+    one, other = f"//{host}", origin
+    return _loopback(hostname(one)) and _loopback(hostname(other)) and _port(one) == _port(other)
+
+
+def _port(url: str) -> int | None:
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None
 
 
 def hostname(url: str) -> str | None:
@@ -135,28 +153,55 @@ class Door:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a connection from a foreign page, or pass it on."""
+        """Refuse a request under a foreign name and a connection from a foreign page, or pass it on."""
+        headers, names = Headers(scope=scope), _own_names()
         if scope["type"] == "websocket":
-            headers = Headers(scope=scope)
-            if not welcome(headers.get("origin"), headers.get("host"), _own_names()):
+            if not welcome(headers.get("origin"), headers.get("host"), names):
                 await send({"type": "websocket.close", "code": _REFUSED})
                 return
             scope = _marked(scope, headers)
+        elif scope["type"] == "http" and not served_as(headers.get("host"), names):
+            await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
+            return
         await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/"))
 
 
-def welcome(origin: str | None, host: str | None, names: Iterable[str | None]) -> bool:
+def served_as(host: str | None, names: Collection[str | None]) -> bool:
+    """Whether the server answers under a host: an address in numbers, one of its names, or none given.
+
+    A page of another name, whose owner lets that name point here, could otherwise read as if it were ours.
+    """
+    if host is None:
+        return True
+    name = hostname(f"//{host}")
+    try:
+        ip_address(name or "")
+    except ValueError:
+        return name in names
+    return True
+
+
+def _not_served(name: str | None) -> Response:
+    words = f"This dashboard is not served as {name}. Whoever runs it can name that host: {HOSTS}={name}\n"
+    return Response(words, status_code=421, media_type="text/plain", headers=HEADERS)
+
+
+def welcome(origin: str | None, host: str | None, names: Collection[str | None]) -> bool:
     """Whether a page may connect: it came from this server, or from a host that the operator named.
 
     Streamlit would ask the internet for this machine's address before it refuses one.
     """
-    return origin is None or origin.partition("://")[2] == host or hostname(origin) in {*names}
+    if not served_as(host, names):
+        return False
+    named = hostname(origin or "") in names and not _loopback(hostname(origin or ""))
+    return origin is None or named or _same_server(origin, host or "")
 
 
 def _own_names() -> set[str | None]:
     """Hosts that the operator named, and this machine's own names for itself."""
     named = [f"//{st.get_option('browser.serverAddress')}", *st.get_option("server.corsAllowedOrigins")]
-    return {"localhost", "127.0.0.1", "::1", *(hostname(each) for each in named)} - {None}
+    named += [f"//{name}" for name in os.environ.get(HOSTS, "").split()]
+    return {"localhost", *(hostname(each) for each in named)} - {None}
 
 
 def _marked(scope: Scope, headers: Headers) -> Scope:

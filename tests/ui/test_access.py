@@ -31,6 +31,9 @@ BROWSER = {"host": "localhost:8501", "origin": "http://localhost:8501"}
         # one that leaves none, but passes on what the browser said
         ("localhost", "127.0.0.1", {"origin": "https://clq.example.com"}, False),
         ("localhost", "127.0.0.1", {"host": "clq.example.com"}, False),
+        # another server of this machine
+        ("localhost", "127.0.0.1", {"origin": "http://localhost:3000"}, False),
+        ("localhost", "127.0.0.1", {"origin": "http://127.0.0.1"}, False),
         ("localhost", "127.0.0.1", {"origin": "http://localhost.example.com"}, False),
         ("localhost", "127.0.0.1", {"origin": "null"}, False),
         ("localhost", "127.0.0.1", {"origin": "http://[::1"}, False),

@@ -18,7 +18,13 @@ from core.ui.door import HEADERS, PLOTLY, ROUTE, VISITOR, Door, welcome
         ("http://localhost:8501", "localhost:8501", True),
         ("http://192.0.2.1:8501", "192.0.2.1:8501", True),
         ("https://clq.example.com", "127.0.0.1:8501", True),
-        ("http://localhost:3000", "127.0.0.1:8501", True),
+        ("https://clq.example.com", "clq.example.com", True),
+        ("http://localhost:8501", "127.0.0.1:8501", True),
+        ("http://localhost:3000", "127.0.0.1:8501", False),  # another server of this machine
+        ("http://localhost:3000", "localhost:8501", False),
+        # a name whose owner lets it point to this machine
+        ("http://rebound.example:8501", "rebound.example:8501", False),
+        (None, "rebound.example:8501", False),
         ("https://evil.example", "127.0.0.1:8501", False),
         ("https://clq.example.com.evil.example", "127.0.0.1:8501", False),
         ("http://192.0.2.1:8501", "192.0.2.2:8501", False),
@@ -53,6 +59,26 @@ def _asked(kind: str, path: str = "/cost", **headers: str) -> tuple[list[dict[st
     scope = {"type": kind, "path": path, "headers": pairs, "client": ("127.0.0.1", 5)}
     asyncio.run(Door(app)(scope, receive, send))  # type: ignore[arg-type]
     return sent, passed
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8501", 200),
+        ("127.0.0.1:8501", 200),
+        ("[::1]:8501", 200),
+        ("192.0.2.1", 200),
+        ("other.example", 200),
+        ("rebound.example:8501", 421),
+        ("localhost.rebound.example", 421),
+        ("[::1", 421),
+    ],
+)
+def test_under_which_names_it_answers(monkeypatch: pytest.MonkeyPatch, host: str, status: int):
+    monkeypatch.setenv("CLQ_HOSTS", "more.example other.example")
+    (start, *_), passed = _asked("http", host=host)
+    assert start["status"] == status
+    assert bool(passed) is (status == 200)
 
 
 def test_every_answer_carries_the_headers():
@@ -90,7 +116,7 @@ def test_a_foreign_page_is_turned_away_at_the_door():
     [
         ({"host": "localhost:1", "origin": "http://localhost:1"}, b"here", True),
         ({"host": "localhost:1", "origin": "http://localhost:1", "via": "x"}, b"elsewhere", True),
-        ({"host": "localhost:1", "origin": "http://localhost:2"}, b"here", False),
+        ({"host": "localhost:1", "origin": "http://127.0.0.1:1"}, b"here", False),
         ({"host": "localhost:1", "clq_visitor": "here"}, b"elsewhere", False),
     ],
 )
