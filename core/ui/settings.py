@@ -137,7 +137,8 @@ def answering(offered: Offered) -> Answering:
         "reader": ("ansby", "Reader", offered.readers),
         "scorer": ("scoredby", "Scored by", offered.scorers),
     }
-    words = {name: as_word(_name(name, *about)) for name, about in known.items()}
+    first = {"reader": "unnamed"} if offered.unnamed else {}
+    words = {name: as_word(_name(name, *about, first.get(name, ""))) for name, about in known.items()}
     per = pick_one(
         "Cost per", PER, "costper", usual=usual.per, setting=True,
         help="query: retrieval alone. answered query: with the reader's answer from as many passages as the "
@@ -150,11 +151,11 @@ def answering(offered: Offered) -> Answering:
     return Answering(**words, per=per, least=least)
 
 
-def _name(parameter: str, key: str, label: str, known: tuple[str, ...]) -> str:
-    """Choose a reader, or a scorer, by the parameter of the measure of answers."""
+def _name(parameter: str, key: str, label: str, known: tuple[str, ...], first: str) -> str:
+    """Choose a reader, or a scorer, by the parameter of the measure of answers; `first`: what is usual."""
     about = ANSWER.param(parameter)
     usual, help_text = (str(about.default), about.text) if about else ("", "")
-    words = {usual: f"usual: {', '.join(known[:1]) or 'unnamed'}"}
+    words = {usual: f"usual: {first or next(iter(known), 'unnamed')}"}
     return pick_listed(
         label,
         [usual, *known],

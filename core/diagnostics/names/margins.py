@@ -132,14 +132,12 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _ratios(rows: pl.DataFrame) -> pl.DataFrame:
     """Name/topic ratio of every run; a run whose topic margin is not positive has none."""
-    wanted = rows.filter(pl.col("condition") == BASE, pl.col("measure").is_in(["d_name", "d_topic"]))
     of = (*_OF, "run", "condition", "n")
-    wide = wanted.pivot("measure", index=of, values="value") if wanted.height else wanted.with_columns(
-        d_name="value", d_topic="value"
-    )  # fmt: skip
-    return wide.filter(pl.col("d_topic") > 0).select(
-        *_OF, "run", "condition", measure=pl.lit(RATIO), value=pl.col("d_name") / pl.col("d_topic"), n="n"
-    )
+    base = rows.filter(pl.col("condition") == BASE)
+    topics = base.filter(pl.col("measure") == "d_topic", pl.col("value") > 0).select(*of, topic="value")
+    both = base.filter(pl.col("measure") == "d_name").join(topics, on=of, nulls_equal=True)
+    ratio = pl.col("value") / pl.col("topic")
+    return both.select(*_OF, "run", "condition", measure=pl.lit(RATIO), value=ratio, n="n")
 
 
 class Check(NamedTuple):

@@ -29,7 +29,7 @@ from core.importers.account import TAKEN, Account, Parts, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.read.jsons import Json, expect, json_rows, optional
 from core.importers.read.piece import Piece, Tree
-from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_table
+from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_objects, read_table
 from core.importers.read.text import place, quoted, shown
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.tables import TABLES
@@ -180,7 +180,7 @@ def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
     if content.lstrip()[:1] in (b"{", b""):
         # Of JSON Polars reads no small integers.
         wide = {name: pl.Int64() if dtype.is_integer() else dtype for name, dtype in schema.items()}
-        return pl.read_ndjson(content, schema=wide)
+        return read_objects(content, wide)
     kind = kind_of(piece)
     if kind is None:
         raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=piece.name)

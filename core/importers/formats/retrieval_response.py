@@ -1,8 +1,8 @@
 """Retrieval-response files (Schwartz et al., How important is recall…, A.1): answers graded at many K.
 
 Three kinds of file, told apart by their keys, each JSON lines or one JSON list: texts {id, q, p, n}, ranked
-{id, E, Nc, Np, K, rank} and graded {id, E, Nc, Np, K, rank, answer_topK, grade}. One query is asked over
-pools of several sizes, so that the query here is (id, Nc, Np). A candidate with index i < Np is relevant
+{id, E, Nc, Np, K, rank} and graded, which adds {answer_topK, answer_ideal, grade} to that. One query is asked
+over pools of several sizes, so that the query here is (id, Nc, Np). A candidate with index i < Np is relevant
 (p[i]), the others are not (n[i − Np]). `grade` is the grade of the answer, not of a passage.
 """
 
@@ -28,17 +28,15 @@ _Fields = dict[str, pl.DataType]
 _TEXTS: _Fields = {"id": pl.String(), "q": pl.String(), "p": pl.List(pl.String), "n": pl.List(pl.String)}
 _POOL: _Fields = {"id": pl.String(), "E": pl.String(), "Nc": pl.Int64(), "Np": pl.Int64()}
 _RANKED: _Fields = {**_POOL, "rank": pl.List(pl.Int64)}
-_GRADED: _Fields = {**_RANKED, "K": pl.Int64(), "answer_topK": pl.String(), "grade": pl.Float64()}
+_GRADED: _Fields = {**_RANKED, "K": pl.Int64(), **dict.fromkeys(("answer_topK", "answer_ideal"), pl.String())}
+_GRADED["grade"] = pl.Float64()
 _SCHEMAS = {"texts": _TEXTS, "ranked": _RANKED, "graded": _GRADED}
 _KEYS = {
     "graded": ("E", "Nc", "Np", "rank", "grade"),
     "ranked": ("E", "Nc", "Np", "rank"),
     "texts": ("q", "p", "n"),
 }
-_FOLLOWS = {
-    **dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np"),
-    "answer_ideal": "a reference answer: there is no place for it",
-}
+_FOLLOWS = dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np")
 _RELEVANT, _NOT = 5, 1
 _VARIANT = pl.format("{}|Nc{}|Np{}", "id", "Nc", "Np")
 _MOST = 10_000  # Candidates per query; a larger pool is a damaged file
@@ -54,6 +52,7 @@ class RetrievalResponse(Format):
         "rankings": "the deepest ranking of every pool, a run per embedder",
         "answers": "answers at every K with their grade, 1 to 5",
         "answer_scores": "",
+        "gold_answers": "ideal answers",
     }
     recognised = "JSON with id, q, p, n, or with E, Nc, Np, rank, and a grade where answers are"
     traps = (
@@ -111,6 +110,7 @@ class RetrievalResponse(Format):
                 judgements=_judgements(pools, golden.golden_set_id),
                 rankings=_rankings(ranked, by_name),
                 answers=_answers(graded, by_name, pieces[0].name),
+                gold_answers=_ideal(graded, options),
             ),
             left_out=_left_out(graded, pools, tables["texts"]),
             notes=("Relevance is binary: candidates 0 to Np − 1 count as grade 5, the others as grade 1.",),
@@ -125,7 +125,7 @@ def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
             found = objects_of(piece, schema)
     except READ_ERRORS as error:
         raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
-    needed = [name for name in schema if name not in ("answer_topK", "grade")]
+    needed = [name for name in schema if name not in ("answer_topK", "answer_ideal", "grade")]
     numbered = found.select(list(schema)).with_columns(sample=pl.int_range(1, pl.len() + 1))
     broken = numbered.filter(pl.any_horizontal(pl.col(needed).is_null()))
     absent = next((name for name in needed if broken[:1][name].null_count()), "")
@@ -248,6 +248,12 @@ def _answers(graded: pl.DataFrame, by_name: pl.DataFrame, where: str) -> pl.Data
         pl.lit("1-5").alias("scale"),
         pl.lit("retrieval-response").alias("judge"),
     )
+
+
+def _ideal(graded: pl.DataFrame, options: Options) -> pl.DataFrame:
+    known = graded.filter(pl.col("answer_ideal").fill_null("") != "")
+    gold = known.select("query_id", answer="answer_ideal").unique(maintain_order=True)
+    return gold.with_columns(collection_id=pl.lit(options.collection_id))
 
 
 def _left_out(graded: pl.DataFrame, pools: pl.DataFrame, texts: pl.DataFrame) -> tuple[LeftOut, ...]:

@@ -21,7 +21,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.read.jsons import MOST_BYTES, json_rows, too_large
 from core.importers.read.piece import Piece, sound
-from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_text
+from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
 from core.importers.read.text import Block, blocks, place, quoted, shown
 
 _MOST_BYTES = 4 * MOST_BYTES  # Largest file; of its fields only those that are wanted are held
@@ -41,7 +41,7 @@ def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
                 continue
             if b"NaN" in block.data or b"\\ud" in block.data or b"\\uD" in block.data:
                 return _slowly(piece, schema)
-            rows = pl.read_ndjson(block.data, schema=dict(schema))
+            rows = read_objects(block.data, schema)
             if rows.height != len(lines):
                 return _slowly(piece, schema)
             parts.append(rows.select(list(schema)).with_columns(lines))
@@ -56,7 +56,7 @@ def _slowly(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     for number, row in json_rows(piece):
         held = {name: _plain(row.get(name)) for name in schema}
         try:
-            one = pl.read_ndjson(json.dumps(held, allow_nan=False).encode(), schema=dict(schema))
+            one = read_objects(json.dumps(held, allow_nan=False).encode(), schema)
         except (*READ_ERRORS, ValueError) as error:
             found = f"A field of the line is of another type: {shown(error, 120)}."
             raise InputError(found, where=place(piece.name, number)) from error

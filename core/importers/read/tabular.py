@@ -26,6 +26,8 @@ _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
 """What Polars raises when its own code fails on a malformed file; not an `Exception`."""
+_UNESCAPED = r"(?s)^\s*[{\[].*[\\\x00-\x1f\x7f]"
+"""Text that may be an object or a list in which a backslash or a tab stands without its escape."""
 READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)
 
 
@@ -234,12 +236,38 @@ def objects_of(piece: Piece, schema: Mapping[str, Any]) -> pl.DataFrame:
     return pl.concat([rows.with_columns(lines) for rows, lines in parts])
 
 
+def read_objects(data: bytes, schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """Read JSON lines; an object or a list where a field is text becomes JSON, unlike what Polars writes."""
+    rows = pl.read_ndjson(data, schema=schema, infer_schema_length=None)
+    flat = [name for name, dtype in rows.schema.items() if dtype == pl.String]
+    within = [name for name, dtype in rows.schema.items() if dtype == pl.List(pl.String)]
+    unescaped = [pl.col(name).str.contains(_UNESCAPED) for name in flat]
+    unescaped += [pl.col(name).list.eval(pl.element().str.contains(_UNESCAPED)).list.any() for name in within]
+    hit = rows.select(pl.any_horizontal(unescaped).arg_true()).to_series() if unescaped else pl.Series()
+    if hit.is_empty():
+        return rows
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    values = {row: json.loads(lines[row]) for row in hit if row < len(lines)}
+    held = {name: rows[name].to_list() for name in [*flat, *within]}
+    for row, value in values.items():
+        for name in flat:
+            held[name][row] = _within(value.get(name), held[name][row])
+        for name in within:
+            if isinstance(value.get(name), list):
+                held[name][row] = [*map(_within, value[name], held[name][row])]
+    return rows.with_columns(pl.Series(name, cells, rows.schema[name]) for name, cells in held.items())
+
+
+def _within(value: object, as_read: str | None) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else as_read
+
+
 def _objects(piece: Piece, block: Block, schema: Mapping[str, Any] | None) -> tuple[pl.DataFrame, pl.Series]:
     """The objects of a block of JSON lines, and the line of each."""
     lines = json_lines(block.data, block.first_line)
     where = place(piece.name, block.first_line)
     try:
-        rows = pl.read_ndjson(block.data, schema=schema, infer_schema_length=None)
+        rows = read_objects(block.data, schema)
     except READ_ERRORS as error:
         _explain_json(piece.name, block)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error

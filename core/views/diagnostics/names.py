@@ -22,6 +22,7 @@ from core.diagnostics.names.margins import (
 )
 from core.paths import PUBLISHED
 from core.store import Snapshot
+from core.tables import schema
 from core.views import theme
 from core.views.diagnostics.landing import diagnosed
 from core.views.text import escape, sample, score, signed
@@ -51,9 +52,10 @@ def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
     """
     sources = snapshot.collections().select("collection_id", own=pl.col("source").str.strip_prefix(MEASURED))
     rows = diagnosed(snapshot, "names").join(sources, on="collection_id", how="left", maintain_order="left")
-    own = (
-        pl.when(pl.col("own") == "").then(pl.lit("")).otherwise(" ·" + pl.col("own").str.strip_prefix(" on"))
-    )
+    of = pl.col("own").fill_null("")
+    own = pl.when(of == "").then(pl.lit("")).otherwise(" ·" + of.str.strip_prefix(" on"))
+    unknown = {"embedder": "unknown embedder", "language": "unknown language"}
+    rows = rows.with_columns(pl.col(name).fill_null(word) for name, word in unknown.items())
     rows = rows.with_columns(language=pl.col("language") + own)
     return summary(rows), checks(rows)
 
@@ -73,7 +75,7 @@ def both(found: pl.DataFrame) -> pl.DataFrame:
 
 def label() -> pl.Expr:
     """Embedder with its dimension."""
-    return pl.format("{} {} d", "embedder", "dim")
+    return pl.coalesce(pl.format("{} {} d", "embedder", "dim"), "embedder")
 
 
 def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
@@ -83,7 +85,7 @@ def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     some = rows.filter(measure=CHANGE, language=language).with_columns(written)
     some = some.sort("condition", "basis", "label")
     if some.is_empty():
-        return some
+        return pl.DataFrame(schema=schema("condition what"))
     changes = some.pivot("label", index="condition", values="value")
     spreads = some.filter(pl.col("sd").is_not_null()).with_columns(pl.format("± {}", "label").alias("label"))
     both = changes.join(spreads.pivot("label", index="condition", values="sd"), on="condition", how="left")
@@ -99,8 +101,6 @@ def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
     """
     some = rows.filter(pl.col("language") == language)
     base = some.filter(condition=BASE).pivot("measure", index=("label", "basis"), values="value")
-    if base.is_empty():
-        return base
     spread = some.filter(condition=BASE, measure="d_name").select("label", "sd", "runs", "n")
     drops = some.filter(pl.col("measure") == CHANGE, pl.col("condition").is_in(_DROPS)).pivot(
         "condition", index="label", values="value"

@@ -37,7 +37,7 @@ def _scores(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     runs = runs_in(snapshot, scope)
     rows = snapshot.answer_scores(runs["run_id"].to_list())
     answered = pl.col("mode").is_null() | (pl.col("mode") != CLOSED_BOOK)
-    return rows.filter(answered).with_columns(pl.col("judge").fill_null(COMPUTED))
+    return rows.filter(answered, share().is_not_null()).with_columns(pl.col("judge").fill_null(COMPUTED))
 
 
 def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFrame:
@@ -66,7 +66,7 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
 def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
     """The scores of the questions that every judge of a generator scored, its passes averaged."""
     mode = pl.col("mode").fill_null(TOP_K)
-    single = scores.filter(pl.col("query_id").is_not_null(), share().is_not_null()).with_columns(mode)
+    single = scores.filter(pl.col("query_id").is_not_null()).with_columns(mode)
     one, judges = (*POINT, "scorer"), pl.col("judge").n_unique()
     whole = single.filter(judges.over(*one, "query_id") == judges.over(*one))
     parts = [

@@ -92,7 +92,7 @@ def _passes(scores: pl.DataFrame) -> pl.DataFrame:
 def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
     """Characters of the answers per second of retrieving, reranking and generating them."""
     path = per_query(snapshot.timings(ids)).filter(pl.col("stage") == TOTAL)
-    answers = snapshot.answers(ids).drop_nulls(("ms", "text"))
+    answers = snapshot.answers(ids).drop_nulls(("ms", "text")).with_columns(pl.col("mode").fill_null(TOP_K))
     both = answers.join(path.select("run_id", "query_id", path="ms"), on=("run_id", "query_id"))
     seconds = (pl.col("ms") + pl.col("path")).sum() / 1000
     speed = pl.when(seconds > 0).then(pl.col("text").str.len_chars().sum() / seconds)

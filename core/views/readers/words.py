@@ -23,7 +23,7 @@ SENT = {
     "none": "closed book",
 }
 """What each mode sends to the reader."""
-NO_SCORES = "No answer here has a score."
+NO_SCORES = "No answer here has a score on a known scale."
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
 NO_JOINT = "How many answers are correct from how many passages is not known here."
 NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
@@ -164,7 +164,7 @@ def of_parts(rows: pl.DataFrame) -> str:
         own = rows.filter(part=part)
         top = own.filter(mode="top_k").sort("value", "k", descending=[True, False])
         for best in top.head(1).iter_rows(named=True):
-            base = own.filter(k=best["k"], mode="none")["value"]
+            base = own.filter(pl.col("k").eq_missing(best["k"]), mode="none")["value"]
             beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
             at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
             said.append(f"{at} ({', '.join(beside)})")

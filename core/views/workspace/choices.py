@@ -106,8 +106,9 @@ class Choices:
     computed: bool  # whether rankings and judgements are there, so that every cutoff can be computed
     reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures that came as aggregates
     reranked: bool  # whether any stack has a reranker
-    readers: tuple[str, ...] = ()  # who answered, the usual one first
+    readers: tuple[str, ...] = ()  # who answered, as far as they have names, the usual one first
     scorers: tuple[str, ...] = ()  # what scored the answers, likewise
+    unnamed: bool = False  # whether the usual reader has no name
     sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
 
     def cutoffs(self, measure: str) -> list[int]:
@@ -152,14 +153,15 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     )
 
 
-def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, tuple[Any, ...]]:
-    """Who answered, what scored, and from how many passages."""
+def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
+    """Who answered, what scored, and from how many passages, as fields of `Choices`."""
     scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
     usual = scored(snapshot, run_ids, Answering().measure()).head(1)
     found = {"readers": "reader", "scorers": "scorer", "sent": "k"}
     values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in found.items()}
-    first = {name: usual[column].to_list() for name, column in found.items() if name != "sent"}
-    return {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
+    first = {name: usual[column].drop_nulls().to_list() for name, column in found.items() if name != "sent"}
+    made = {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
+    return {**made, "unnamed": usual["reader"].null_count() > 0}
 
 
 def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:

@@ -159,6 +159,16 @@ def test_hostile_metadata_is_only_counted():
     assert sum(left.count for left in lost(made)) == 4
 
 
+def test_a_backslash_or_a_tab_in_metadata_costs_no_tag_and_no_source():
+    about = {"path": "C:\\new", "list": "a\tb", "title": "x", "source": "book \\ 1"}
+    lines = [{"_id": "1", "text": "t", "metadata": about}]
+    texts = {name: "".join(json.dumps(line) + "\n" for line in lines) for name in ("queries", "corpus")}
+    made = read(*(up(f"{name}.jsonl", text) for name, text in texts.items()))
+    assert rows(made, "queries")["tags"].to_list() == [[f"{name}={value}" for name, value in about.items()]]
+    assert rows(made, "passages")["source"].to_list() == [about["source"]]
+    assert not lost(made)
+
+
 OFFERS = {
     "beir-corpus": ("beir", FILES["corpus.jsonl"].encode()),
     "beir-zip": ("beir", zipped(FILES)),

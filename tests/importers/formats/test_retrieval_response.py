@@ -37,7 +37,7 @@ def test_texts_rankings_and_answers_come_together():
     made = read(*UPLOADS, collection_id="rr")
     assert made.taken == {
         "collections": 1, "golden sets": 1, "runs": 2, "queries": 2, "passages": 5, "judgements": 7,
-        "rankings": 5, "answers": 3, "answer_scores": 2,
+        "rankings": 5, "answers": 3, "answer_scores": 2, "gold_answers": 2,
     }  # fmt: skip
     assert [run.label for run in made.runs] == ["AM", "QM"]
     first, second = (run.run_id for run in made.runs)
@@ -59,6 +59,10 @@ def test_texts_rankings_and_answers_come_together():
         (first, 1, "answer 1", 3.0, "1-5"), (first, 2, "answer 2", 4.0, "1-5"),
         (second, 1, "none", None, None),
     ]  # fmt: skip
+    assert rows(made, "gold_answers").select("query_id", "answer").rows() == [
+        ("A-0|Nc4|Np2", "all"), ("A-0|Nc3|Np2", "all")
+    ]  # fmt: skip
+    assert not [each for each in made.left_out if "ideal" in each.reason]
     assert [(each.count, each.reason.split(",")[0]) for each in lost(made)] == [
         (1, "answers without a grade (kept"),
         (1, "query texts without a ranking"),

@@ -2,6 +2,7 @@ import io
 import json
 import math
 
+import polars as pl
 import pytest
 
 from core.errors import InputError
@@ -19,6 +20,7 @@ from core.importers.read.jsons import (
     texts,
 )
 from core.importers.read.piece import Piece
+from core.importers.read.tabular import read_objects
 
 
 def piece(content: str | bytes) -> Piece:
@@ -128,3 +130,25 @@ def test_the_outline_of_a_head():
         assert outline(piece(other)) == {}
     for odd in ("]" * 5, "{]:,", "{" * 5000, "[:", '{"a" "b"}', "[1}"):
         outline(piece(odd))
+
+
+WITHIN = [
+    {"a": "x\\y"}, {"a": "t\tb"}, {"a": 'q"q'}, {"é\t\\": "\n\x01\u2028"}, [1.5, {"c": "\\"}, ["\t"]], {}, [],
+]  # fmt: skip
+"""JSON where a field is text."""
+
+
+def test_json_within_json_stays_json():
+    lines = [{"id": place, "field": value} for place, value in enumerate([*WITHIN, "text \\ \t", "{\t"])]
+    data = "\n\n".join(map(json.dumps, lines)).encode()
+    read = read_objects(data, {"id": pl.Int64, "field": pl.String})["field"].to_list()
+    assert [*map(json.loads, read[:-2])] == WITHIN
+    assert read[-2:] == ["text \\ \t", "{\t"]
+
+
+def test_json_within_lists_of_json_stays_json():
+    schema = {"field": pl.List(pl.String)}
+    lines = [{"field": [value, "{\t", None]} for value in WITHIN]
+    read = read_objects("\n".join(map(json.dumps, lines)).encode(), schema)["field"].to_list()
+    assert [json.loads(each[0]) for each in read] == WITHIN
+    assert {(*each[1:],) for each in read} == {("{\t", None)}

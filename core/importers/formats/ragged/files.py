@@ -81,6 +81,7 @@ _SAID = {
     "retrieved_passages": "the tool writes the passages of one question for all",
 }  # fmt: skip
 PARTS: Mapping[str, Mapping[str, str] | str] = {
+    "": "no output of a retriever or reader",
     "retriever": {
         "id": TAKEN, "input": TAKEN, "output.answer": _NO_PLACE,
         **{f"output.provenance.{key}": verdict for key, verdict in _PLACES.items()},
