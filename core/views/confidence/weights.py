@@ -134,11 +134,14 @@ def score_grid(found: Evidence, measure: Measure) -> Grid:
 
 def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
+    shape = values.shape[:-1]
+    if not values.shape[-1]:  # no query is judged
+        unknown = np.full(shape, np.nan)
+        return unknown, unknown, unknown
     sample = Sample.means(values.reshape(-1, values.shape[-1]))
     means = sample.estimate()
     replicates = resampled(sample, weights(values.shape[-1]))
     low, high = interval(np.where(sample.n > 1, means, np.nan), replicates)
-    shape = values.shape[:-1]
     return means.reshape(shape), low.reshape(shape), high.reshape(shape)
 
 
