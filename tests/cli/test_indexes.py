@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from core.cli.app import app
+from core.errors import ClqError
 
 SMALL = ("--passages", "200", "--dim", "8", "--k", "5", "--ef", "8", "--clients", "1,2", "--seconds", "0")
 SPEC = """
@@ -42,6 +44,30 @@ def test_what_was_measured_is_kept_and_shown(tmp_path: Path):
     assert rows[0]["usd_per_1k"] == pytest.approx(1000 / (3600 * 0.5 * rows[0]["queries_per_second"]))
     again = json.loads(call(tmp_path, "show", "--format", "json").stdout)
     assert [{**row, "usd_per_1k": None} for row in rows] == again
+
+
+def test_what_was_measured_until_a_failure_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from core.pipeline.index import bench
+
+    make = bench.make_index
+
+    def failing(name: str, *args: Any, **options: Any) -> Any:
+        if name == "int8":
+            raise ClqError("The disk is full.")
+        return make(name, *args, **options)
+
+    monkeypatch.setattr(bench, "make_index", failing)
+    ended = call(tmp_path, "bench", "--kinds", "flat,int8,hnsw-f32", *SMALL, "--format", "json", code=1)
+    assert "The disk is full." in ended.output
+    kept = json.loads(call(tmp_path, "show", "--format", "json").stdout)
+    assert [(row["index"], row["clients"]) for row in kept] == [("flat", 1), ("flat", 2)]
+
+
+def test_all_kinds_are_checked_before_any_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("PG_URL", raising=False)
+    ended = call(tmp_path, "bench", "--kinds", "flat,pgvector", *SMALL, code=1)
+    assert "PG_URL" in ended.output or "pip install" in ended.output
+    assert "build flat" not in ended.output
 
 
 def test_the_indexes_of_a_specification_are_measured_on_its_passages(tmp_path: Path):

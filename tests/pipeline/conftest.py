@@ -8,6 +8,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from core.pipeline.index.outside import ALLOW
+
+
+@pytest.fixture(autouse=True)
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests name variables of their own as the addresses of indexes."""
+    monkeypatch.setenv(ALLOW, "SOME_URL SOME_KEY NO_SUCH_URL")
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:

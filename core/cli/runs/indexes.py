@@ -73,7 +73,7 @@ def bench(
     """Measure recall, latency, throughput, build time and size of indexes, and keep them in the store."""
     # Here because the engines take a second to load, which no other command should wait for.
     from core.pipeline.environment import describe  # noqa: PLC0415
-    from core.pipeline.index.bench import Grid, frame_of  # noqa: PLC0415
+    from core.pipeline.index.bench import Grid, Point, frame_of  # noqa: PLC0415
     from core.pipeline.index.bench import bench as measure  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -82,19 +82,25 @@ def bench(
     asked = _kinds(kinds) if kinds else None
     searched = _random(passages, dim, asked) if spec is None else _of_spec(context, spec, asked)
     grid = Grid(ks=ks, efforts=efforts, clients=counts, seconds=seconds)
+    points: list[Point] = []
+    ended: BaseException | None = None
     with TemporaryDirectory(prefix="clq-indexes-") as folder:
-        points = list(
-            measure(
-                searched.kinds,
-                searched.vectors,
-                searched.queries,
-                grid=grid,
-                folder=Path(folder),
-                metric=searched.metric,
-                ids=searched.ids,
-                doing=complain,
-            )
+        measuring = measure(
+            searched.kinds,
+            searched.vectors,
+            searched.queries,
+            grid=grid,
+            folder=Path(folder),
+            metric=searched.metric,
+            ids=searched.ids,
+            doing=complain,
         )
+        try:
+            points.extend(measuring)
+        except (Exception, KeyboardInterrupt) as error:
+            if not points:
+                raise
+            ended = error
     machine, size = describe(), searched.vectors.shape
     made_at = now()
     name = f"indexes-{made_at:%Y%m%d-%H%M%S}"
@@ -108,6 +114,9 @@ def bench(
     with context.write("indexes", collection.name) as writer:
         writer.add(Batch(collections=(collection,), frames={"diagnostics": rows}))
     emit(dollars(measured(rows, {name: collection.name}), usd_per_hour, utilisation), form)
+    if ended is not None:
+        complain(f"Ended early; the {len(points)} points measured until then are kept.")
+        raise ended
 
 
 @app.command("show")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import chain, count, product
 from pathlib import Path
 from time import perf_counter
 
@@ -29,6 +29,7 @@ from core.pipeline.index import (
     is_ann,
     is_existing,
     make_index,
+    obstacles,
     use_index,
 )
 from core.pipeline.ranking import Hits
@@ -108,13 +109,16 @@ def bench(
         Points as they are measured.
 
     Raises:
-        InputError: If a kind or an option is unknown, or a depth is beyond the vectors.
+        ClqError: Before anything is built, if a kind or an option is unknown or cannot be used here, or a
+            depth is beyond the vectors.
     """
     deepest = max(grid.ks)
     if deepest > len(vectors):
         found = f"K = {deepest} is beyond {len(vectors):,} vectors."
         raise InputError(found, where="--k", do="Ask for fewer neighbours.")
     read = [(name, index_options(name, params, dim=vectors.shape[1])) for name, params in kinds]
+    for problem in chain.from_iterable(obstacles(name, params) for name, params in kinds):
+        raise problem
     exact = make_index("flat", vectors, metric).search_batch(queries, deepest)
     for number, (name, options) in enumerate(read):
         doing(f"build {name}")

@@ -51,6 +51,7 @@ def _engine(name: str, title: str, package: str) -> Engine:
         package=package,
         requirements="requirements-elasticsearch.txt",
         example="https://user:password@host:9200",
+        schemes=("http", "https"),
         vector_bytes=_vector_bytes,
         searching=("exact", "ef_search", "search"),
     )

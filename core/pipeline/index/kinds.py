@@ -137,6 +137,11 @@ class Kind(Method):
             _check_sample(read, passages, self.name)
         return read
 
+    def variables(self) -> set[str]:
+        """Environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
+        return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
+
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
         """About how many bytes an index will take, without building it."""
         read = self.read(given, dim=dim, passages=passages)
@@ -302,6 +307,7 @@ class Engine(Method):
     package: str  # what it is reached by
     requirements: str  # the file that installs that
     example: str  # of an address
+    schemes: tuple[str, ...]  # that an address may begin with
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
     folder: bool = False  # whether it works on a folder where no address is given
     searching: tuple[str, ...] = ("exact",)  # options that change a search and not what is built
@@ -323,6 +329,11 @@ class Engine(Method):
                 found = f"{key} is no name of an environment variable."
                 raise InputError(found, where=where, do="Put the value into a variable, and give its name.")
         return read
+
+    def variables(self) -> set[str]:
+        """Environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
+        return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
         """About how many bytes an index will take, without building it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -55,10 +57,15 @@ class LanceDb(Outside):
         package="lancedb",
         requirements="requirements-lancedb.txt",
         example="s3://bucket/path (keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)",
+        schemes=("s3", "gs", "az", "abfss"),
         vector_bytes=_vector_bytes,
         folder=True,
         searching=("exact", "ef_search", "probes", "refine"),
     )
+
+    def _package(self, name: str) -> ModuleType:
+        os.environ.setdefault("LANCEDB_LOG", "off")  # it would print addresses, past all redaction
+        return super()._package(name)
 
     def _create(self, vectors: Vectors) -> None:
         dim = vectors.shape[1]

@@ -273,6 +273,11 @@ def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
         yield number * BLOCK_ROWS, block
 
 
+ALLOW = "CLQ_ALLOW_ENV"
+"""Variables that specifications may name as an index's address or key besides its engine's own, with blanks
+between them; whoever runs the program sets it, for a specification may come from anybody."""
+
+
 def secret(engine: Engine, options: Options) -> str | None:
     """The API key that an environment variable holds; None where none is named."""
     variable = str(options.get("key_env", ""))
@@ -280,17 +285,40 @@ def secret(engine: Engine, options: Options) -> str | None:
 
 
 def address(engine: Engine, options: Options) -> str:
-    """The address that an environment variable holds; empty where none is named."""
+    """The address that an environment variable holds; empty where none is named.
+
+    Raises:
+        InputError: If the variable may not be named, is not set, or holds no address of this engine.
+    """
     variable = str(options["url_env"])
-    return _variable(engine, variable, f"Set it to the address, as {engine.example}.") if variable else ""
+    if not variable:
+        return ""
+    found = _variable(engine, variable, f"Set it to the address, as {engine.example}.")
+    if found.partition("://")[0] in engine.schemes or (engine.folder and Path(found).is_absolute()):
+        return found
+    forms = [
+        *(f"{scheme}://…" for scheme in engine.schemes),
+        *(["an absolute folder"] if engine.folder else []),
+    ]
+    raise InputError(
+        f"The environment variable {variable} holds no address of {engine.title}.",
+        where=f"index {engine.name}",
+        do=f"Set it to {' or '.join(forms)}.",
+    )
 
 
 def _variable(engine: Engine, variable: str, do: str) -> str:
+    where = f"index {engine.name}"
+    if variable not in (*engine.variables(), *os.environ.get(ALLOW, "").split()):
+        raise InputError(
+            f"The environment variable {variable} may not be read for {engine.title}.",
+            where=where,
+            do=f"Name {' or '.join(sorted(engine.variables()))}. If this one is meant, who runs the program"
+            f' allows it with {ALLOW}="{variable}".',
+        )
     found = os.environ.get(variable, "").strip()
     if not found:
-        raise InputError(
-            f"The environment variable {variable} is not set.", where=f"index {engine.name}", do=do
-        )
+        raise InputError(f"The environment variable {variable} is not set.", where=where, do=do)
     return found
 
 

@@ -59,6 +59,7 @@ class PgVector(Outside):
         package="psycopg",
         requirements="requirements-pgvector.txt",
         example="postgresql://user:password@host:5432/database",
+        schemes=("postgresql", "postgres"),
         vector_bytes=_vector_bytes,
         searching=("exact", "ef_search", "probes"),
     )

@@ -46,6 +46,7 @@ class Qdrant(Outside):
         package="qdrant_client",
         requirements="requirements-qdrant.txt",
         example="http://host:6333",
+        schemes=("http", "https"),
         vector_bytes=_vector_bytes,
         folder=True,
         searching=("exact", "ef_search"),

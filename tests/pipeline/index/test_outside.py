@@ -22,6 +22,7 @@ from core.pipeline.index import (
     load_index,
     make_index,
     obstacles,
+    outside,
     use_index,
 )
 from core.pipeline.index.outside import without_secrets
@@ -38,7 +39,7 @@ def test_without_its_package_the_error_names_the_command(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     engine = ENGINES[name].engine
-    monkeypatch.setenv("SOME_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1")
     for module in [each for each in sys.modules if each.partition(".")[0] == engine.package]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, engine.package, None)
@@ -71,6 +72,43 @@ def test_a_variable_that_is_not_set_is_told_by_its_name(name: str, monkeypatch: 
     told = [each.found for each in obstacles(name, {"url_env": "NO_SUCH_URL"})]
     assert told[-1] == "The environment variable NO_SUCH_URL is not set."
     assert list(obstacles("flat")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        (name, param.name)
+        for name, index in ENGINES.items()
+        for param in index.engine.options
+        if param.name in ("url_env", "key_env")
+    ],
+)
+def test_only_variables_that_the_operator_lists_are_read(
+    name: str, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    engine = ENGINES[name].engine
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANOTHER_SECRET", "sk-not-to-be-shown")
+    given = {"url_env": "SOME_URL", key: "ANOTHER_SECRET"}
+    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1")
+    options, read = engine.read(given), outside.address if key == "url_env" else outside.secret
+    with pytest.raises(InputError, match=r"ANOTHER_SECRET may not be read.*CLQ_ALLOW_ENV") as caught:
+        read(engine, options)
+    assert "sk-not" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("value", ["sk-a-key-of-some-kind", "relative/folder", "file:///etc", "ftp://host"])
+def test_what_is_no_address_is_neither_used_nor_shown(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOME_URL", value)
+    with pytest.raises(InputError, match="SOME_URL holds no address") as caught:
+        make_index(name, VECTORS, params={"url_env": "SOME_URL"}, place=Place(tmp_path / "place", "t"))
+    assert value not in str(caught.value)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -232,7 +270,7 @@ class TestReal:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ):
         pytest.importorskip("psycopg")
-        for url, kind in ((URL, "unreachable"), ("postgres hunter2", "unreachable")):
+        for url, kind in ((URL, "unreachable"), ("postgres://hunter2@[", "unreachable")):
             monkeypatch.setenv("SOME_URL", url)
             with pytest.raises(ProviderError) as caught:
                 built("pgvector", tmp_path, url_env="SOME_URL")
