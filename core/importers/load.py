@@ -11,6 +11,7 @@ import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
 from core.importers.account import Account, sentences
+from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
@@ -77,7 +78,7 @@ def load(
         parts += [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
-    made = stripped(merged(parts), options.strip)
+    made = apart(stripped(merged(parts), options.strip), options)
     _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
     _refuse_twice([each.run_id for each in made.runs], "run", "--label")
     return made

@@ -1,0 +1,158 @@
+"""Several test collections in one offer, told apart by whose judgements find what a run ranks.
+
+Ids alone do not tell: two collections may both number queries and passages from 1. A run belongs to the
+judgements of which it has most among its first ten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Import, Options
+from core.importers.read.text import quoted, shown
+from core.importers.runs import slug
+from core.records import Collection, GoldenSet
+
+_PAIR = ("query_id", "passage_id")
+_OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers"}
+"""Tables that say what a collection holds: with them, everything is of it."""
+_TOP = 10
+_ALIKE = 0.1  # Share of the smaller one's pairs that golden sets of one collection judge in common
+_NEARLY = 0.2  # Of the largest share of judged pairs that a run has in its first ten
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    golden_sets: tuple[GoldenSet, ...]
+    run_ids: frozenset[str]
+
+
+def apart(made: Import, options: Options) -> Import:
+    """Give every test collection of an import a collection of its own.
+
+    Raises:
+        InputError: A run ranks nothing that is judged, while there are several it could belong to.
+    """
+    parts = _parts(made, options)
+    if len(parts) < 2:
+        return made
+    names = [_name(each.golden_sets[0].golden_set_id, options) for each in parts]
+    of_run = {run: name for part, name in zip(parts, names, strict=True) for run in part.run_ids}
+    of_set = {
+        each.golden_set_id: name for part, name in zip(parts, names, strict=True) for each in part.golden_sets
+    }
+    source = next((each.source for each in made.collections), "imported")
+    said = ", ".join(f"{shown(name)} ({count})" for name, count in Counter(of_run.values()).items())
+    note = (
+        f"The judgements are of {len(parts)} test collections; each run is where it ranks what is judged: "
+        f"{said}. Import one after the other to keep them together (--collection)."
+    )
+    return replace(
+        made,
+        collections=tuple(
+            Collection(collection_id=name, name=name, source=source)
+            for name in names
+            if name not in options.known_collections
+        ),
+        golden_sets=tuple(
+            replace(each, collection_id=of_set[each.golden_set_id]) for each in made.golden_sets
+        ),
+        runs=tuple(replace(each, collection_id=of_run[each.run_id]) for each in made.runs),
+        notes=(note, *made.notes),
+    )
+
+
+def _name(golden_set_id: str, options: Options) -> str:
+    """What the judgements are called; behind what the user named, where that was."""
+    base = options.collection_id or "imported"
+    own = golden_set_id.removeprefix(f"{base}-")
+    if options.collection_given:
+        return slug(f"{base}-{own}")
+    return base if own == "qrels" else slug(own)
+
+
+def _parts(made: Import, options: Options) -> Sequence[_Part]:
+    """The test collections; none where nothing tells several apart."""
+    base = options.collection_id
+    ids = [each.golden_set_id for each in made.golden_sets]
+    one = {each.collection_id for each in (*made.golden_sets, *made.runs)} == {base}
+    new = not (options.collection_given and base in options.known_collections)
+    texts = _OF_COLLECTIONS & made.frames.keys()
+    if not (one and new and len(ids) > 1 and len(made.runs) > 1) or texts or "rankings" not in made.frames:
+        return ()
+    pairs = made.frames["judgements"].lazy().select("golden_set_id", *_PAIR).unique().collect()
+    links = _links(made, pairs)
+    group = _grouped(ids, [*_neighbours(links), *_common(pairs)])
+    runs = {run: group[some[0]] for run, some in links.items()}
+    if len(set(runs.values())) < 2:
+        return ()
+    runs |= _by_queries(made, pairs, group, {each.run_id for each in made.runs} - runs.keys())
+    return [
+        _Part(
+            tuple(each for each in made.golden_sets if group[each.golden_set_id] == of),
+            frozenset(run for run, own in runs.items() if own == of),
+        )
+        for of in dict.fromkeys(group.values())
+    ]
+
+
+def _links(made: Import, pairs: pl.DataFrame) -> dict[str, list[str]]:
+    """Run → the golden sets that judge what it ranks first."""
+    top = made.frames["rankings"].lazy().filter(pl.col("rank") <= _TOP, pl.col("stage") == "final")
+    found = top.select("run_id", *_PAIR).join(pairs.lazy(), on=_PAIR)
+    sizes = pairs.group_by("golden_set_id").agg(judged=pl.len())
+    counts = found.group_by("run_id", "golden_set_id").agg(pl.len()).collect().join(sizes, on="golden_set_id")
+    shares = counts.with_columns(share=pl.col("len") / pl.col("judged"))
+    near = shares.filter(pl.col("share") >= _NEARLY * pl.col("share").max().over("run_id"))
+    return dict(near.sort("golden_set_id").group_by("run_id").agg("golden_set_id").iter_rows())
+
+
+def _neighbours(links: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(some[0], other) for some in links.values() for other in some[1:]]
+
+
+def _common(pairs: pl.DataFrame) -> list[tuple[str, str]]:
+    """Golden sets that judge much in common."""
+    sizes = dict(pairs.group_by("golden_set_id").len().iter_rows())
+    sharing = pairs.group_by(_PAIR).agg(pl.col("golden_set_id").sort()).filter(
+        pl.col("golden_set_id").list.len() > 1
+    )  # fmt: skip
+    times: Counter[tuple[str, str]] = Counter()
+    for some, count in sharing.group_by("golden_set_id").len().iter_rows():
+        for place, first in enumerate(some):
+            times.update({(first, second): count for second in some[place + 1 :]})
+    return [both for both, count in times.items() if count >= _ALIKE * min(sizes[name] for name in both)]
+
+
+def _grouped(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Name → the first of those that it hangs together with."""
+    group = {name: name for name in names}
+    for first, second in links:
+        ends = sorted((group[first], group[second]), key=names.index)
+        group = {name: ends[0] if of == ends[1] else of for name, of in group.items()}
+    return group
+
+
+def _by_queries(
+    made: Import, pairs: pl.DataFrame, group: Mapping[str, str], run_ids: set[str]
+) -> dict[str, str]:
+    """Runs without a judged passage among their first, by the only judgements of what they were asked."""
+    asked = made.frames["rankings"].lazy().filter(pl.col("run_id").is_in(list(run_ids)))
+    judged = pairs.lazy().select("golden_set_id", "query_id").unique()
+    rows = asked.select("run_id", "query_id").unique().join(judged, on="query_id").collect()
+    found: dict[str, set[str]] = {run: set() for run in run_ids}
+    for run, name in rows.select("run_id", "golden_set_id").unique().iter_rows():
+        found[run].add(group[name])
+    lost = [each.label for each in made.runs if len(found.get(each.run_id, "1")) != 1]
+    if lost:
+        names = ", ".join(map(quoted, lost[:3])) + (f" (+{len(lost) - 3})" if lost[3:] else "")
+        said = (
+            f"The judgements are of {len(set(group.values()))} test collections, of which {names} ranks none."
+        )
+        raise InputError(said, do="Import it with its own (--collection), or leave it out (--skip).")
+    return {run: next(iter(some)) for run, some in found.items()}
