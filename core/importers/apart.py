@@ -80,7 +80,7 @@ def _parts(made: Import, options: Options) -> Sequence[_Part]:
     """The test collections; none where nothing tells several apart."""
     base = options.collection_id
     ids = [each.golden_set_id for each in made.golden_sets]
-    one = {each.collection_id for each in (*made.golden_sets, *made.runs)} == {base}
+    one = {run.collection_id for run in made.runs} | {of.collection_id for of in made.golden_sets} == {base}
     new = not (options.collection_given and base in options.known_collections)
     texts = _OF_COLLECTIONS & made.frames.keys()
     if not (one and new and len(ids) > 1 and len(made.runs) > 1) or texts or "rankings" not in made.frames:
