@@ -32,8 +32,8 @@ from core.views.text import to_csv
 from core.views.workspace.scope import audits
 from core.written import escaped, upright
 
-_CELL = 200
-_PIPED_WIDTH = 240
+_CELL = 200  # Characters of a cell on a terminal
+_WHOLE = 1 << 20  # Characters of a cell, and of a line, that is piped: nothing of it is cut or folded
 """Columns of a table that is not printed to a terminal, so that ids are not broken over lines."""
 
 
@@ -73,24 +73,25 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _table(rows: pl.DataFrame) -> None:
-    console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False)
+    piped = not sys.stdout.isatty()
+    console = Console(width=_WHOLE if piped else None, highlight=False)
     table = Table(box=SIMPLE_HEAD)
     for name, dtype in rows.schema.items():
         table.add_column(Text(name), justify="right" if dtype.is_numeric() else "left", overflow="fold")
     for row in rows.iter_rows():
         # Text objects: nothing in a cell is read as markup.
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value, _WHOLE if piped else _CELL)) for value in row))
     console.print(table)
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401
+def _cell(value: Any, most: int) -> str:  # noqa: ANN401
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
-    return shown(value, _CELL)
+    return shown(value, most)
 
 
 SpecArgument = Annotated[

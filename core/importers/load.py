@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
+from pathlib import PurePosixPath
 
 import polars as pl
 
@@ -23,6 +24,7 @@ from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.runs import chosen_id, collection_name, slug, stripped
 
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
+_UNKNOWN = "This is of no format known here"
 _CLUTTER = "a link or a system file"
 _AS_GOOD = 0.05  # Two formats within this confidence of one another are a question to the user
 
@@ -130,8 +132,20 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]
         except InputError as error:
             errors[each.name] = error
     if not claims:
-        raise next(iter(errors.values()))
+        raise _nothing(tree, errors)
     return claims, {name: _reason(error) for name, error in errors.items()}
+
+
+def _nothing(tree: Tree, errors: Mapping[str, InputError]) -> InputError:
+    """Why nothing of a folder or an archive can be read: what is wrong with a file, or what its files are."""
+    told = [each for each in errors.values() if not each.found.startswith(_UNKNOWN)]
+    if len(errors) == 1 or told:
+        return next(iter(told or errors.values()))
+    endings = Counter(PurePosixPath(name).suffix.lower() or "without an ending" for name in errors)
+    said = ", ".join(f"{shown(ending, 20)} ({count})" for ending, count in endings.most_common(5))
+    found = f"None of its {len(errors)} files is of a format known here: {said}."
+    do = "Offer the folder or the files that hold results; the list of formats says what can be imported."
+    return InputError(found, where=tree.name, do=do)
 
 
 def _reason(error: InputError) -> str:
@@ -180,9 +194,9 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
             do = "It begins as a Parquet file does, but does not end as one: it was probably cut off."
         elif piece.head[:1] == b"\x80" and piece.head[1:2] in _PICKLES:
             do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
-        return InputError("This is of no format known here.", where=tree.name, do=do)
+        return InputError(f"{_UNKNOWN}.", where=tree.name, do=do)
     why = nearest.why_not(tree)
-    found = f"This is of no format known here; it comes nearest to {nearest.title}"
+    found = f"{_UNKNOWN}; it comes nearest to {nearest.title}"
     return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)
 
 
@@ -192,8 +206,10 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
         return Import()
     try:
         return _made(format_, [claim.tree for claim in mine], options)
-    except InputError:
+    except InputError as error:
         if not all(claim.beside for claim in mine):
+            if type(error) is InputError and (more := _or_skipped(error, claims)):
+                raise more from error
             raise
     # Files that lie beside what a folder is of, and are not what they seemed: they are none of it.
     parts = []
@@ -203,6 +219,18 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
         except InputError as error:
             parts.append(_unread({claim.tree.name: _reason(error)}))
     return merged(parts)
+
+
+def _or_skipped(error: InputError, claims: Sequence[_Claim]) -> InputError | None:
+    """The error of one file of several, with the way to the others; None where it is not of one."""
+    names = [piece.name for claim in claims for piece in claim.tree.pieces]
+    found = [
+        name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))
+    ]
+    if len(names) < 2 or not found or "--skip" in error.do:
+        return None
+    or_else = f"Or leave the file out (--skip '{found[0]}')."
+    return InputError(error.found, where=error.where, do=" ".join(filter(None, (error.do, or_else))))
 
 
 def _made(format_: Format, trees: Sequence[Tree], options: Options) -> Import:

@@ -36,6 +36,11 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
 _USUAL_K = 10
+_NAMES = {
+    "algorithm", "approach", "config", "configuration", "experiment", "method", "model", "name", "pipeline",
+    "retriever", "setup", "variant",
+}  # fmt: skip
+"""Columns that name the stack of a row of results where none says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Meaning:
     items: dict[str, str] = field(default_factory=dict)  # stage → column that names what is priced
     aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
+    also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
 
     @property
@@ -84,6 +90,7 @@ class Meaning:
     def plain(self) -> bool:
         """Whether the names alone say what the table holds, more than by chance."""
         sure = "run" in self.roles or self.axes or any(not each.assumed for each in self.aggregates)
+        sure = sure or any(normal(name) in _NAMES for name in self.ignored)
         return self.kind != "aggregates" or bool(sure) or len(self.aggregates) > 1
 
     @property

@@ -122,3 +122,10 @@ def test_a_status_that_cannot_be_written_ends_no_import_and_a_full_disk_is_said(
     absent(Progress(lambda _: None))
     status.failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert "the disk is full" in json.loads((tmp_path / "status.json").read_text())["message"]
+
+
+def test_a_piped_table_holds_names_whole(tmp_path):
+    name = "a-stack-of-many-parts-" * 11
+    (tmp_path / f"{name}.csv").write_text("query_id,passage_id,rank\nq1,a,1\n")
+    done = CliRunner().invoke(app, ["--store", str(tmp_path / "s"), "import", str(tmp_path / f"{name}.csv")])
+    assert [line for line in done.stdout.splitlines() if f" {name}.csv " in line]

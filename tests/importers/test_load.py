@@ -220,3 +220,30 @@ def test_what_is_no_trec_file(name):
 def test_json_is_not_read_as_trec_even_when_asked(name):
     form = "trec-run" if "six" in name else "trec-qrels"
     assert "x:1" in refusal(up("x", NO_TREC[name]), format=form)
+
+
+def test_a_folder_of_nothing_known_blames_no_file():
+    said = refusal(up("x.zip", zipped({"a.md": "hello, a text", "b.png": b"\x89PNG", "c.md": "more"})))
+    assert said.startswith("x.zip: None of its 3 files is of a format known here: .md (2), .png (1).")
+    assert "TREC" not in said
+
+
+def test_a_folder_of_nothing_readable_says_what_is_broken():
+    assert "b.json:1: This is not valid JSON" in refusal(
+        up("x.zip", zipped({"a.md": "hello, a text", "b.json": '{"q": }'}))
+    )
+
+
+@pytest.mark.parametrize("bad", ["7", "99999", "x y", ""])
+def test_one_bad_file_of_many_names_the_way_to_the_others(bad):
+    files = {f"judge{n}.csv": f"query_id,passage_id,grade\nq1,a,1\nq1,b,{n % 2}\n" for n in range(33)}
+    files["judge5.csv"] += f"q1,c,{bad}\n"
+    offer = up("judges.zip", zipped(files))
+    assert "--skip 'judges.zip/judge5.csv'" in refusal(offer)
+    assert len(read(offer, skip=frozenset({"judges.zip/judge5.csv"})).golden_sets) == 32
+    assert "--skip" not in refusal(up("judge5.csv", files["judge5.csv"]))
+
+
+def test_a_long_name_of_a_file_is_the_name_of_its_run():
+    name = "a-stack-of-many-parts-" * 8
+    assert read(up(f"{name}.csv", TABLE)).runs[0].label == name

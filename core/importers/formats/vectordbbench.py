@@ -22,6 +22,7 @@ from core.importers.settings import kept
 from core.records import canonical_json, short_hash
 
 _DONE = ":)"
+_PRICES, _PRICED = "dbPrices", 0.45  # The tool's file of prices; what it resembles by its name alone
 _DEFAULT_K = 100
 _FAILED = 'entries with another label than ":)": they failed, and their zeros are no results'
 _IDLE = "entries without a search (a load, or a capacity case)"
@@ -69,6 +70,12 @@ class VectorDbBench(Format):
     def kind(piece: Piece) -> str | None:
         known = {"results[].metrics", "results[].task_config"} <= outline(piece).keys()
         return "results" if known else None
+
+    def sniff(self, probe: Tree) -> float:
+        return _PRICED if probe.pieces[0].stem == _PRICES and len(probe.pieces) == 1 else super().sniff(probe)
+
+    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+        return "it holds prices of databases, no results"
 
     def mine(self, probe: Tree) -> tuple[Piece, ...]:
         """Results, and tables of prices of the same databases, which hold no results."""

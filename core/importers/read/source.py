@@ -25,6 +25,7 @@ from core.importers.read.text import shown
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _ENCRYPTED = 0x1
+_NAME = 255  # Characters of a file name, as many as file systems take
 WORKBOOK = "xl/workbook.xml"
 """The part that makes a zip archive an Excel workbook: it is one file, not a folder of its parts."""
 
@@ -75,13 +76,13 @@ def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Tree, .
 def _open(item: Offered, limits: Limits, stack: ExitStack) -> Tree:
     if isinstance(item, Named) and not isinstance(item, os.PathLike):
         data = item.getvalue()
-        name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload")
+        name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload", _NAME)
         piece = Piece(name, name, len(data), limits, lambda: io.BytesIO(data))
         return _unzip(piece, "", stack) if data.startswith(_ZIP) else Tree(name, (piece,))
     path = Path(cast("str | os.PathLike[str]", item))
-    name, parent = shown(path.name or path), path.absolute().parent.name
+    name, parent = shown(path.name or path, _NAME), path.absolute().parent.name
     if path.is_dir():
-        return _walk(path, shown(path.absolute().name), limits)
+        return _walk(path, shown(path.absolute().name, _NAME), limits)
     if not path.exists():
         raise InputError("There is no such file or folder.", where=shown(path, 200))
     if not path.is_file():

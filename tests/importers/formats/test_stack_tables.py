@@ -229,3 +229,19 @@ def test_the_preview_says_what_was_recognised():
 def test_normal_names():
     assert normal(" Latency (ms) ") == "latency_ms"
     assert Value("c", "latency_p50", "total", factor=1000.0).name == "latency_p50_s"
+
+
+@pytest.mark.parametrize("name", ["model", "Method", "config", "stack"])
+def test_one_figure_beside_a_name_is_a_table_of_stacks(name):
+    made = read(up("x.csv", f"{name},ndcg\nbm25,0.4\ndense,0.5\n"))
+    assert [run.label for run in made.runs] == ["bm25", "dense"]
+
+
+@pytest.mark.parametrize("first", ["algorithm", "stack"])
+def test_several_columns_together_name_a_stack_where_one_repeats(first):
+    table = f"{first},parameters,dataset,qps,recall\na,L=1,sift,5,.9\na,L=2,sift,4,.95\nb,L=1,sift,4,.95\n"
+    made = read(up("x.csv", table))
+    assert [run.label for run in made.runs] == ["a · L=1", "a · L=2", "b · L=1"]
+    assert [each.reason for each in made.left_out] == [
+        "column `dataset`: not recognised", "column `qps`: not recognised"
+    ]  # fmt: skip

@@ -78,6 +78,11 @@ def test_prices_beside_results_are_no_results():
     ]
 
 
+def test_prices_alone_are_no_run_of_another_tool():
+    said = refusal(up("dbPrices.json", json.dumps({"Milvus": {}, "ZillizCloud": {"1cu": 0.159, "8cu": 1.2}})))
+    assert said.endswith("nearest to VectorDBBench results: it holds prices of databases, no results")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -59,17 +59,36 @@ def suited(means: Meaning, table: Table) -> Meaning:
     """Look at the cells where names of columns leave something open: percent, and what names the stacks."""
     if means.kind != "aggregates":
         return means
-    named = "run" in means.roles or means.axes
-    for column in [] if named else [name for name, why in means.ignored.items() if why == UNKNOWN]:
-        cells = table.taking({"cell": column})["cell"]
-        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
-            means.roles["run"] = column  # the first column without a meaning with a word in every row
-            del means.ignored[column]
-            break
+    if not means.axes:
+        _name_stacks(means, table)
     for place_, value in enumerate(means.aggregates):
         if value.k and value.factor == 1.0 and _is_percent(table, value):
             means.aggregates[place_] = replace(value, factor=0.01)
     return means
+
+
+def _name_stacks(means: Meaning, table: Table) -> None:
+    """Name stacks by the first column of words without a meaning; with further ones until no name repeats."""
+    words = []
+    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"]
+        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
+            words.append(column)
+    first = [means.roles["run"]] if "run" in means.roles else words[:1]
+    if not first:
+        return
+    means.roles["run"] = first[0]
+    chosen, known = first, _different(table, first)
+    for column in [each for each in words if each not in first]:
+        if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
+            chosen, known = [*chosen, column], more
+    means.also.extend(chosen[1:] if known == table.rows.height else [])
+    for column in {first[0], *means.also} & means.ignored.keys():
+        del means.ignored[column]
+
+
+def _different(table: Table, columns: list[str]) -> int:
+    return table.taking({column: column for column in columns}).select(columns).n_unique()
 
 
 def _is_percent(table: Table, value: Value) -> bool:
@@ -98,7 +117,10 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
     if not chosen:
         do = "Add a column `stack`, or map one to run."
         raise InputError("No column names the stacks.", where=table.name, do=do)
-    rows = table.taking(chosen)
+    also = {f"run {place_}": column for place_, column in enumerate(means.also)}
+    rows = table.taking(chosen | also)
+    if also:
+        rows = rows.with_columns(run=pl.concat_str("run", *also, separator=" · ", ignore_nulls=True))
     for axis in WHOLE_AXES & chosen.keys():
         rows = rows.with_columns(numbers(rows, axis, table.name, whole=True).alias(axis))
     made: list[tuple[str, dict[str, Any]]] = []
