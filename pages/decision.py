@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.axes import COST, LATENCY
 from core.decide.near import near_misses
-from core.ui import cache, limits, show
+from core.ui import cache, limits, pages, show
 from core.ui.live import pareto_chart
 from core.ui.pages import PAGES
 from core.ui.pick import pick_stack
@@ -104,6 +104,14 @@ def offers(view: View) -> None:
                 other_scope(own)
 
 
+def ways_to_judgements() -> None:
+    """Lead to the three ways of getting judgements, where nothing can be decided without."""
+    with st.container(horizontal=True, gap="small"):
+        pages.way(PAGES["golden"], "Judge by hand", "judge")
+        pages.way(PAGES["golden"], "Generate with an LLM", "build")
+        pages.way(PAGES["add"], "Import qrels")
+
+
 def other_scope(own: str) -> None:
     """Offer the latency that the source reports."""
     st.markdown(plain(own))
@@ -194,8 +202,12 @@ def table(view: View, drawn: ParetoView) -> None:
 
 view = current_view()
 show.head(
-    words.title(view.table, view.decision, view.quality), words.why(view.table, view.decision, view.quality)
+    words.title(view.table, view.decision, view.quality),
+    words.why(view.table, view.decision, view.quality),
+    words.unjudged(view.table, view.decision, view.quality),
 )
+if words.undecided(view.table):
+    ways_to_judgements()
 firmness = answer(view)
 offers(view)
 way, marks = options(view)

@@ -86,11 +86,12 @@ class Lab:
         self._golden: list[GoldenSet] = []
         self._rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
 
-    def judge(self, grades: Mapping[str, Mapping[str, int]], golden_set_id: str = "gold") -> Lab:
+    def judge(
+        self, grades: Mapping[str, Mapping[str, int]], golden_set_id: str = "gold", *, by: str = ""
+    ) -> Lab:
         """Add a golden set: query → passage → grade."""
-        self._golden.append(
-            GoldenSet(golden_set_id=golden_set_id, collection_id=self.collection_id, name="Gold")
-        )
+        about = {"golden_set_id": golden_set_id, "collection_id": self.collection_id, "name": "Gold"}
+        self._golden.append(GoldenSet(**about, judge=by))
         for query_id, judged in grades.items():
             for passage_id, grade in judged.items():
                 row = {"golden_set_id": golden_set_id, "query_id": query_id, "passage_id": passage_id}

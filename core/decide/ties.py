@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import QUALITY, Axis, Floats, floats
-from core.stats.intervals import SEED, Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import LEAST, SEED, Sample, interval, paired_rows, resampled, weights
 from core.stats.latency import TOTAL
 
 Mask = NDArray[np.bool_]
@@ -62,13 +62,26 @@ class Paired:
 
         Returns:
             Mask [m]: whether the 95 % interval of the paired difference contains 0, over the queries that
-            both have; False where they have none in common.
+            both have. On fewer than `LEAST` such queries nothing can be tested, and only equal means are
+            alike; False where they have none in common.
         """
         others = (self._pattern[rows] != self._pattern[best]) | (shift[rows] != shift[best])
+        few = self.common(best, rows) < LEAST
         found = np.empty(len(rows), dtype=np.bool_)
-        found[~others] = self._like(best, rows[~others])
-        found[others] = self._exactly(best, rows[others], shift)
+        found[~others & ~few] = self._like(best, rows[~others & ~few])
+        found[others & ~few] = self._exactly(best, rows[others & ~few], shift)
+        found[few] = self._equal(best, rows[few], shift)
         return found
+
+    def common(self, best: int, rows: Rows) -> Rows:
+        """How many queries each of some stacks has in common with one [m]."""
+        return np.asarray((self._applies[rows] & self._applies[best]).sum(axis=1))
+
+    def _equal(self, best: int, rows: Rows, shift: Floats) -> Mask:
+        """Which stacks have the mean of one on the queries that both have."""
+        one, other = paired_rows(self._sample, rows, np.full(len(rows), best))
+        gap = one.estimate() - other.estimate() + shift[rows] - shift[best]
+        return np.asarray(np.abs(gap) <= _NOISE)
 
     @cached_property
     def _applies(self) -> Mask:
@@ -310,7 +323,11 @@ def _note(values: Numbers, ordered: Rows, best: int) -> str:
 
 
 def _how(values: Numbers, best: int) -> str:
-    if values.places[best] >= 0:
+    if values.paired is not None and values.places[best] >= 0:
+        place = int(values.places[best])
+        n = int(values.paired.common(place, np.array([place]))[0])
+        if n < LEAST:
+            return f"equal in quality on {n} queries, too few for a test (it takes {LEAST})"
         return "not significantly worse query by query"
     known = not np.isnan(values.low[best])
     return "within its interval" if known else "of equal quality as printed (no interval known)"

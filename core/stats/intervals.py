@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, ndtr, ndtri
+from scipy.special import bdtr, betaincinv, ndtr, ndtri, stdtrit
 
 from core.errors import InputError, UnknownNameError
 
@@ -25,6 +25,10 @@ Mask = NDArray[np.bool_]
 Method = Literal["percentile", "BCa"]
 METHODS: tuple[Method, ...] = ("percentile", "BCa")
 RESAMPLES = 2000
+FEW = 10
+"""Queries below which an interval of a mean is not bootstrapped."""
+LEAST = 6
+"""Queries that a test needs: with five even a difference in the same direction on each has p = 2/2⁵ > .05."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,9 +263,10 @@ def _acceleration(left_out: Floats) -> Floats:
 def bootstrap_means(
     values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Percentile interval of the mean over queries, for many rows at once with shared resamples.
+    """Interval of the mean over queries, for many rows at once: percentile bootstrap with shared resamples.
 
-    A query whose value is NaN (not applicable) is left out of that row, in every resample.
+    A query whose value is NaN (not applicable) is left out of that row, in every resample. Below `FEW`
+    queries resamples are too alike to tell anything, and the interval is that of `few_means`.
 
     Args:
         values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
@@ -285,7 +290,34 @@ def bootstrap_means(
         of_block[:, enough & full] = np.quantile(means[enough & full], tails, axis=1)
         # With very few queries a resample can miss all of them: such resamples are left out.
         of_block[:, enough & ~full] = np.nanquantile(means[enough & ~full], tails, axis=1)
+    few = (sample.n >= 2) & (sample.n < FEW)
+    if few.any():
+        bounds[:, few] = few_means(np.where(sample.applies[few], sample.top[few], np.nan), level)
     return bounds[0], bounds[1]
+
+
+def few_means(values: Floats, level: float = 0.95, *, shares: bool = True) -> Floats:
+    """Interval of the mean over few queries, row by row, without resampling.
+
+    Values of 0 to 1 get the exact interval of a share with their sum for the successes (Clopper & Pearson
+    1934, Biometrika 26), the widest that such values allow; others Student's t, and none where all are equal.
+
+    Args:
+        values: [S, Q]; NaN = not applicable, two numbers or more in every row.
+        shares: Whether values of 0 to 1 are shares, as differences are not.
+
+    Returns:
+        [2, S], low and high; NaN where nothing can be said.
+    """
+    n, tail = np.count_nonzero(~np.isnan(values), axis=1), (1 - level) / 2
+    total, mean = np.nansum(values, axis=1), np.nanmean(values, axis=1)
+    with np.errstate(invalid="ignore"):
+        low = np.where(total > 0, betaincinv(np.maximum(total, _TIE), n - total + 1, tail), 0.0)
+        high = np.where(total < n, betaincinv(total + 1, np.maximum(n - total, _TIE), 1 - tail), 1.0)
+    reach = stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
+    reach[reach <= _TIE] = np.nan
+    within = (np.nanmin(values, axis=1) >= 0) & (np.nanmax(values, axis=1) <= 1)
+    return np.where(within & shares, [low, high], [mean - reach, mean + reach])
 
 
 def bootstrap_curve(values: ArrayLike) -> tuple[Floats, Floats]:

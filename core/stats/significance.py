@@ -23,11 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from core.stats.intervals import (
+    FEW,
     RESAMPLES,
     SEED,
     Floats,
     Method,
     Sample,
+    few_means,
     interval,
     paired_rows,
     quotient,
@@ -197,7 +199,12 @@ def _bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
     replicates = _replicates(one, other, drawn)
     gap = np.where(one.n >= 2, other.estimate() - one.estimate(), np.nan)
     left_out = without_one(other) - without_one(one) if setup.method == "BCa" else None
-    return interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
+    low, high = interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
+    few = (one.n >= 2) & (one.n < FEW) & (one.bottom == other.bottom).all(axis=1)
+    if few.any():
+        deltas = np.where(one.applies[few], other.top[few] - one.top[few], np.nan)
+        low[few], high[few] = few_means(deltas, setup.level, shares=False)
+    return low, high
 
 
 def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:

@@ -127,7 +127,29 @@ def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, 
 @pytest.mark.parametrize("page", ["decision"])
 def test_rankings_without_judgements_have_no_quality(open_page: OpenPage, tmp_path: Path, page: str):
     Lab().ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
-    assert answer(open_page(tmp_path / "store", page)).startswith("No stack here has a known RA-nWG@10;")
+    app = open_page(tmp_path / "store", page)
+    assert answer(app).startswith("No decision yet")
+    assert {"Judge by hand", "Generate with an LLM", "Import qrels"} <= {each.label for each in app.button}
+
+
+EVIDENCE = {
+    "nothing judged": ({"q1": {"x": 5, "y": 4}}, "people", True),
+    "one of two found": ({"q1": {"p1": 5, "y": 4}}, "people", False),
+    "one judged passage, found among ten": ({"q1": {"p3": 5}}, "people", False),
+    "made up": ({"q1": {"p1": 5, "p2": 3, "p3": 1}}, "fake", True),
+    "made up in part": ({"q1": {"p1": 5, "p2": 3, "p3": 1}}, "fake, people", False),
+}
+
+
+@pytest.mark.parametrize("case", EVIDENCE)
+def test_nothing_is_decided_without_evidence(open_page: OpenPage, tmp_path: Path, case: str):
+    grades, judge, undecided = EVIDENCE[case]
+    lab = Lab().ask({"q1": "one"}).judge(grades, by=judge)
+    lab.run("a", final={"q1": [f"p{at}" for at in range(1, 11)]}).write(tmp_path / "store")
+    app = open_page(tmp_path / "store", "decision")
+    assert_sound(app)
+    assert answer(app).startswith("No decision yet") is undecided
+    assert ("0.000" in everything(app)) is False
 
 
 def test_ten_thousand_stacks_are_drawn_as_a_density(open_page: OpenPage, many_store: Path):

@@ -57,7 +57,7 @@ def test_a_workspace_without_scores(tmp_path: Path):
         tmp_path / "s"
     )
     page, _ = read(tmp_path / "s", LAB.__class__("lab"), Constraints())
-    assert page.find("h1").get_text() == "No stack here has a known RA-nWG@10."
+    assert page.find("h1").get_text() == "No decision yet."
     assert "There are no judgements here" in spaced(page.get_text(" "))
 
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, bootstrap
+from scipy.stats import binom, binomtest, bootstrap, ttest_1samp
 
 from core.errors import InputError
 from core.stats.intervals import (
+    FEW,
     SEED,
     bootstrap_curve,
     bootstrap_means,
@@ -82,12 +83,40 @@ def naive(values, resamples, level=0.95):
 
 def test_rows_with_missing_queries_equal_the_naive_loop():
     rng = np.random.default_rng(5)
-    values = rng.random((6, 12))
+    values = rng.random((6, 30))
     values[rng.random(values.shape) < 0.4] = np.nan
-    values[0] = [0.3, 0.8] + [np.nan] * 10  # two queries left: some resamples miss both
+    values[0] = [*rng.random(FEW), *[np.nan] * (30 - FEW)]
     low, high = bootstrap_means(values, resamples=300)
     for row, (a, b) in zip(values, zip(low, high, strict=True), strict=True):
         assert (a, b) == pytest.approx(naive(row, 300), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 1.0], (0.025**0.5, 1.0)),  # Clopper and Pearson: of n successes in n, the n-th root of a tail
+        ([0.0] * 4, (0.0, 1 - 0.025**0.25)),
+        ([1.0, 0.0, 1.0, 1.0], tuple(binomtest(3, 4).proportion_ci(method="exact"))),
+        ([0.5, 0.5, 1.0, 1.0], tuple(binomtest(3, 4).proportion_ci(method="exact"))),  # the same sum
+        ([3.0, 5.0, 4.0], tuple(ttest_1samp([3.0, 5.0, 4.0], 0).confidence_interval(0.95))),
+        ([-0.5, 0.5, 0.25], tuple(ttest_1samp([-0.5, 0.5, 0.25], 0).confidence_interval(0.95))),
+        ([2.0, 2.0, 2.0], (np.nan, np.nan)),  # no spread says nothing of the next
+    ],
+)
+def test_few_queries_have_an_interval_that_needs_no_resampling(values, expected):
+    low, high = bootstrap_means([*values, np.nan])
+    assert (low[0], high[0]) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_intervals_of_few_queries_cover():
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 9):
+        for draw, mean in (
+            (lambda size: rng.beta(8, 1, size), 8 / 9),
+            (lambda size: rng.random(size) < 0.9, 0.9),
+        ):
+            low, high = bootstrap_means(draw((2000, n)).astype(float))
+            assert np.mean((low <= mean) & (mean <= high)) >= 0.94
 
 
 def test_too_few_queries_have_no_interval():

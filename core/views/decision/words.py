@@ -14,9 +14,10 @@ import polars as pl
 from core.decide.axes import COST
 from core.decide.rules import Constraints, Decision
 from core.views import text
+from core.views.decision.facts import MANY_HOLES
 from core.views.decision.near import overturned, unasked_words
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import cap_words
+from core.views.workspace.stacks import UNPROVEN, cap_words
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -75,9 +76,13 @@ def answer(
 ) -> Answer:
     """Say which stack the limits select: the sentence to head a page with, and the reasons."""
     within = limits(decision.applied(constraints), latency)
-    if decision.chosen is None and (unscored := _unscored(table)):
+    if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{title(table, decision, quality)}.", unscored)
-    doubts = [overturned(table, decision, quality), cap_words(table, constraints)]
+    doubts = [
+        unjudged(table, decision, quality),
+        overturned(table, decision, quality),
+        cap_words(table, constraints),
+    ]
     warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(decision), warning)
@@ -97,14 +102,39 @@ def _unscored(table: pl.DataFrame) -> str:
     """Why no stack has a quality; empty where some have."""
     if not table["quality"].is_null().all():
         return ""
-    notes = table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+    notes = _notes(table)
     return f"It {notes[0]}." if len(notes) else _NO_QUALITY
+
+
+def _notes(table: pl.DataFrame) -> pl.Series:
+    return table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+
+
+def undecided(table: pl.DataFrame) -> str:
+    """Say why evidence is what keeps a workspace from a decision; empty where it is not."""
+    notes = _notes(table) if table["quality"].is_null().all() else pl.Series(dtype=pl.String)
+    proofless = notes.filter(notes.str.starts_with(UNPROVEN)).str.strip_prefix(UNPROVEN)
+    return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
+
+
+def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """Warn of a Top-K of the stacks that are left of which more than a tenth is unjudged; else empty."""
+    if decision.chosen is None:
+        return ""
+    most = table["hole"].filter(pl.Series(decision.feasible)).max()
+    if not isinstance(most, float) or most <= MANY_HOLES:
+        return ""
+    return (
+        f"Up to {text.percent(most)} of the Top-{quality.k} results are unjudged and count as not relevant."
+    )
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """The heading: what to ship, or that nothing can be."""
     if decision.chosen is not None:
         return f"Ship {table['name'][decision.chosen]}"
+    if undecided(table):
+        return "No decision yet"
     if table["quality"].is_null().all():
         return f"No stack here has a known {quality.name}"
     return "No stack meets these limits"
@@ -113,7 +143,7 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """The line below the heading: why that one, or what would help."""
     if decision.chosen is None:
-        return _unscored(table) or _nearest(decision)
+        return undecided(table) or _unscored(table) or _nearest(decision)
     feasible = int(decision.feasible.sum())
     left = f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."

@@ -12,6 +12,7 @@ from core.golden.by_hand import CORRECTNESS, RUBRIC, SCALE, SCORER
 from core.records import GoldenSet
 from core.stats.judges import Agreement
 from core.views import text
+from core.views.decision.words import undecided
 from core.views.golden.judges import POLICIES, differing
 from core.views.golden.judges import Judged as Judges
 from core.views.golden.judging import Progress
@@ -48,6 +49,8 @@ KAPPA = (
 
 def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
     """Whether judging more could change the decision; takes what `scores.overturned` says."""
+    if reason := undecided(table):
+        return f"{_judgements(found)}. {reason}"
     if overturned:
         return "Judging more could overturn the choice."
     if table["hole_high"].count():

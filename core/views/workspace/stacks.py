@@ -11,10 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
+from core.metrics.engine import to_depth
 from core.metrics.rates import ANSWER, HOLES
 from core.prices import PriceBook
 from core.records import Origin
@@ -40,6 +42,12 @@ from core.views.workspace.scores import (
 from core.written import CONTROLS
 
 _TINY = 1e-9
+LEAST_JUDGED = 0.1
+"""Share of what could be judged of a Top-K that some stack must have for a decision (metrics.md §9)."""
+UNPROVEN = "has no evidence: "
+"""How the note of a quality begins that is held back because nothing stands behind it."""
+NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge by hand, or import qrels"
+_FAKE = "fake"  # the judge that ships for trying things out; its grades follow a formula
 
 
 def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
@@ -183,10 +191,42 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
         only = among(snapshot, scope)
         found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", quality_basis=basis())
-        parts.append(_computed(found, measure, quality.ceiling).join(bases, on="run_id"))
+        made = _computed(found, measure, quality.ceiling).join(bases, on="run_id")
+        if lacking := _no_evidence(snapshot, found, golden, measure):
+            figures = (pl.lit(None, pl.Float64).alias(name) for name in _FIGURES)
+            made = made.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
+        parts.append(made)
     rest = runs.join(ranked, on="run_id", how="anti")
-    parts.append(_reported(snapshot, rest, quality))
+    reported = _reported(snapshot, rest, quality)
+    if golden is None:
+        ids = runs.filter("has_rankings")["run_id"].to_list()
+        bare = pl.col("quality").is_null() & pl.col("run_id").is_in(ids)
+        reported = reported.with_columns(quality_note=pl.when(bare).then(pl.lit(NO_JUDGEMENTS)))
+    parts.append(reported)
     return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
+
+
+_FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_low", "hole_high")
+
+
+def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Measure) -> str:
+    """Say why scores on a golden set prove nothing; empty where they do.
+
+    A Top-K can hold no more judged passages than its query has: with one per query, nine of ten places are
+    not expected to be judged.
+    """
+    judge = snapshot.golden_sets().filter(golden_set_id=golden)["judge"].to_list()
+    if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {_FAKE}:
+        return f"all grades are by the judge {_FAKE}, which makes them up"
+    if "answers" in measure.info.needs or not found.query_ids:
+        return ""
+    top = to_depth(found.grades, measure.k)
+    could = np.minimum(found.pool_counts.sum(axis=-1), measure.k).sum(axis=-1)
+    judged = (top > 0).sum(axis=(1, 2)) / np.maximum(could, 1)
+    if not (top == 0).any() or (judged >= LEAST_JUDGED).any():
+        return ""
+    unjudged = (top == 0).sum() / max(1, (top >= 0).sum())
+    return f"{text.percent(float(unjudged))} of the Top-{measure.k} passages are unjudged"
 
 
 def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:

@@ -31,8 +31,7 @@ def test_what_a_change_does(snapshot: Snapshot):
     assert changes.effects_of(found, pairs, QUICK)[1].equals(whole)
     assert rows["difference"].to_list() == whole["difference"].to_list() == pytest.approx([-1.0])
     assert words.change("index: flat → int8", rows, whole, AT_2) == (
-        "index: flat → int8 moves RA-nWG@2 by −1.000 [−1.000, −1.000] on average over 1 pair of stacks, "
-        "p = 0.031, n = 6."
+        "index: flat → int8 moves RA-nWG@2 by −1.000 on average over 1 pair of stacks, p = 0.031, n = 6."
     )
 
 

@@ -111,7 +111,7 @@ def gaps(snapshot: Snapshot, *names: str, quality: Quality = AT_2, setup: Setup 
 def test_two_stacks_in_words(snapshot: Snapshot):
     found = gaps(snapshot, "GOOD", "POOR")
     said = words.answer(found, AT_2)
-    assert said == "GOOD is better than POOR by 1.000 [1.000, 1.000] RA-nWG@2 (n = 6)."
+    assert said == "GOOD is better than POOR by 1.000 RA-nWG@2 (n = 6)."
     assert words.answer(gaps(snapshot, "POOR", "GOOD"), AT_2).startswith("POOR is worse than GOOD by 1.000")
     said = words.answer(gaps(snapshot, "GOOD", "FAIR"), AT_2)
     assert said.startswith("GOOD cannot be told apart from FAIR: difference +0.167 [+0.0")
