@@ -218,15 +218,16 @@ def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Meas
     judge = snapshot.golden_sets().filter(golden_set_id=golden)["judge"].to_list()
     if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {_FAKE}:
         return f"all grades are by the judge {_FAKE}, which makes them up"
+    k = measure.k or found.depth
     if "answers" in measure.info.needs or not found.query_ids:
         return ""
-    top = to_depth(found.grades, measure.k)
-    could = np.minimum(found.pool_counts.sum(axis=-1), measure.k).sum(axis=-1)
+    top = to_depth(found.grades, k)
+    could = np.minimum(found.pool_counts.sum(axis=-1), k).sum(axis=-1)
     judged = (top > 0).sum(axis=(1, 2)) / np.maximum(could, 1)
     if not (top == 0).any() or (judged >= LEAST_JUDGED).any():
         return ""
     unjudged = (top == 0).sum() / max(1, (top >= 0).sum())
-    return f"{text.percent(float(unjudged))} of the Top-{measure.k} passages are unjudged"
+    return f"{text.percent(float(unjudged))} of the Top-{k} passages are unjudged"
 
 
 def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
