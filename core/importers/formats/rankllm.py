@@ -5,8 +5,8 @@ order in which they were ranked; that order counts, not their scores, which some
 A history of calls ({query, invocations_history}) beside one file of results brings the reranker's tokens.
 
 Aggregated results are {file, result} a line, where ``result`` holds trec_eval's lines
-(``ndcg_cut_10 \tall\t0.7493``) or objects {metric, value}. The tool names files of rankings after model, data
-set and settings: data sets that it knows are collections of their own.
+(``ndcg_cut_10 \tall\t0.7493``) or objects {metric, value}. The tool names files of rankings after model,
+window, depth, data set and settings, and their folder after the first stage: known data sets are collections.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ _NAME = re.compile(
     r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
 )
 _QUERIES = "num_q"
+_MODEL = re.compile(r"(?P<model>.+?)_\d+_(?P<depth>[1-9]\d{0,5})_")
+_NO_STAGE = {"", ".", "..", "/", "rerank_results", "results", "runs", "output", "outputs"}
 _COUNTS = re.compile(r"num_(ret|rel|rel_ret|nonrel_judged_ret)|runid")
 _ALL = "all"
 _DATASETS = re.compile(
@@ -195,7 +197,9 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
     """The run of a line, and how many of its results are none."""
     path = expect(entry, "file", str, where)
     name = PurePosixPath(path.replace("\\", "/")).name
-    label = shown(re.sub(r"\.(txt|trec|run|tsv)$", "", name) or "unnamed", 200)
+    own = re.sub(r"\.(txt|trec|run|tsv)$", "", name) or "unnamed"
+    stage = _first_stage(path)
+    label = shown(f"{stage} + {own}" if stage else own, 200)
     values: dict[str, float] = {}
     others = 0
     for measure, query, value in _results(entry, where):
@@ -207,18 +211,34 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
             values[measure] = value
     n = values.pop(_QUERIES, None)
     queries = int(n) if n is not None and n >= 0 and n.is_integer() and n < 1 << 31 else None
-    dataset = _DATASETS.search(label)
+    dataset = _DATASETS.search(own)
     made = Reported(
         label=label,
         stem=piece.stem,
         digest=piece.digest,
         decided={"file": shown(path, 500)},
-        spec={"name": label},
+        spec={"name": label, **_spec(own, stage)},
         figures=_figures(values, queries),
         collection=dataset[1] if dataset else "",
         manifest={"file": shown(path, 500)},
     )
     return made, others
+
+
+def _first_stage(path: str) -> str:
+    """What made the candidates: the folder of a file of rankings; empty where that does not say it."""
+    folder = PurePosixPath(path.replace("\\", "/")).parent.name
+    return "" if folder.lower() in _NO_STAGE else folder
+
+
+def _spec(name: str, stage: str) -> Json:
+    model = _MODEL.match(name)
+    spec: Json = {"reranker": shown(model["model"]), "candidates": int(model["depth"])} if model else {}
+    if not stage:
+        return spec
+    return spec | (
+        {"mode": "sparse", "sparse": "bm25"} if stage.lower() == "bm25" else {"retriever": shown(stage)}
+    )
 
 
 def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]:

@@ -4,12 +4,16 @@ Latencies are seconds of one search request at a time, with vectors that are rea
 Recall and nDCG are against the exact nearest neighbours, unless the case searches texts (it has an MRR then).
 What a stage that did not run left at 0 is missing, not 0. A label that is absent stands for ":)", done, as in
 the tool; entries with another one failed.
+
+A streaming case searches while vectors are inserted: each of its stages, by the percent that was loaded, is a
+run (above 100: after the index was optimised). The neighbours of its recall are those of all vectors.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from core.errors import InputError
 from core.importers.account import TAKEN
@@ -33,6 +37,19 @@ _CASES: Mapping[int, str] = {
     12: "Performance1536D500K1P", 13: "Performance1536D5M1P", 14: "Performance1536D500K99P",
     15: "Performance1536D5M99P", 50: "Performance1536D50K",
 }  # fmt: skip
+_SIZED = "Small Cohere (768dim, 100K)"  # The data of a streaming case that does not say them
+_FILTERS = {"label_percentage": "Label-Filter", "filter_rate": "Int-Filter"}
+_STREAMING, _RATE = 200, 500  # Its case_id, and the rows a second that it inserts where it does not say it
+_STAGES = "st_search_stage_list"
+_LOADED = 100  # Percent
+_STAGED = {
+    "serial_latency_p95": "st_serial_latency_p95_list", "serial_latency_p99": "st_serial_latency_p99_list",
+    "recall": "st_recall_list", "ndcg": "st_ndcg_list",
+}  # fmt: skip
+"""Key of an entry → key of its values by stage."""
+_PARTLY = (
+    "Recall and nDCG before all vectors are loaded miss those that are not there yet: kept in the manifest."
+)
 _INDEXES = {"FLAT": "flat", "HNSW": "hnsw-f32"}
 _LATENCIES = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latency_p99"}
 _QUALITY = {"recall": ("ANN-Recall", "R"), "ndcg": ("ANN-nDCG", "nDCG"), "mrr": ("ANN-RR", "RR")}
@@ -95,17 +112,16 @@ class VectorDbBench(Format):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     left.append(LeftOut(1, _FAILED, where))
                     continue
-                made = _reported(piece, index, entry, where)
-                if made.figures:
-                    found.append(made)
-                    assumed += bool(made.manifest["k_assumed"])
-                else:
-                    left.append(LeftOut(1, _IDLE, where))
+                made = [each for each in _searches(piece, index, entry, where) if each.figures]
+                found += made
+                assumed += any(each.manifest["k_assumed"] for each in made)
+                left += [] if made else [LeftOut(1, _IDLE, where)]
         if not found:
             raise InputError("No entry is done and has results of a search.", where=trees[0].name)
         default = f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
         runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")
-        notes = (*_NOTES, default) if assumed else _NOTES
+        partly = any("loaded" in each.spec for each in found)
+        notes = (*_NOTES, *[_PARTLY] * partly, *[default] * bool(assumed))
         return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
@@ -132,8 +148,7 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
     )
     params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
     number_ = optional(case, "case_id", int, where)
-    name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
-    custom = optional(case, "custom_case", dict, where)
+    custom = optional(case, "custom_case", dict, where) or {}
     # The machine's size where the label names one: ``16c64g-sq8`` is of 16 cores and 64 GB.
     size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
     return Reported(
@@ -143,10 +158,58 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
         decided={"entry": index},
         spec=spec,
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
-        collection=f"{name} {short_hash(canonical_json(kept(custom)))[:6]}" if custom else name,
+        collection=_case(number_, custom),
         manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
         environment={"reported": size[0] if size else shown(label, 200)} if label else {},
     )
+
+
+def _searches(piece: Piece, index: int, entry: Json, where: str) -> Iterator[Reported]:
+    """The search of an entry, or those of every stage of a streaming case."""
+    whole = _reported(piece, index, entry, where)
+    metrics = expect(entry, "metrics", dict, where)
+    stages = optional(metrics, _STAGES, list, where) or []
+    if not stages or whole.figures:
+        yield whole
+        return
+    k = int((optional(whole.manifest["task"], "case_config", dict, where) or {}).get("k") or _DEFAULT_K)
+    lists = {key: optional(metrics, name, list, where) or [] for key, name in _STAGED.items()}
+    for place, stage in enumerate(stages):
+        percent = number({_STAGES: stage}, _STAGES, where)
+        if percent is None:
+            continue
+        values = {key: some[place] for key, some in lists.items() if place < len(some)}
+        if percent < _LOADED:
+            values = {key: value for key, value in values.items() if key in _LATENCIES}
+        loaded = "optimised" if percent > _LOADED else f"{percent:g} %"
+        yield replace(
+            whole,
+            label=f"{whole.label}, loaded: {loaded}",
+            stem=f"{whole.stem} {place}",
+            decided={**whole.decided, "stage": place},
+            spec={**whole.spec, "loaded": loaded},
+            figures=tuple(_figures(values, k, where)),
+        )
+
+
+def _case(number_: int | None, custom: Json) -> str:
+    """The tool's name of a case; parameters that are not in it as a hash."""
+    name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
+    told = custom.get("name")
+    sized = shown(custom.get("dataset_with_size_type") or _SIZED)
+    by = next((key for key in _FILTERS if isinstance(custom.get(key), int | float)), None)
+    said = {by, "dataset_with_size_type"}
+    if number_ == _STREAMING:
+        name, said = (
+            f"Streaming-Perf - {sized}, {custom.get('insert_rate') or _RATE} rows/s",
+            {*said, "insert_rate"},
+        )
+    elif by is not None:
+        name = f"{_FILTERS[by]}-{100 * float(custom[by]):.1f}% - {sized}"
+    elif isinstance(told, str) and told:
+        name, said = shown(told), {"name"}
+    rest = {key: value for key, value in custom.items() if key not in said}
+    return f"{name} {short_hash(canonical_json(kept(rest)))[:6]}" if rest else name
 
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:

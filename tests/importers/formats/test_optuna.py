@@ -243,6 +243,17 @@ def test_the_frame_of_trials_that_optuna_makes():
     assert "not a number" in refusal(up("x.csv", FRAME.replace(",0.25,", ",high,")))
 
 
+def test_failed_answers_are_said_and_leave_n_as_asked():
+    """Some versions count in the total what was answered only."""
+    names = ("metric_num_total", "metric_num_success", "metric_num_errors")
+    counts = [dict(zip(names, some, strict=False)) for some in ((50,), (40, 40, 10), (50, 45, 5))]
+    trials = [(1, place, "COMPLETE", {**METRICS, **some}, (0.8, 2.5)) for place, some in enumerate(counts)]
+    made = read(up("study.db", storage(trials)))
+    assert set(rows(made, "aggregates")["n"]) == {50}
+    told = [note.partition(";")[0] for note in made.notes if "failed" in note]
+    assert told == [f"trial {n} of docs-study: {lost} of 50 answers failed" for n, lost in ((1, 10), (2, 5))]
+
+
 OFFERS = {
     "optuna": ("optuna", storage()),
     "optuna-csv": ("optuna-csv", table().encode()),

@@ -46,8 +46,11 @@ def test_both_forms_bring_the_same(entries, write):
         ("dl20", "R", 100, 0.55, None),
     }  # fmt: skip
     assert [label for _, label in names.values()] == [
-        name.rsplit("/", 1)[1].removesuffix(".txt") for name in (FIRST, SECOND)
+        f"BM25 + {name.rsplit('/', 1)[1].removesuffix('.txt')}" for name in (FIRST, SECOND)
     ]
+    assert [{**run.stack.spec, "name": ""} for run in made.runs] == [
+        {"name": "", "mode": "sparse", "sparse": "bm25", "reranker": "gpt-4o", "candidates": 100}
+    ] * 2
     assert not made.left_out
 
 
@@ -103,3 +106,18 @@ OFFERS = {
     "rank-llm-results": ("rank-llm-results", jsonl(LINES).encode()),
     "rank-llm-metrics": ("rank-llm-results", json.dumps(OBJECTS).encode()),
 }
+
+
+@pytest.mark.parametrize(
+    ("folder", "begins", "spec"),
+    [("rerank_results/SPLADE_P_P/", "SPLADE_P_P + gpt", {"retriever": "SPLADE_P_P"}), ("", "gpt", {}),
+     ("rerank_results/", "gpt", {})],
+)  # fmt: skip
+def test_two_first_stages_of_one_reranker_are_two_stacks(folder, begins, spec):
+    name = FIRST.rsplit("/", 1)[1]
+    lines = [{"file": f"{folder}{name}", "result": LINES[0]["result"]}, LINES[0]]
+    first, second = read(up(NAME, jsonl(lines))).runs
+    assert first.label.startswith(begins)
+    assert first.stack.stack_id != second.stack.stack_id
+    assert {key: first.stack.spec[key] for key in spec} == spec
+    assert "sparse" not in first.stack.spec

@@ -78,6 +78,58 @@ def test_prices_beside_results_are_no_results():
     ]
 
 
+SIZED = "Medium Cohere (768dim, 1M)"
+CUSTOM = {
+    (300, "label_percentage", 0.02): f"Label-Filter-2.0% - {SIZED}",
+    (400, "filter_rate", 0.99): f"Int-Filter-99.0% - {SIZED}",
+    (200, "insert_rate", 1000): f"Streaming-Perf - {SIZED}, 1000 rows/s",
+}
+
+
+@pytest.mark.parametrize("case", CUSTOM)
+def test_a_case_is_called_as_the_tool_calls_it(case):
+    number, key, value = case
+    one = entry()
+    one["task_config"]["case_config"] = {
+        "case_id": number, "custom_case": {"dataset_with_size_type": SIZED, key: value}, "k": 10
+    }  # fmt: skip
+    made = read(up("x.json", file(one)))
+    assert [each.name for each in made.collections] == [CUSTOM[case]]
+
+
+def test_cases_that_differ_in_what_no_name_says_are_apart():
+    ones = [entry(), entry(), entry()]
+    for one, seconds in zip(ones, (1, 2, 2), strict=True):
+        one["task_config"]["case_config"] = {
+            "case_id": 101, "custom_case": {"name": "my own data", "load_timeout": seconds}
+        }  # fmt: skip
+    names = [each.name for each in read(up("x.json", file(*ones))).collections]
+    assert len(names) == 2
+    assert all(name.startswith("my own data ") for name in names)
+
+
+def test_every_stage_of_a_streaming_case_is_a_run():
+    one = entry(
+        serial_latency_p99=0.0, serial_latency_p95=0.0, recall=0.0, ndcg=0.0,
+        st_search_stage_list=[50, 100, 110], st_recall_list=[0.4, 0.9, 0.95], st_ndcg_list=[0.5, 0.91, 0.96],
+        st_serial_latency_p99_list=[0.002, 0.003, 0.001], st_serial_latency_p95_list=[0.001, 0.002, 0.0005],
+    )  # fmt: skip
+    one["task_config"]["case_config"] = {"case_id": 200, "custom_case": {}, "k": 10}
+    made = read(up("x.json", file(one)))
+    assert not lost(made)
+    assert [run.stack.spec["loaded"] for run in made.runs] == ["50 %", "100 %", "optimised"]
+    table = rows(made, "aggregates").with_columns(pl.col("value").round(6))
+    of = {run.run_id: run.stack.spec["loaded"] for run in made.runs}
+    assert {(of[row["run_id"]], row["measure"], row["k"], row["value"]) for row in table.to_dicts()} == {
+        ("50 %", "latency_p95", None, 1.0), ("50 %", "latency_p99", None, 2.0),
+        ("100 %", "latency_p95", None, 2.0), ("100 %", "latency_p99", None, 3.0),
+        ("100 %", "ANN-Recall", 10, 0.9), ("100 %", "ANN-nDCG", 10, 0.91),
+        ("optimised", "latency_p95", None, 0.5), ("optimised", "latency_p99", None, 1.0),
+        ("optimised", "ANN-Recall", 10, 0.95), ("optimised", "ANN-nDCG", 10, 0.96),
+    }  # fmt: skip
+    assert any("before all vectors are loaded" in note for note in made.notes)
+
+
 def test_prices_alone_are_no_run_of_another_tool():
     said = refusal(up("dbPrices.json", json.dumps({"Milvus": {}, "ZillizCloud": {"1cu": 0.159, "8cu": 1.2}})))
     assert said.endswith("nearest to VectorDBBench results: it holds prices of databases, no results")

@@ -89,6 +89,14 @@ def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer:
     syftr = [bool(each.environment) for each in found]
     runs = reported_runs(found, options, importer=importer, source="Optuna study")
     notes = (*(_NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
+    notes += tuple(
+        f"trial {trial.number} of {shown(trial.study)}: {failed} of {asked} answers failed; its figures are "
+        "of the others."
+        for trial in trials
+        if _why_not(trial) is None
+        for asked, failed in [_asked(trial)]
+        if failed
+    )
     return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
@@ -124,14 +132,22 @@ def _reported(trial: Trial, digest: str) -> Reported:
     )
 
 
+def _asked(trial: Trial) -> tuple[int | None, int]:
+    """How many questions a trial was asked, those without an answer included, and how many those are."""
+    names = ("metric_num_total", "metric_num_success", "metric_num_errors")
+    total, right, wrong = (number(dict(trial.attributes), name, trial.where) for name in names)
+    known = [count for count in (total, None if right is None else right + (wrong or 0)) if count is not None]
+    return (int(max(known)) if known else None), int(wrong or 0)
+
+
 def _figures(trial: Trial) -> Iterator[Figure]:
     told: Json = dict(trial.attributes)
     if not _SYFTR & told.keys():
         for name, objective in trial.values.items():
             yield Figure(measure=name, value=objective, k=ONE_ANSWER if name in trial.maximised else None)
         return
-    total = number(told, "metric_num_total", trial.where)
-    n = int(total) if total is not None and 0 <= total < _MOST_QUERIES else None
+    asked, _ = _asked(trial)
+    n = asked if asked is not None and 0 <= asked < _MOST_QUERIES else None
     for key, name in _SHARES.items():
         if (value := number(told, key, trial.where)) is not None:
             yield Figure(measure=name, value=value, k=ONE_ANSWER, n=n)
