@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from core.errors import UnknownNameError
@@ -36,11 +37,8 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
 _USUAL_K = 10
-_NAMES = {
-    "algorithm", "approach", "config", "configuration", "experiment", "method", "model", "name", "pipeline",
-    "retriever", "setup", "variant",
-}  # fmt: skip
-"""Columns that name the stack of a row of results where none says so."""
+_NAMES = {"algorithm", "experiment", "model", "retriever"}
+"""Columns that name the stack of a row of results where no column has that role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,7 @@ class Meaning:
     aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
+    labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
 
     @property
@@ -79,7 +78,8 @@ class Meaning:
     def _by_roles(self) -> str | None:
         has = self.roles.keys()
         if {"query_id", "passage_id"} <= has:
-            return "judgements" if "grade" in has else "rankings" if has & {"rank", "score"} else None
+            judged = "grade" in has or self.labels
+            return "judgements" if judged else "rankings" if has & {"rank", "score"} else None
         if {"query_id", "answer"} <= has:
             return "answers"
         if "query_id" in has:
@@ -110,18 +110,18 @@ class Meaning:
 def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     """Find out what the columns mean."""
     found = Meaning(row=said.row)
+    pattern = _pattern(columns, said)
     for meant, column in said.columns.items():
-        if column not in columns:
-            raise no_column(column, columns, name)
-        _place(found, column, meant)
-        if column in found.ignored:
-            raise UnknownNameError("meaning of a column", meant, (*ROLES, *sorted(AXES)), where=name)
+        if column != pattern:
+            _as_said(found, columns, meant, column, name)
     told = set(said.columns.values())
     for column in columns:
         if column in said.without:
             found.ignored[column] = "as you wish"
         elif column not in told:
             _place(found, column, column)
+    if pattern:
+        _by_pattern(found, columns, pattern, name)
     below = _BELOW[said.row] if said.row else ()
     for role in [role for role in below if role in found.roles and role not in said.columns]:
         found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
@@ -136,6 +136,39 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
         found.roles["judge"] = found.items.pop("judge")  # which may be a model
     _unused(found)
     return found
+
+
+def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
+    """Which columns are grades of a judge each, where the user names several by a star."""
+    wanted = said.columns.get("grade", "")
+    return wanted if "*" in wanted and wanted not in columns else None
+
+
+def _as_said(found: Meaning, columns: Sequence[str], meant: str, column: str, name: str) -> None:
+    if column not in columns:
+        raise no_column(column, columns, name)
+    _place(found, column, meant)
+    if column in found.ignored:
+        raise UnknownNameError("meaning of a column", meant, (*ROLES, *sorted(AXES)), where=name)
+
+
+def _by_pattern(found: Meaning, columns: Sequence[str], pattern: str, name: str) -> None:
+    """Take the columns that a pattern fits, and that have no other meaning, as grades of a judge each."""
+    free = {name for name, why in found.ignored.items() if why == UNKNOWN} | {found.roles.get("grade")}
+    labels = [column for column in columns if fnmatchcase(column, pattern) and column in free]
+    if not labels:
+        raise no_column(pattern, columns, name)
+    found.roles.pop("grade", None)
+    judged_by(found, labels)
+
+
+def judged_by(found: Meaning, columns: Sequence[str]) -> None:
+    """Take columns as the grades of a judge each."""
+    found.labels.extend(columns)
+    for column in columns:
+        found.ignored.pop(column, None)
+    found.roles.pop("judge", None)
+    _unused(found)
 
 
 def _place(found: Meaning, column: str, name: str) -> None:

@@ -309,3 +309,43 @@ OFFERS = {
     "jsonl": ("table", FRAME.write_ndjson().encode()),
     "parquet": ("table", parquet(FRAME)),
 }
+
+
+LABELLED = "qid,docid,gpt-4o,llama,human,words,length\n" + "".join(
+    f"q{n},d{n % 7},{n % 4},{(n + 1) % 4},{'' if n % 3 else n % 2},w{n},{100 + n}\n" for n in range(20)
+)
+
+
+def test_columns_of_grades_are_a_judge_each():
+    made = read(up("x.csv", LABELLED), collection_id="c")
+    assert [each.judge for each in made.golden_sets] == ["gpt-4o", "human", "llama"]
+    sizes = rows(made, "judgements").group_by("golden_set_id").len().sort("golden_set_id").rows()
+    assert sizes == [("c-x-gpt-4o", 20), ("c-x-human", 7), ("c-x-llama", 20)]
+    assert [each.reason for each in made.left_out] == [
+        "column `words`: not recognised", "column `length`: not recognised"
+    ]  # fmt: skip
+    first = rows(made, "judgements").filter(golden_set_id="c-x-gpt-4o")
+    assert first["raw"].to_list() == [n % 4 for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("header", "pattern", "judges"),
+    [
+        ("qid,docid,label_a,label_b,other", "label_*", ["label_a", "label_b"]),
+        ("qid,docid,relevance,llm_b,other", "*", ["relevance", "llm_b", "other"]),
+    ],
+)
+def test_columns_of_grades_by_a_pattern(header, pattern, judges):
+    text = f"{header}\n" + "".join(f"q{n},d,{n % 2},{n % 3},{n % 2}\n" for n in range(9))
+    made = read(up("x.csv", text), columns={"grade": pattern})
+    assert sorted(each.judge for each in made.golden_sets) == sorted(judges)
+    assert "no column `nothing*`" in refusal(up("x.csv", text), columns={"grade": "nothing*"})
+
+
+def test_a_cell_that_is_no_grade_names_its_column():
+    bad = LABELLED.replace("q9,d2,1,2", "q9,d2,1,two")
+    assert "x.csv:11, column `llama`" in refusal(up("x.csv", bad), columns={"grade": "[gl]*[oa]"})
+
+
+def test_one_column_of_small_numbers_is_no_judge():
+    assert "no column `rank`" in refusal(up("x.csv", "qid,docid,chunk\nq1,a,1\nq1,b,2\n"))

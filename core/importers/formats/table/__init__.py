@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -30,11 +31,12 @@ from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, is_large, numbers, read_blocks, refuse, without_repeats
 from core.importers.read.streamed import Streamed, ordered_blocks
-from core.importers.read.tabular import Table, columns, kind_of, read_table
-from core.importers.read.text import no_column
+from core.importers.read.tabular import READ_ERRORS, Table, columns, kind_of, read_table
+from core.importers.read.text import no_column, shown
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
 
+_LISTED = 5  # Columns of grades that a note names
 _NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
     "or measures per run"
@@ -75,6 +77,9 @@ class TableFormat(Format):
         if len(names) < 2:
             return 0.0
         means = meaning(names, TableAs(), probe.name)
+        if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
+            with suppress(*READ_ERRORS, InputError):
+                means = suited(means, read_table(probe.pieces[0], kind_of(probe.pieces[0]), LOOK_ROWS))
         if means.kind and means.plain:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
@@ -235,10 +240,28 @@ def _depths(done: Ordered | Streamed) -> dict[str, int]:
 
 
 def _judgements(opened: Opened, options: Options) -> Import:
+    if opened.means.labels:
+        return _labelled(opened, options)
     chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
     rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
     identified(rows, opened.piece.name, "query_id", "passage_id")
     return golden_set(rows, opened.piece.name, opened.piece.stem, options)
+
+
+def _labelled(opened: Opened, options: Options) -> Import:
+    """Make a golden set of each column of grades, named after it; an empty cell is not judged."""
+    name, table, labels = opened.piece.name, opened.table, opened.means.labels
+    pair = {role: opened.means.roles[role] for role in ("query_id", "passage_id")}
+    rows = identified(table.taking(pair), name, *pair)
+    parts = []
+    for label in labels:
+        grades = table.taking({label: label})
+        numbers(grades, label, name, whole=True)  # refused by the name of its column
+        parts.append(rows.with_columns(grade=grades[label], judge=pl.lit(label)))
+    made = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.piece.stem, options)
+    listed = ", ".join(f"`{shown(label)}`" for label in labels[:_LISTED])
+    more = f" (+{len(labels) - _LISTED} more)" if labels[_LISTED:] else ""
+    return replace(made, notes=(f"{name}: {listed}{more} hold grades, each of a judge.", *made.notes))
 
 
 def _of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:

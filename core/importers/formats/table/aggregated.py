@@ -12,7 +12,7 @@ from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
 from core.importers.account import UNKNOWN
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
-from core.importers.meaning import Meaning
+from core.importers.meaning import Meaning, judged_by
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value, is_share
 from core.importers.read.piece import Piece
 from core.importers.read.rows import again, numbers, refuse
@@ -24,6 +24,7 @@ from core.records import Basis, Run
 from core.stats.latency import FIRST_TOKEN, GENERATE
 from core.tables import TABLES
 
+_MOST_GRADE = 5  # Of columns that no name tells to be grades
 _LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
 
 _MOST_K = (1 << 31) - 1
@@ -57,6 +58,9 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
 
 def suited(means: Meaning, table: Table) -> Meaning:
     """Look at the cells where names of columns leave something open: percent, and what names the stacks."""
+    if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
+        labels = _labels(means, table)
+        judged_by(means, labels if len(labels) > 1 else [])
     if means.kind != "aggregates":
         return means
     if not means.axes:
@@ -65,6 +69,20 @@ def suited(means: Meaning, table: Table) -> Meaning:
         if value.k and value.factor == 1.0 and _is_percent(table, value):
             means.aggregates[place_] = replace(value, factor=0.01)
     return means
+
+
+def _labels(means: Meaning, table: Table) -> list[str]:
+    """Columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
+    found = []
+    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"].drop_nulls()
+        values = cells.cast(pl.Float64, strict=False)
+        whole = (
+            not values.null_count() and (values.is_between(0, _MOST_GRADE) & (values == values.floor())).all()
+        )
+        if whole and values.n_unique() > 1:
+            found.append(column)
+    return found
 
 
 def _name_stacks(means: Meaning, table: Table) -> None:
