@@ -69,23 +69,37 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def database(path: Path, version: int, schema: Sequence[str]) -> sqlite3.Connection:
+def database(
+    path: Path,
+    version: int,
+    schema: Sequence[str],
+    *,
+    upgrade: Callable[[sqlite3.Connection], None] | None = None,
+) -> sqlite3.Connection:
     """Open a SQLite file that several processes may use; a commit is on the disk when it returns.
 
     Args:
-        path: The file; made when it is missing, with its folder.
+        path: The file; made when it is missing, with its folder. One that may not be written is read only.
         schema: Statements that make what is missing; they may be run again.
+        upgrade: Brings what an earlier release wrote up to date, in one transaction. A file with one is kept
+            whole by itself (no write-ahead log beside it), so that a plain copy holds every commit.
 
     Raises:
         sqlite3.Error: If it cannot be opened, or a newer release wrote it.
         OSError: If its folder cannot be made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    readable = path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    if readable:
+        address = (
+            f"{path.absolute().as_uri()}?mode=ro&immutable=1"  # nobody can write what this process cannot
+        )
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
-        _to_wal(db)
-        db.execute("PRAGMA synchronous=FULL")  # in WAL mode: every commit reaches the disk
-        _make(db, version, schema)
+        _journal(db, "WAL" if upgrade is None else "DELETE")
+        db.execute("PRAGMA synchronous=FULL")  # every commit reaches the disk
+        _make(db, version, schema, upgrade)
     except BaseException:
         db.close()
         raise
@@ -105,24 +119,34 @@ def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def _make(db: sqlite3.Connection, version: int, schema: Sequence[str]) -> None:
+def _make(
+    db: sqlite3.Connection,
+    version: int,
+    schema: Sequence[str],
+    upgrade: Callable[[sqlite3.Connection], None] | None,
+) -> None:
     found = db.execute("PRAGMA user_version").fetchone()[0]
     if found > version:
         raise sqlite3.NotSupportedError("a newer release wrote it")
-    for statement in schema:
-        db.execute(statement)
-    if found != version:
-        db.execute(f"PRAGMA user_version={version}")
+    if found == version and upgrade is not None:
+        return
+    with transaction(db):
+        for statement in schema:
+            db.execute(statement)
+        if upgrade is not None:
+            upgrade(db)
+        if found != version:
+            db.execute(f"PRAGMA user_version={version}")
 
 
-def _to_wal(db: sqlite3.Connection) -> None:
+def _journal(db: sqlite3.Connection, mode: str) -> None:
     # Two processes that make the file at once: this one statement does not wait by itself.
     end = time.monotonic() + _BUSY_S
     while True:
         try:
-            db.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
+            db.execute(f"PRAGMA journal_mode={mode}")
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > end or "lock" not in str(error):  # what cannot be written never can
                 raise
             time.sleep(0.01)
         else:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,10 +19,12 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, emit, waiting
 from core.cli.runs import work_of
-from core.errors import UnknownNameError
+from core.errors import StoreError, UnknownNameError
+from core.golden.book import FILE, Book, bring_back
 from core.store import Kind, Snapshot, upkeep
-from core.store.doctor import Report, examine
+from core.store.doctor import Finding, Level, Report, examine
 from core.views import text
+from core.views.golden.judging import book_path
 from core.views.library.inventory import NAMES, goes_along, listed
 from core.views.workspace.scope import resolve_runs
 
@@ -181,9 +184,22 @@ def doctor(
     done = upkeep.repair(context.store(), on_wait=waiting) if repair else []
     report = examine(context.store())
     mended = pl.DataFrame([("repair", "", each, "") for each in done], schema=_FOUND, orient="row")
+    judging = _judging(context)
+    report = replace(report, findings=(*judging, *report.findings))
     emit(pl.concat([mended, _artifacts(context), _rows(report)]), form)
     if not report.sound:
         raise typer.Exit(1)
+
+
+def _judging(context: Context) -> list[Finding]:
+    """Read the book of the people who judge, every row against its seal."""
+    try:
+        strokes = len(_book(context).strokes_of_all())
+    except StoreError as error:
+        return [Finding(Level.DAMAGE, error.found, error.do)]
+    return (
+        [Finding(Level.NOTE, f"{strokes:,} strokes of people's judging, all as written.")] if strokes else []
+    )
 
 
 def _artifacts(context: Context) -> pl.DataFrame:
@@ -226,13 +242,15 @@ def back_up(
     target: Annotated[Path, typer.Argument(help="A new folder, or an earlier backup.", show_default=False)],
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy the store with its history into a folder, while others write; a later one copies what is new.
+    """Copy the store with its history and the grades of people, while others write; later only what is new.
 
     The copy is a store itself: --store shows it. Evaluations, artifacts and own prices, which lie beside the
     store, are not part of it.
     """
     context: Context = ctx.obj
-    _told(upkeep.backup(context.store(), target, on_wait=waiting), form)
+    done = upkeep.backup(context.store(), target, on_wait=waiting)
+    strokes = _book(context).copy_to(target / FILE)
+    _told(done, form, f"{strokes:,} strokes of people's judging" if strokes else "")
 
 
 @app.command("restore")
@@ -252,13 +270,19 @@ def restore_backup(
     out of use is kept in aside/.
     """
     context: Context = ctx.obj
-    _told(upkeep.restore(context.store(), source, back=back, on_wait=waiting), form)
+    done = upkeep.restore(context.store(), source, back=back, on_wait=waiting)
+    _told(done, form, bring_back(_book(context), source / FILE, back=back))
 
 
-def _told(done: upkeep.Copied, form: Format) -> None:
+def _book(context: Context) -> Book:
+    return Book(book_path(context.store()))
+
+
+def _told(done: upkeep.Copied, form: Format, judged: str) -> None:
     emit(
         pl.DataFrame(
             {
+                "judging": [judged or "none"],
                 "revision": [done.revision],
                 "files": [done.files],
                 "copied": [done.copied],

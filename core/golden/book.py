@@ -1,16 +1,17 @@
 """The book of the people who judge: their queues and every keystroke, in one SQLite file beside the store.
 
-A keystroke is on the disk when the call returns. A passage stands in a queue once and a queue has one judge,
-so nothing is judged twice and no two people's grades meet; what arrives late, from a second tab or a second
-press, changes nothing.
+A keystroke is on the disk, in that one file, when the call returns: a copy of the file holds it. A passage
+stands in a queue once and a queue has one judge, so nothing is judged twice and no two people's grades meet;
+what arrives late, from a second tab or a second press, changes nothing.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,8 @@ from typing import Literal
 import polars as pl
 
 from core.errors import StoreError, UnknownNameError
-from core.files import database, transaction
+from core.files import database, replacing, transaction
+from core.golden.sealing import adopt, require_sound, seal
 from core.records import now
 from core.tables import schema
 
@@ -31,7 +33,7 @@ answers; of these the id of a passage is what names the answer, see `answers.nam
 Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
 """By the place of a card: which column takes which number; None = passed over."""
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS queues (queue_id TEXT PRIMARY KEY, collection_id TEXT NOT NULL, judge TEXT "
     "NOT NULL, mode TEXT NOT NULL, base TEXT NOT NULL, other TEXT NOT NULL, sampling TEXT NOT NULL, "
@@ -98,7 +100,7 @@ class Book:
         """Write down a queue with its passages (query_id, passage_id) in the order to judge them."""
         row = {**asdict(queue), "created_at": queue.created_at or now().isoformat()}
         marks = ", ".join(f":{name}" for name in row)
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             db.execute(f"INSERT INTO queues ({', '.join(row)}) VALUES ({marks})", row)  # noqa: S608 - own names
             db.executemany(
                 "INSERT INTO items (queue_id, place, query_id, passage_id) VALUES (?, ?, ?, ?)",
@@ -134,7 +136,7 @@ class Book:
         Raises:
             UnknownNameError: If there is none of that name.
         """
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             asked = "UPDATE queues SET judge = ? WHERE queue_id = ? AND judge = ''"
             db.execute(asked, (judge, queue_id))
         return self.queue(queue_id)
@@ -160,7 +162,7 @@ class Book:
 
     def arrange(self, queue_id: str, places: Sequence[int]) -> None:
         """Keep the order that passages have so far; they are not done by it."""
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             self._stroke(db, (queue_id, places[0], "move", " ".join(map(str, places))))
             db.executemany(
                 "UPDATE items SET position = ? WHERE queue_id = ? AND place = ? AND at IS NULL",
@@ -169,14 +171,14 @@ class Book:
 
     def note(self, queue_id: str, place: int, text: str) -> None:
         """Write a note to a passage; "" takes it away."""
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             asked = "UPDATE items SET note = ?1 WHERE queue_id = ?2 AND place = ?3 AND note <> ?1"
             if db.execute(asked, (text, queue_id, place)).rowcount:
                 self._stroke(db, (queue_id, place, "note", text))
 
     def undo(self, queue_id: str) -> bool:
         """Take back what was done last; its card comes again. False where nothing was done."""
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             asked = "SELECT stroke, min(place) FROM items WHERE queue_id = ? AND stroke = " \
                 "(SELECT max(stroke) FROM items WHERE queue_id = ?)"  # fmt: skip
             stroke, place = db.execute(asked, (queue_id, queue_id)).fetchone()
@@ -192,7 +194,7 @@ class Book:
 
     def offer_skipped(self, queue_id: str) -> None:
         """Offer again what was passed over."""
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             self._stroke(db, (queue_id, -1, "offer", "skipped"))
             db.execute(
                 "UPDATE items SET at = NULL, stroke = NULL WHERE queue_id = ? AND at IS NOT NULL AND grade "
@@ -227,7 +229,7 @@ class Book:
     def _do(self, queue_id: str, said: Said, act: str, seconds: float | None) -> bool:
         """Do some cards by one keystroke, unless one of them is done."""
         spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
-        with self._open() as db, transaction(db):
+        with self._writing() as db:
             marks = ", ".join("?" * len(said))
             asked = f"SELECT count(*) FROM items WHERE queue_id = ? AND at IS NULL AND place IN ({marks})"  # noqa: S608
             if db.execute(asked, (queue_id, *said)).fetchone()[0] != len(said):
@@ -253,11 +255,51 @@ class Book:
         return int(made.lastrowid or 0)
 
     @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; what it changed is sealed at its end."""
+        with self._open() as db, transaction(db):
+            yield db
+            seal(db)
+
+    def copy_to(self, target: Path) -> int:
+        """Copy the book as it is now, while others go on judging; the target appears whole.
+
+        Returns:
+            How many keystrokes the copy holds; 0 where there is no book, and then no copy either.
+        """
+        if not self.path.exists():
+            return 0
+        with self._open() as db, replacing(target) as part, closing(sqlite3.connect(part)) as copy:
+            db.backup(copy)
+            return int(copy.execute("SELECT count(*) FROM strokes").fetchone()[0])
+
+    def replace_by(self, source: Book) -> None:
+        """Become what another book is, in place: whoever has the file open goes on with it."""
+        with source._open() as theirs, closing(sqlite3.connect(self.path)) as mine:
+            theirs.backup(mine)
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def strokes_of_all(self) -> list[tuple[object, ...]]:
+        """Every keystroke of every queue, in order: what tells whether one book continues another."""
+        if not self.path.exists():
+            return []
+        with self._open() as db:
+            return db.execute("SELECT queue_id, place, act, said, at FROM strokes ORDER BY stroke").fetchall()
+
+    @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
                 if self._db is None:
-                    self._db = database(self.path, _VERSION, _SCHEMA)
+                    made = database(self.path, _VERSION, _SCHEMA, upgrade=adopt)
+                    require_sound(made, str(self.path))
+                    self._db = made
                 yield self._db
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(
@@ -265,3 +307,44 @@ class Book:
                     where=str(self.path),
                     do="What was judged so far is kept. Check the disk and the folder's permissions.",
                 ) from error
+
+
+def bring_back(book: Book, source: Path, *, back: bool = False) -> str:
+    """Restore a book from the copy of a backup; what goes out of use stays beside it under another name.
+
+    A book that continues the copy is kept, one that the copy continues takes its strokes over. Where each has
+    strokes that the other lacks, the book is kept unless `back` says otherwise.
+
+    Args:
+        source: The copy, which may be missing.
+
+    Returns:
+        What was done in words; empty where there is nothing to restore.
+
+    Raises:
+        StoreDamagedError: If the copy is damaged; nothing is changed then.
+    """
+    if not source.exists():
+        return ""
+    copy = Book(source)
+    theirs = copy.strokes_of_all()
+    count = f"{len(theirs):,} strokes of people's judging"
+    try:
+        mine: list[tuple[object, ...]] | None = book.strokes_of_all()
+    except StoreError:
+        mine = None
+    book.close()
+    if mine is not None and not back:
+        if mine[: len(theirs)] == theirs and book.path.exists():
+            return f"{count} are there already"
+        if theirs[: len(mine)] != mine:
+            return f"{count} differ from the {len(mine):,} here, which are kept; --back takes the backup's"
+    if book.path.exists():
+        aside = book.path.with_name(f"{FILE}.{now():%Y%m%d-%H%M%S-%f}.aside")
+        shutil.copyfile(book.path, aside)
+        if mine is None:  # its pages cannot be trusted to be written over
+            book.path.unlink()
+    book.path.parent.mkdir(parents=True, exist_ok=True)
+    book.replace_by(copy)
+    copy.close()
+    return f"{count} were restored"
