@@ -19,7 +19,7 @@ from core.importers import Import
 from core.metrics import Measure
 from core.store import Graded, Snapshot, gains_of
 from core.tables import frame
-from core.views.scoring_table import Over, counted, labelled, require_cutoffs, scored_rows
+from core.views.scoring_table import Over, counted, labelled, require_cutoffs, scored_rows, unjudged
 from core.views.workspace.query_sets import Mask, asked_in
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, evidence, of_graded
 
@@ -142,11 +142,11 @@ def score_files(
     found = evidence_of(made, golden_set_id)
     timed = made.frames.get("timings", frame("timings", [])).lazy().select("run_id", "query_id")
     seen = counted(found, lambda run_ids: timed.filter(pl.col("run_id").is_in(run_ids)).collect(), over)
-    if tell and seen.said:
-        tell(seen.said)
-    labels = pl.DataFrame(
-        [(run.run_id, run.label) for run in made.runs], schema=["run", "stack"], orient="row"
-    )
+    names = {run.run_id: run.label for run in made.runs}
+    for words in (seen.said, unjudged(found, measures, names)):
+        if tell and words:
+            tell(words)
+    labels = pl.DataFrame(list(names.items()), schema=["run", "stack"], orient="row")
     return labelled(scored_rows(seen, measures, per_query=per_query), labels, per_query=per_query)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -85,6 +85,7 @@ COLUMNS = schema("run stack measure k:int32 query_id value:float reason n:int32 
 
 # No frame at import: its operations start threads, which a server forked from a warm process would wait for.
 _UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
+_NAMED = 5  # Runs that a sentence names
 _UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
@@ -126,8 +127,10 @@ def score_table(
     if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
-        if tell and seen.said:
-            tell(seen.said)
+        labels = dict(ranked.select("run_id", "label").iter_rows())
+        for words in (seen.said, unjudged(found, measures, labels)):
+            if tell and words:
+                tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
     if measures and not per_query and not rest.is_empty():
@@ -154,6 +157,18 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
     for measure in measures:
         if measure.k is None:
             raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+
+
+def unjudged(found: Evidence, measures: Sequence[Measure], labels: Mapping[str, str]) -> str:
+    """Name the runs of which no passage within the largest cutoff is judged; empty where there is none."""
+    k = max(measure.k or 1 for measure in measures)
+    top = found.grades[:, :, :k]
+    lost = (top >= 0).any(axis=(1, 2)) & ~(top > 0).any(axis=(1, 2))
+    names = [labels[run] for run, none in zip(found.run_ids, lost, strict=True) if none]
+    if not names:
+        return ""
+    listed = ", ".join(names[:_NAMED]) + (f" (+{len(names) - _NAMED})" if names[_NAMED:] else "")
+    return f"No passage of the Top-{k} is judged, so that a score says nothing: {listed}."
 
 
 def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:

@@ -156,3 +156,15 @@ def test_queries_that_no_run_was_asked_count_as_0_and_are_told(overlapping: Snap
     assert told[0].startswith("17 of 20 judged queries are ranked by no stack and count as 0. (--queries: ")
     found = score_table(overlapping, runs, "gold", parse_list("RR@5"), over=Over.SHARED)
     assert found.select("value", "n").row(0) == (1.0, 3)
+
+
+@pytest.mark.parametrize(("measures", "named"), [("nDCG@1,Hole@1", "late, other"), ("nDCG@2", "other")])
+def test_runs_of_which_nothing_within_the_cutoff_is_judged_are_named(
+    tmp_path: Path, measures: str, named: str
+):
+    made = Lab().judge(GRADES).run("first", final=RANKED).run("late", final={"q1": ["x", "p1"]})
+    made.run("other", final={"q1": ["x", "y"]}).run("nothing", final={"q9": ["p1"]})
+    snapshot, said = made.write(tmp_path / "s").read(), []
+    score_table(snapshot, snapshot.runs(), "gold", parse_list(measures), tell=said.append)
+    told = [words for words in said if "judged, so" in words]
+    assert [words.rpartition(": ")[2] for words in told] == [f"{named}."]
