@@ -18,7 +18,15 @@ from core.views import text
 from core.views.workspace.comparable import about_queries
 from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, applies_to_none, at_cutoff, evidence, mean, unperturbed
+from core.views.workspace.scores import (
+    EMPTY_SLOT,
+    Evidence,
+    applies_to_none,
+    at_cutoff,
+    evidence,
+    mean,
+    unperturbed,
+)
 from core.views.workspace.stacks import runs_in
 
 NOT_ASKED = "not ranked: nothing says that the run was asked this query"
@@ -127,8 +135,8 @@ def score_table(
     if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
-        labels = dict(ranked.select("run_id", "label").iter_rows())
-        for words in (seen.said, unjudged(found, measures, labels)):
+        names = dict(ranked.select("run_id", "label").iter_rows())
+        for words in (seen.said, unjudged(found, measures, names)):
             if tell and words:
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
@@ -163,8 +171,8 @@ def unjudged(found: Evidence, measures: Sequence[Measure], labels: Mapping[str, 
     """Name the runs of which no passage within the largest cutoff is judged; empty where there is none."""
     k = max(measure.k or 1 for measure in measures)
     top = found.grades[:, :, :k]
-    lost = (top >= 0).any(axis=(1, 2)) & ~(top > 0).any(axis=(1, 2))
-    names = [labels[run] for run, none in zip(found.run_ids, lost, strict=True) if none]
+    most = top.max(axis=(1, 2), initial=EMPTY_SLOT)  # the best grade of each run; 0 = it ranks unjudged only
+    names = [labels[found.run_ids[run]] for run in np.flatnonzero(most == 0)]
     if not names:
         return ""
     listed = ", ".join(names[:_NAMED]) + (f" (+{len(names) - _NAMED})" if names[_NAMED:] else "")
