@@ -135,8 +135,8 @@ def score_table(
     if measures and golden_set_id and not ranked.is_empty():
         found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(found, snapshot.timings, over)
-        names = dict(ranked.select("run_id", "label").iter_rows())
-        for words in (seen.said, unjudged(found, measures, names)):
+        called = dict(ranked.select("run_id", "label").iter_rows())
+        for words in (seen.said, unjudged(found, measures, called)):
             if tell and words:
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
