@@ -17,6 +17,7 @@ from core.importers.base import Import, Options
 from core.importers.read.text import quoted, shown
 from core.importers.runs import slug
 from core.records import Collection, GoldenSet
+from core.tables import altered
 
 _PAIR = ("query_id", "passage_id")
 _OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers"}
@@ -46,6 +47,9 @@ def apart(made: Import, options: Options) -> Import:
     of_set = {
         each.golden_set_id: name for part, name in zip(parts, names, strict=True) for each in part.golden_sets
     }
+    ids = {name: _own_id(name, of, options) for name, of in of_set.items()}
+    judged = {table: made.frames[table] for table in ("judgements", "spans") if table in made.frames}
+    renamed = pl.col("golden_set_id").replace(ids)
     source = next((each.source for each in made.collections), "imported")
     said = ", ".join(f"{shown(name)} ({count})" for name, count in Counter(of_run.values()).items())
     note = (
@@ -59,10 +63,9 @@ def apart(made: Import, options: Options) -> Import:
             for name in names
             if name not in options.known_collections
         ),
-        golden_sets=tuple(
-            replace(each, collection_id=of_set[each.golden_set_id]) for each in made.golden_sets
-        ),
+        golden_sets=tuple(_moved(each, of_set[each.golden_set_id], ids) for each in made.golden_sets),
         runs=tuple(replace(each, collection_id=of_run[each.run_id]) for each in made.runs),
+        frames={**made.frames, **{table: altered(rows, renamed) for table, rows in judged.items()}},
         notes=(note, *made.notes),
     )
 
@@ -74,6 +77,19 @@ def _name(golden_set_id: str, options: Options) -> str:
     if options.collection_given:
         return slug(f"{base}-{own}")
     return base if own == "qrels" else slug(own)
+
+
+def _own_id(golden_set_id: str, collection_id: str, options: Options) -> str:
+    """What a golden set is called in its collection, as if that had come alone."""
+    own = golden_set_id.removeprefix(f"{options.collection_id}-")
+    chosen = options.golden_set_id or own == golden_set_id
+    return golden_set_id if chosen else f"{collection_id}-{'qrels' if own == collection_id else own}"
+
+
+def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> GoldenSet:
+    new = ids[golden.golden_set_id]
+    name = new if golden.name == golden.golden_set_id else golden.name
+    return replace(golden, collection_id=collection_id, golden_set_id=new, name=name)
 
 
 def _parts(made: Import, options: Options) -> Sequence[_Part]:

@@ -10,7 +10,7 @@ from core.importers import Options, load
 from core.store import Store
 from core.views.add.imports import bring
 from core.views.workspace.choices import workspaces
-from tests.importers.helpers import read, refusal, up, zipped
+from tests.importers.helpers import read, refusal, rows, up, zipped
 
 
 def _judged(
@@ -57,7 +57,10 @@ def test_each_run_goes_to_the_collection_that_judges_it(files, given):
     assert {each.label: each.collection_id for each in made.runs} == {
         "a1": names["a"], "a2": names["a"], "b1": names["b"]
     }  # fmt: skip
-    assert {each.collection_id for each in made.golden_sets} == {*names.values()}
+    ids = {each.golden_set_id: each.collection_id for each in made.golden_sets}
+    ends = {name: f"{name}-qrels.{letter}" if given else f"{name}-qrels" for letter, name in names.items()}
+    assert ids == {end: name for name, end in ends.items()}
+    assert set(rows(made, "judgements")["golden_set_id"]) == {*ends.values()}
     assert "2 test collections" in made.notes[0]
 
 

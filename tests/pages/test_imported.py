@@ -1,6 +1,7 @@
 """Every page on what every importer makes of its sample, whole and without each field that may be absent."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from core.views.add.imports import bring
 from tests.importers.absent import imported, shape, without_each
 from tests.importers.samples import SAMPLES
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, answer, assert_sound
+from tests.pages.reading import PAGES, PAGES_OF, TITLES, answer, assert_sound
 from tests.stores import Lab
 
 ANSWERS = ["query_id,answer,k,grade", *(f"q{n},words,{k},{k % 2}" for n in range(1, 9) for k in (1, 2))]
@@ -31,14 +32,20 @@ def _retrieval_response() -> bytes:
     return "".join(f"{json.dumps(row)}\n" for row in ranked).encode()
 
 
-def _open_every_page(open_page: OpenPage, path: Path, made: Import, what: str) -> None:
+SETTING = [page for page in PAGES if PAGES_OF[page.partition("/")[0]].group != "Data"]
+"""Pages with settings, which name readers."""
+
+
+def _open_every_page(
+    open_page: OpenPage, path: Path, made: Import, what: str, pages: Sequence[str] = PAGES
+) -> None:
     if not made.collections:  # grades of what the store has already
         Lab().ask({"q1": "words"}).hold({"p1": "words"}).write(path)
     try:
         bring(Store.open(path), made, "files")
     except ClqError:  # it names what no file brings
         return
-    for page in PAGES:
+    for page in pages:
         app = open_page(path, page)
         try:
             if page == "run" and any(lack in each.value for lack in LACKS for each in app.error):
@@ -59,7 +66,7 @@ def test_answers_by_nobody_named_open_every_page(
 ):
     made = imported("answers", format_, data)
     assert made is not None
-    _open_every_page(open_page, tmp_path / "store", made, format_)
+    _open_every_page(open_page, tmp_path / "store", made, format_, SETTING)
 
 
 def test_grades_of_answers_over_pools_are_predicted(open_page: OpenPage, tmp_path: Path):
