@@ -154,13 +154,16 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request under a foreign name and a connection from a foreign page, or pass it on."""
+        if scope["type"] not in ("http", "websocket"):  # the server's start and end
+            await self._app(scope, receive, send)
+            return
         headers, names = Headers(scope=scope), _own_names()
         if scope["type"] == "websocket":
             if not welcome(headers.get("origin"), headers.get("host"), names):
                 await send({"type": "websocket.close", "code": _REFUSED})
                 return
             scope = _marked(scope, headers)
-        elif scope["type"] == "http" and not served_as(headers.get("host"), names):
+        elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
         await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/"))

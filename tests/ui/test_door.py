@@ -81,6 +81,16 @@ def test_under_which_names_it_answers(monkeypatch: pytest.MonkeyPatch, host: str
     assert bool(passed) is (status == 200)
 
 
+def test_the_start_of_the_server_passes():
+    passed: list[str] = []
+
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        passed.append(scope["type"])
+
+    asyncio.run(Door(app)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    assert passed == ["lifespan"]
+
+
 def test_every_answer_carries_the_headers():
     (start,), _ = _asked("http", host="localhost")
     found = dict(start["headers"])
