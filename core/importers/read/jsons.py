@@ -22,7 +22,7 @@ Json = dict[str, Any]
 Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
 MOST_BYTES = 512 * MIB  # Largest JSON file that is read whole; it takes several times its size in memory
-MOST_LOOKED_AT = 64 * MIB  # Largest file of which is told where it is broken
+MOST_LOOKED_AT = 16 * MIB  # Largest file, unpacked, of which is told where it is broken
 DEEPEST = 60  # Deepest nesting; result files of the field have fewer than ten levels
 _LARGEST = 1 << 63
 _KINDS: Mapping[type, str] = {
@@ -84,7 +84,7 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
 def broken(piece: Piece) -> InputError | None:
     """Where a file that begins as JSON stops being it; None where it is sound, large, or no JSON at all."""
     lines = head_lines(piece, 1)
-    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or piece.size > MOST_LOOKED_AT:
+    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or _exceeds(piece, MOST_LOOKED_AT):
         return None
     try:
         for _ in json_rows(piece) if _object(lines[0]) else [read_json(piece)]:
@@ -92,6 +92,12 @@ def broken(piece: Piece) -> InputError | None:
     except InputError as error:
         return error
     return None
+
+
+def _exceeds(piece: Piece, most: int) -> bool:
+    """Whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
+    with piece.stream() as stream:
+        return len(stream.read(most + 1)) > most
 
 
 def _object(line: str) -> bool:

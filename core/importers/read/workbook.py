@@ -1,28 +1,30 @@
-"""Excel workbooks (.xlsx), checked before their reader sees them: a hostile one could exhaust the memory.
+"""Excel workbooks (.xlsx), checked, then read by a process with bounds: a hostile one could take all memory.
 
 Values are read as they were saved: formulas are not computed, macros are not looked at.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import json
 import re
+import subprocess
+import sys
+import tempfile
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.piece import BROKEN, MIB, Limits, Piece, check_unfolded, per_piece
+from core.importers.read.piece import BROKEN, GIB, MIB, Limits, Piece, check_unfolded, per_piece
 from core.importers.read.source import WORKBOOK
-from core.importers.read.tabular import PANIC, READ_ERRORS
+from core.importers.read.tabular import READ_ERRORS
 from core.importers.read.text import quoted, shown
-
-if TYPE_CHECKING:
-    from fastexcel import ExcelReader
 
 ZIP = b"PK\x03\x04"
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # How .xls and encrypted workbooks begin
@@ -30,6 +32,10 @@ _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _MOST_CELLS = 50_000_000
 """Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""
 _MOST_TEXT = 1 << 31
+_MOST_MEMORY, _MOST_S = 6 * GIB, 300
+"""Bounds of the process that reads a workbook: bytes of addresses, seconds."""
+_AS_CSV = "Save its sheets as CSV."
+_READER = Path(__file__).with_name("sheets.py")
 _OVERLAP = 512
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\br\s*=\s*[\"']([A-Za-z]{1,9})(\d{1,9})[\"']")
 _ROW = re.compile(rb"<(?:\w{1,20}:)?row\s[^<>]*?\br\s*=\s*[\"'](\d{1,9})[\"']")
@@ -47,25 +53,18 @@ class Workbook:
     sheets: tuple[str, ...]  # names of its visible sheets, in order
     hidden: tuple[str, ...]  # names of the others
     macros: bool  # whether it holds macros; they are not looked at
-    _reader: ExcelReader
-    _headers: dict[str, list[str]] = field(default_factory=dict)
+    _cells: Mapping[str, pl.DataFrame | str]  # sheet → its cells as text, or why it cannot be read
 
     def columns(self, sheet: str) -> list[str]:
         """Names of the columns of a sheet; none if it is empty."""
-        if sheet not in self._headers:  # every look parses the whole sheet
-            self._headers[sheet] = self.rows(sheet, 1)[0].columns
-        return self._headers[sheet]
+        return self.rows(sheet, 1)[0].columns
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
         """The cells of a sheet as text, columns named by its first row that is not empty."""
-        n_rows = None if most is None else most + 100
-        try:
-            loaded = self._reader.load_sheet(
-                sheet, header_row=None, skip_rows=0, dtypes="string", n_rows=n_rows
-            )
-            cells = pl.DataFrame(loaded)
-        except (*READ_ERRORS, ValueError, RuntimeError, _fast_error()) as error:
-            raise _unreadable(self.name, error) from error
+        cells = self._cells[sheet]
+        if isinstance(cells, str):
+            raise _unreadable(self.name, cells)
+        cells = cells if most is None else cells.head(most + 100)
         cells = cells.with_columns(pl.all().str.strip_chars().replace("", None)) if cells.width else cells
         filled = cells.with_row_index("line", offset=1).filter(
             pl.any_horizontal(pl.all().exclude("line").is_not_null())
@@ -98,39 +97,73 @@ def is_workbook(piece: Piece) -> bool:
 
 @per_piece
 def open_workbook(piece: Piece) -> Workbook:
-    """Check and open a workbook."""
-    error_type = _fast_error()
-    import fastexcel  # noqa: PLC0415
-
+    """Check and read a workbook."""
+    if importlib.util.find_spec("fastexcel") is None:
+        found = "The reader of Excel files is not installed."
+        raise InputError(found, do="Install it: pip install fastexcel.")
     data = piece.read()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             macros = _check(packed, piece.name, len(data), piece.limits)
             states = [bool(_AWAY.search(each)) for each in _SHEET.findall(packed.read(WORKBOOK))]
     except (KeyError, *BROKEN) as error:
-        raise _unreadable(piece.name, error) from error
-    try:
-        reader = fastexcel.read_excel(data)
-        names = reader.sheet_names
-    except (error_type, PANIC, ValueError, RuntimeError) as error:
-        raise _unreadable(piece.name, error) from error
+        raise _unreadable(piece.name, str(error) or type(error).__name__) from error
+    cells = _apart(data, piece.name)
+    names = list(cells)
     away = states if len(states) == len(names) else [False] * len(names)
     visible = tuple(name for name, hides in zip(names, away, strict=True) if not hides)
     hidden = tuple(name for name in names if name not in visible)
-    return Workbook(piece.name, visible, hidden, macros, reader)
+    return Workbook(piece.name, visible, hidden, macros, cells)
 
 
-def _fast_error() -> type[Exception]:
-    try:
-        from fastexcel import FastExcelError  # noqa: PLC0415
-    except ImportError:
-        found = "The reader of Excel files is not installed."
-        raise InputError(found, do="Install it: pip install fastexcel.") from None
-    return FastExcelError
+def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
+    """The cells of every sheet, read by another process: a few bytes can ask for all memory there is.
+
+    Raises:
+        InputError: If it cannot be read within the bounds.
+    """
+    with tempfile.TemporaryDirectory(prefix="clq-workbook-") as scratch:
+        folder = Path(scratch)
+        (folder / "workbook.xlsx").write_bytes(data)
+        command = [
+            sys.executable,
+            "-I",
+            str(_READER),
+            str(folder / "workbook.xlsx"),
+            scratch,
+            str(_MOST_MEMORY),
+        ]
+        try:
+            ended = subprocess.run(command, capture_output=True, timeout=_MOST_S, check=False)  # noqa: S603
+        except subprocess.TimeoutExpired:
+            found = f"Reading the workbook takes more than {_MOST_S} seconds."
+            raise InputError(found, where=name, do=_AS_CSV) from None
+        if ended.returncode:
+            raise _ended(ended, name)
+        told = json.loads((folder / "sheets.json").read_bytes())
+        if sum(file.stat().st_size for file in folder.glob("*.arrow")) > _MOST_TEXT:
+            raise InputError(f"It holds more than {_MOST_TEXT:,} bytes of text.", where=name, do=_AS_CSV)
+        try:
+            return {
+                sheet: told["problems"].get(str(at)) or pl.read_ipc((folder / f"{at}.arrow").read_bytes())
+                for at, sheet in enumerate(told["sheets"])
+            }
+        except READ_ERRORS as error:
+            raise _unreadable(name, str(error)) from error
 
 
-def _unreadable(name: str, error: BaseException) -> InputError:
-    told = shown(str(error).split("\n")[0] or type(error).__name__, 200)
+def _ended(ended: subprocess.CompletedProcess[bytes], name: str) -> InputError:
+    """The error of a process that did not come to its end."""
+    lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+    last = lines[-1].partition(": ")[2] if lines else ""
+    if ended.returncode < 0 or not last or "MemoryError" in lines[-1] or "memory allocation" in lines[-1]:
+        found = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
+        return InputError(found, where=name, do=_AS_CSV)
+    return _unreadable(name, last)
+
+
+def _unreadable(name: str, why: str) -> InputError:
+    told = shown(why.partition("\n")[0], 200)
     return InputError(f"The workbook cannot be read: {told}.", where=name)
 
 

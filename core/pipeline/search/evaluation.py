@@ -12,8 +12,8 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.errors import DiskError, refusal
 from core.files import write_json
 from core.metrics import Measure
 from core.pipeline.evaluate.artifacts import Artifacts
@@ -141,10 +142,11 @@ class _Search:
         """
         space, race = self.space, self.race
         figures = race.figures()
+        path, name = self.turn.folder.study, self.name
         axes = [at for at, axis in enumerate(figures) if not np.isnan(axis).any()]
         names = [("quality", "latency ms", "$ per 1,000 queries")[at] for at in axes]
-        with quiet() as package:
-            path, name, states = self.turn.folder.study, self.name, package.trial.TrialState
+        with quiet() as package, _usable(path, "it is made anew from the answers", _study_errors()):
+            states = package.trial.TrialState
             storage = f"sqlite:///{path}"
             held = path.exists() and name in package.get_all_study_names(storage)
             if held and package.load_study(study_name=name, storage=storage).metric_names != names:
@@ -190,6 +192,32 @@ class _Search:
         return rows
 
 
+@contextmanager
+def _usable(path: Path, without: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Turn what a damaged or locked database file raises into an error that names it; nothing is deleted.
+
+    Args:
+        path: The file.
+        without: What happens once it is moved away.
+        errors: What its library raises.
+    """
+    try:
+        yield
+    except errors as error:
+        locked = "locked" in f"{error} {error.__cause__}"
+        found = "Another program keeps the file locked." if locked else "The file is damaged."
+        do = "Close what has it open, then resume." if locked else f"Move it away, then resume: {without}."
+        raise refusal(error) or DiskError(found, where=str(path), do=do) from error
+
+
+def _study_errors() -> tuple[type[Exception], ...]:
+    """What Optuna raises about its file; some of it comes from below it."""
+    from optuna.exceptions import StorageInternalError  # noqa: PLC0415 - an extra
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - comes with it
+
+    return StorageInternalError, SQLAlchemyError, sqlite3.Error
+
+
 def _course(turn: Turn, job: Job, how: Search, measure: Measure) -> Course:
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
     artifacts = Artifacts(turn.folder.path.parent / ARTIFACTS)
@@ -225,9 +253,10 @@ class Kept:
     """Answers and proposals of one search."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.executescript(_SCHEMA)
+        with _usable(path, "its stacks are asked again", (sqlite3.Error,)):
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.executescript(_SCHEMA)
         self.seconds = self.usd = 0.0  # of the answers that were given out so far
 
     def answer(self, stack: str, part: tuple[int, int]) -> Answers | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from core.errors import ClqError
+from core.errors import ClqError, DiskError
 from core.files import read_json
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.search import propose as proposing
@@ -137,6 +138,25 @@ class TestWithOptuna:
         states = pl.Series([trial.state.name for trial in trials]).value_counts()
         counts = dict(states.iter_rows())
         assert counts == {"COMPLETE": found["through"], "PRUNED": found["dropped"]}
+
+    @pytest.mark.parametrize("harm", ["cut", "text", "locked"])
+    @pytest.mark.parametrize("file", ["study", "answers"])
+    def test_a_file_that_cannot_be_used_is_named_and_kept(self, tmp_path: Path, file: str, harm: str) -> None:
+        outcome, _, _ = done(tmp_path)
+        path: Path = getattr(outcome.folder, file)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA journal_mode=DELETE")
+            if harm == "locked":
+                db.execute("BEGIN EXCLUSIVE")
+            else:
+                path.write_bytes(path.read_bytes()[:6000] if harm == "cut" else b"no database " * 400)
+            held = path.read_bytes()
+            one = asked()
+            with pytest.raises(DiskError) as raised:
+                run(tmp_path, one, before=searching(one))
+        assert raised.value.where == str(path)
+        assert ("locked" in raised.value.found) == (harm == "locked")
+        assert path.read_bytes() == held
 
     def test_a_search_that_was_killed_goes_on_and_ends_the_same(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
