@@ -11,8 +11,11 @@ import zipfile
 
 import pytest
 
+from core.importers.read.jsons import MOST_LOOKED_AT, broken
+from core.importers.read.piece import Limits
+from core.importers.read.source import opened
 from tests.importers.formats.test_excel import SHEET, book, changed
-from tests.importers.helpers import zipped
+from tests.importers.helpers import up, zipped
 
 _LOOK = """
 import resource, sys
@@ -64,3 +67,10 @@ def test_a_crafted_file_ends_no_process(tmp_path, name):
         [sys.executable, "-c", _LOOK, str(path)], capture_output=True, timeout=120, check=False, text=True
     )
     assert ended.returncode == 0, ended.stderr[-600:]
+
+
+def test_where_packed_json_is_broken_is_looked_for_in_small_files_only():
+    small, large = (gzip.compress(b"[" + b"1," * values + b"x]") for values in (1_000, MOST_LOOKED_AT // 2))
+    with opened([up("a.json.gz", small), up("b.json.gz", large)], Limits()) as (one, other):
+        assert broken(one.pieces[0]) is not None
+        assert broken(other.pieces[0]) is None
