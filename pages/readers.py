@@ -128,7 +128,7 @@ def generators(view: View) -> None:
     )
     chosen = tuple(picked or usual)
     rows = _cells(view, chosen)
-    labels = rows["label"].unique(maintain_order=True).to_list()
+    labels = data.baselines(view.snapshot, view.scope, rows)
     still_offered("genbase", labels)
     baseline = right.selectbox("Baseline", labels, key="genbase", bind="query-params")
     table = _compared(view, chosen, baseline)

@@ -101,3 +101,6 @@ def test_answers_of_an_unknown_number_of_passages_lead_to_generators(
     next(button for button in app.button if button.label == "Generators side by side").click().run()
     assert_sound(app, "Readers")
     assert "best over" in answer(app)
+    baseline = next(widget for widget in app.selectbox if widget.key == "genbase")
+    assert baseline.value == "GPT-4 Omni · P1 · T = 0.2"  # of the thesis, §7.4.1
+    assert "+35.9 against GPT-4 Omni" in answer(app)

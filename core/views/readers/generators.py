@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -91,6 +92,25 @@ def _label(rows: pl.DataFrame) -> pl.Expr:
     }
     differs = [part for name, part in shown.items() if name == "reader" or rows[name].n_unique() > 1]
     return pl.concat_str(differs, separator=" · ", ignore_nulls=True).alias("label")
+
+
+def baselines(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> list[str]:
+    """List the generators by label, first the baseline that the source of a run names in its manifest.
+
+    Args:
+        rows: Of `cells`.
+    """
+    runs = runs_in(snapshot, scope).select("name", "manifest").iter_rows()
+    named = [
+        {"name": name} | (json.loads(text or "{}").get("baseline_generator") or {}) for name, text in runs
+    ]
+    of_source = [
+        label
+        for who in named
+        if len(who) > 1
+        for label in rows.filter(**who)["label"].unique(maintain_order=True)
+    ]
+    return list(dict.fromkeys([*of_source, *rows["label"].unique(maintain_order=True)]))
 
 
 def mean_of(criterion: str) -> str:

@@ -13,6 +13,7 @@ from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.readers.generators import (
     answer,
+    baselines,
     cells,
     criteria,
     differences,
@@ -114,7 +115,11 @@ def test_published_totals_of_the_thesis(tmp_path: Path):
         writer.add(published_readers())
     readers_snapshot, scope = store.read(), Scope("thesis-generators")
     rows = cells(readers_snapshot, scope, usual(criteria(readers_snapshot, scope)))
-    found = generator_table(rows, differences(readers_snapshot, scope, rows, "GPT-4 Omni · P1 · T = 0.2"))
+    baseline, *others = baselines(readers_snapshot, scope, rows)
+    assert baseline == "GPT-4 Omni · P1 · T = 0.2"
+    assert baseline not in others
+    found = generator_table(rows, differences(readers_snapshot, scope, rows, baseline))
+    assert found.filter(label=baseline)["total"].item() == pytest.approx(370.52, abs=0.02)
     best = found.row(0, named=True)
     assert (best["reader"], best["prompt"], best["temperature"], best["n"]) == ("GPT-5 Mini", "P1", 0.2, 39)
     assert best["total"] == pytest.approx(406.43, abs=0.02)
