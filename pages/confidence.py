@@ -21,6 +21,7 @@ from core.views.golden.value import USUAL, Next, before_and_after, next_words, w
 from core.views.text import plain
 
 _JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
+_ASSUMED_USD = 0.01  # A judgement, while the user names no price
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Money:
 
     price: Bill  # of one more query
     affordable: int | None  # queries that the money pays for; None = any number, since a query costs nothing
+    assumed_usd: float | None  # the price of a judgement where the user named none
 
 
 def worth_measuring_more(view: View) -> None:
@@ -58,7 +60,9 @@ def _queries(view: View, rows: list[int]) -> None:
     money = _ask_money(view, rows)
     plan = _look_ahead(view, view.constraints, tuple(rows), worth.amounts(money.affordable))
     planned = worth.plan_rows(plan, money.price)
-    sentence, details = words.plan_answer(planned, money.affordable, view.quality)
+    sentence, details = words.plan_answer(
+        planned, money.affordable, view.quality, assumed_usd=money.assumed_usd
+    )
     with head:
         show.head(sentence, details)
         show.caveats({
@@ -131,9 +135,10 @@ def _ask_money(view: View, rows: list[int]) -> Money:
     spend = places[0].number_input("Money to spend ($)", value=12.0, step=1.0, key="spend", **asked)
     judge = places[1].number_input(
         "$ per judgement",
-        value=0.01,
+        value=None,
         step=0.01,
         key="judge",
+        placeholder=f"{_ASSUMED_USD:g} assumed",
         help="Of one passage for one query, by a person or a model: your own figure.",
         **asked,
     )
@@ -147,8 +152,10 @@ def _ask_money(view: View, rows: list[int]) -> Money:
         **asked,
     )
     costs = view.table["cost"].cast(pl.Float64).fill_null(np.nan).to_numpy()[rows]
-    price = bill(costs, judgements=usual if each is None else each, usd_per_judgement=judge)
-    return Money(price, price.affordable(spend))
+    assumed = _ASSUMED_USD if judge is None else None
+    usd = _ASSUMED_USD if judge is None else judge
+    price = bill(costs, judgements=usual if each is None else each, usd_per_judgement=usd)
+    return Money(price, price.affordable(spend), assumed)
 
 
 @cache.cached()

@@ -220,12 +220,15 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
     )
 
 
-def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) -> tuple[str, str]:
+def plan_answer(
+    rows: pl.DataFrame, affordable: int | None, quality: Quality, *, assumed_usd: float | None = None
+) -> tuple[str, str]:
     """The answer in words: what the money buys, and when to stop.
 
     Args:
         rows: From `plan_rows`.
         affordable: Queries that the money pays for; None = any number.
+        assumed_usd: The price of a judgement, where it is assumed.
 
     Returns:
         The sentence to head the page with, and when the doubt that is left becomes small.
@@ -234,12 +237,13 @@ def plan_answer(rows: pl.DataFrame, affordable: int | None, quality: Quality) ->
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
     here = f"({quality.name}, n = {n})"
+    assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd, '')} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence = f"The money pays for {text.count(wanted, 'more query')} {here}."
+        sentence = f"The money pays for {text.count(wanted, 'more query')}{assumed} {here}."
     else:
         row = at.row(0, named=True)
         sentence = (
-            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}): a "
+            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}): a "
             f"{text.percent(row['flip'])} chance of another choice {here}."
         )
     left = rows["left"][0]

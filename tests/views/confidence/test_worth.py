@@ -83,6 +83,9 @@ def test_the_answer(flip, left, affordable, sentence, details):
     assert said[0].startswith(sentence)
     assert "(RA-nWG@10, n = 40)" in said[0]
     assert details in said[1]
+    assert "assumed" not in said[0]
+    marked = words.plan_answer(rows, affordable, AT_10, assumed_usd=0.01)[0]
+    assert "at an assumed $0.010 a judgement" in marked
 
 
 def test_the_chart_shows_both_chances_and_the_money():
