@@ -317,7 +317,7 @@ def estimates(*scores: Floats, seed: int = SEED) -> list[Estimate]:
         scores: Each [Q].
     """
     table = np.vstack(scores)
-    low, high = bootstrap_means(table, seed=seed)
+    low, high = bootstrap_means(table, seed=seed, whole=None)
     ends = zip(low, high, strict=True)
     bounds = [(None, None) if np.isnan(a) else (float(a), float(b)) for a, b in ends]
     return [Estimate(float(row.mean()), *pair) for row, pair in zip(table, bounds, strict=True)]

@@ -36,10 +36,10 @@ _SPELLED: JsonMap = {str(grade): meaning for grade, meaning in RUBRIC.items()}
 
 Sampling = Literal["at random", "stratified", "holes of stacks", "by value"]
 SAMPLINGS: Mapping[Sampling, str] = {
-    "at random": "every judged passage has the same chance: fair for agreement",
-    "stratified": "as many of every grade, hole and disagreement: rare grades are seen too",
-    "holes of stacks": "unjudged passages of the stacks' Top-K, those of most stacks first",
-    "by value": "passages whose grade could change the choice, the likeliest first",
+    "at random": "At random: every judged passage has the same chance, fair for agreement",
+    "stratified": "Stratified: equal shares per grade, unjudged, disputed",
+    "holes of stacks": "Unjudged first: what most stacks rank in their Top-K",
+    "by value": "By value: passages whose grade could change the choice, the likeliest first",
 }
 OF_FIVE = 5  # Passages that are put in order at once
 
@@ -125,6 +125,38 @@ def refuse_taken(known: pl.DataFrame, golden_set_id: str, judge: str) -> None:
         )
 
 
+def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) -> GoldenSet:
+    """Describe a judge's golden set of a collection.
+
+    Args:
+        said: What they graded, of `Book.said`; of a collection in chunks that of all its chunkings.
+
+    Raises:
+        InputError: If nothing is graded yet.
+    """
+    if said.is_empty():
+        raise InputError("Nothing is graded yet.", do="Grade a passage first.")
+    name, queues = set_of(collection_id, judge), set(said["queue_id"])
+    counts = said.group_by("grade").len().sort("grade", descending=True).rows()
+    counted = ", ".join(f"{n} of grade {grade}" for grade, n in counts)
+    return GoldenSet(
+        golden_set_id=name,
+        collection_id=collection_id,
+        name=name,
+        judge=judge,
+        notes=f"Judged by hand, blind to stacks, ranks and other grades: {counted}.",
+        manifest={
+            "made_by": BY_PEOPLE,
+            "rubric": _SPELLED,
+            "queues": [
+                {"queue": each.queue_id, "base": each.base, "sampling": each.sampling, "seed": each.seed}
+                for each in book.queues()
+                if each.queue_id in queues
+            ],
+        },
+    )
+
+
 def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFrame) -> Batch:
     """Make a judge's golden set: all that they graded of the collection, in whichever queue.
 
@@ -136,28 +168,9 @@ def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFram
         InputError: If nothing is graded yet.
     """
     said = book.said(queue.collection_id, queue.judge)
-    if said.is_empty():
-        raise InputError("Nothing is graded yet.", do="Grade a passage first.")
-    name = set_of(queue.collection_id, queue.judge)
+    golden = by_people(book, queue.judge, queue.collection_id, said)
+    name = golden.golden_set_id
     fresh = said.with_columns(golden_set_id=pl.lit(name), raw="grade", judge=pl.lit(queue.judge))
-    counts = said.group_by("grade").len().sort("grade", descending=True).rows()
-    counted = ", ".join(f"{n} of grade {grade}" for grade, n in counts)
-    golden = GoldenSet(
-        golden_set_id=name,
-        collection_id=queue.collection_id,
-        name=name,
-        judge=queue.judge,
-        notes=f"Judged by hand, blind to stacks, ranks and other grades: {counted}.",
-        manifest={
-            "made_by": BY_PEOPLE,
-            "rubric": _SPELLED,
-            "queues": [
-                {"queue": each.queue_id, "base": each.base, "sampling": each.sampling, "seed": each.seed}
-                for each in book.queues(queue.collection_id)
-                if each.judge == queue.judge and each.queue_id in set(said["queue_id"])
-            ],
-        },
-    )
     kept = {"judgements": before, "gradings": gradings}
     new = {"judgements": fresh, "gradings": fresh.drop("queue_id", "raw")}
     frames = {

@@ -76,7 +76,7 @@ def points(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = Non
     rows = by_query(scores, scorer)
     if only is not None:
         rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
-    return _means(rows)
+    return _means(rows, whole=100.0)
 
 
 def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -101,11 +101,11 @@ def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None
     without = pl.lit(None, pl.Float64)
     difference = pl.col("value") - pl.coalesce(f"{_BASE}_of_k", _BASE)
     paired = paired.with_columns(difference, low=without, high=without).filter(pl.col("value").is_not_null())
-    return _means(paired.drop(_BASE, f"{_BASE}_of_k"))
+    return _means(paired.drop(_BASE, f"{_BASE}_of_k"), whole=None)
 
 
-def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """Average over queries, with the interval of the bootstrap."""
+def _means(rows: pl.DataFrame, *, whole: float | None) -> pl.DataFrame:
+    """Average over queries, with the interval of the bootstrap; `whole` as `bootstrap_means` takes it."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
     table = rows.group_by(*POINT, maintain_order=True).agg(
@@ -125,7 +125,7 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
     values = np.full((table.height, len(queries)), np.nan)
     column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
     values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
-    low, high = bootstrap_means(values)
+    low, high = bootstrap_means(values, whole=whole)
     return table.with_columns(
         pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
         pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),

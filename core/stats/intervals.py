@@ -261,16 +261,23 @@ def _acceleration(left_out: Floats) -> Floats:
 
 
 def bootstrap_means(
-    values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = 0.95
+    values: ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = 0.95,
+    whole: float | None = 1.0,
 ) -> tuple[Floats, Floats]:
     """Interval of the mean over queries, for many rows at once: percentile bootstrap with shared resamples.
 
     A query whose value is NaN (not applicable) is left out of that row, in every resample. Below `FEW`
-    queries resamples are too alike to tell anything, and the interval is that of `few_means`.
+    queries, and where all values are equal, resamples are too alike to tell anything: the interval is that of
+    `few_means`.
 
     Args:
         values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
         level: Coverage in (0, 1).
+        whole: As of `few_means`.
 
     Returns:
         (low [S], high [S]); NaN where fewer than two queries have a value.
@@ -290,34 +297,38 @@ def bootstrap_means(
         of_block[:, enough & full] = np.quantile(means[enough & full], tails, axis=1)
         # With very few queries a resample can miss all of them: such resamples are left out.
         of_block[:, enough & ~full] = np.nanquantile(means[enough & ~full], tails, axis=1)
-    few = (sample.n >= 2) & (sample.n < FEW)
+    few = (sample.n >= 2) & ((sample.n < FEW) | (bounds[0] == bounds[1]))  # of equal values all are alike
     if few.any():
-        bounds[:, few] = few_means(np.where(sample.applies[few], sample.top[few], np.nan), level)
+        bounds[:, few] = few_means(np.where(sample.applies[few], sample.top[few], np.nan), level, whole=whole)
     return bounds[0], bounds[1]
 
 
-def few_means(values: Floats, level: float = 0.95, *, shares: bool = True) -> Floats:
+def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0) -> Floats:
     """Interval of the mean over few queries, row by row, without resampling.
 
-    Values of 0 to 1 get the exact interval of a share with their sum for the successes (Clopper & Pearson
+    Shares of a whole get the exact interval of a share with their sum for the successes (Clopper & Pearson
     1934, Biometrika 26), the widest that such values allow; others Student's t, and none where all are equal.
 
     Args:
         values: [S, Q]; NaN = not applicable, two numbers or more in every row.
-        shares: Whether values of 0 to 1 are shares, as differences are not.
+        whole: Of which values between 0 and it are shares; None where they are none, as differences.
 
     Returns:
         [2, S], low and high; NaN where nothing can be said.
     """
     n, tail = np.count_nonzero(~np.isnan(values), axis=1), (1 - level) / 2
-    total, mean = np.nansum(values, axis=1), np.nanmean(values, axis=1)
+    mean = np.nanmean(values, axis=1)
+    reach = stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
+    reach[reach <= _TIE] = np.nan
+    usual = np.stack([mean - reach, mean + reach])
+    if whole is None:
+        return usual
+    total = np.nansum(values, axis=1) / whole
     with np.errstate(invalid="ignore"):
         low = np.where(total > 0, betaincinv(np.maximum(total, _TIE), n - total + 1, tail), 0.0)
         high = np.where(total < n, betaincinv(total + 1, np.maximum(n - total, _TIE), 1 - tail), 1.0)
-    reach = stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
-    reach[reach <= _TIE] = np.nan
-    within = (np.nanmin(values, axis=1) >= 0) & (np.nanmax(values, axis=1) <= 1)
-    return np.where(within & shares, [low, high], [mean - reach, mean + reach])
+    within = (np.nanmin(values, axis=1) >= 0) & (np.nanmax(values, axis=1) <= whole)
+    return np.where(within, [whole * low, whole * high], usual)
 
 
 def bootstrap_curve(values: ArrayLike) -> tuple[Floats, Floats]:

@@ -203,7 +203,7 @@ def _bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
     few = (one.n >= 2) & (one.n < FEW) & (one.bottom == other.bottom).all(axis=1)
     if few.any():
         deltas = np.where(one.applies[few], other.top[few] - one.top[few], np.nan)
-        low[few], high[few] = few_means(deltas, setup.level, shares=False)
+        low[few], high[few] = few_means(deltas, setup.level, whole=None)
     return low, high
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import beta, ttest_1samp
 
 from core.answers import share
 from core.readers.curves import CURVE, by_query, depths, gains, points, slices
@@ -50,8 +51,8 @@ def test_points_average_passes_then_queries():
     ]
     row = points(table(*rows), "f1").row(0, named=True)
     assert (row["value"], row["n"], row["queries"]) == (pytest.approx(25.0), 4, 2)
-    assert row["low"] == 0.0
-    assert row["high"] == pytest.approx(50.0)
+    low, high = beta.ppf([0.025, 0.975], [0.5, 1.5], [2.5, 1.5])  # of a share of .5 in two, as so few allow
+    assert (row["low"], row["high"]) == (pytest.approx(100 * low), pytest.approx(100 * high))
 
 
 def test_curves_are_kept_apart():
@@ -96,8 +97,10 @@ def test_gains_are_paired():
     found = gains(rows, "f1")
     assert found["value"].to_list() == pytest.approx([10.0, -10 / 3])
     assert found["queries"].to_list() == [2, 3]
-    # Both queries gain the same: the interval has no width, however far apart their scores are
-    assert found.filter(k=5).select("low", "high").row(0) == pytest.approx((10.0, 10.0))
+    # Both queries gain the same, which says nothing of others; three that differ have Student's t
+    assert found.filter(k=5).select("low", "high").row(0) == (None, None)
+    expected = ttest_1samp([-10.0, 0.0, 0.0], 0).confidence_interval()
+    assert found.filter(k=10).select("low", "high").row(0) == pytest.approx(tuple(expected))
 
 
 def test_an_interval_covers_the_mean_of_what_was_drawn():

@@ -43,7 +43,8 @@ def judge(view: View) -> None:
         show.head(*words.BY_HAND)
         st.caption(reason)
         return
-    known = {each.queue_id: each for each in book().queues(view.scope.collection_id)}
+    queues = judging.queues_of(book(), view.snapshot, view.scope.collection_id)
+    known = {each.queue_id: each for each in queues}
     if (asked := st.session_state.pop(NEXT, None)) is not None:
         st.session_state[QUEUE] = asked
     still_offered(QUEUE, [NEW, *known])
@@ -157,7 +158,8 @@ def ask_passages(
     if mode == "grade":
         sampling = left.selectbox(
             "Sampling", _OFFERED, key="judge_sampling",
-            format_func=lambda way: f"{way}: {SAMPLINGS[way]}",
+            index=0 if names else _OFFERED.index("holes of stacks"),
+            format_func=SAMPLINGS.__getitem__,
         )  # fmt: skip
     unit, usual = ("Passages", 50) if mode == "grade" else ("Batches of five", 20)
     n = right.number_input(unit, _LEAST, _MOST, usual, key=f"judge_n_{mode}")

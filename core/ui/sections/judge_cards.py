@@ -16,7 +16,7 @@ from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
-from core.ui.pages import SECTION
+from core.ui.pages import PAGES, SECTION
 from core.views.golden import judging, soundness, words
 from core.views.golden.judging import Card, Opinion
 from core.views.queries.one_query import shown_text
@@ -96,6 +96,9 @@ def _next(data: Snapshot, queue: Queue) -> None:
     said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
     door.outcome()
+    if queue.mode != "answers" and judging.written_by(data, queue):
+        decision = PAGES["decision"]
+        st.page_link(decision.file, label="See the decision", icon=decision.icon)
     place = None if item is None else item.place
     since = st.session_state.get(_SINCE)
     if since is None or since[:2] != (queue.queue_id, place):
@@ -144,6 +147,8 @@ def grades(queue: Queue, item: Item) -> None:
                 )  # fmt: skip
         with st.container(horizontal=True, key="further", gap="small"):
             further(queue, [item.place])
+            if queue.mode == "grade" and item.place:
+                st.button("use these grades", key=f"use_{tag}", on_click=land, args=(queue,))
             with st.container(key="noting"):
                 field = f"noted_{tag}"
                 st.text_input(

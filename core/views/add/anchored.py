@@ -90,9 +90,14 @@ def _chunkings(
     snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
 ) -> Iterator[Chunked]:
     """The documents that are passages, and the chunks of each chunking, without their texts."""
-    parts = snapshot.collections(parts=True).filter(part_of=collection_id)
     yield _chunked(None, Collection(collection_id=collection_id, name=collection_id),
                    _documents(snapshot, settled, collection_id, sources))  # fmt: skip
+    yield from chunks_of(snapshot, collection_id)
+
+
+def chunks_of(snapshot: Snapshot, collection_id: str) -> Iterator[Chunked]:
+    """The chunks of each chunking that the store has of a collection's documents, without their texts."""
+    parts = snapshot.collections(parts=True).filter(part_of=collection_id)
     for row in parts.iter_rows(named=True):
         part: dict[str, Any] = {key: row[key] for key in Collection.__dataclass_fields__}
         name = row["collection_id"].removeprefix(part_id(collection_id, ""))

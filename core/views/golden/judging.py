@@ -33,13 +33,14 @@ from core.importers.runs import slug
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
+from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_in, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
 Opinion = tuple[str, int, str]  # What one judge said of a passage: golden set, grade, note
-NO_TEXTS = "None of these passages has its text here, and nobody can judge an id."
+NO_TEXTS = "No text is stored for these passages."
 EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
 
@@ -74,18 +75,26 @@ def book_path(store: Store) -> Path:
     return store.path.parent / FILE
 
 
-def pool(snapshot: Snapshot, scope: Scope, base: str | None, k: int) -> pl.DataFrame:
-    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K."""
-    judged = pl.DataFrame(schema=TABLES["judgements"]) if base is None else snapshot.judgements(base)
-    others = others_of(snapshot, scope.collection_id, base, judged)
+def pool(
+    snapshot: Snapshot, scope: Scope, base: str | None, k: int, within: str | None = None
+) -> pl.DataFrame:
+    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K.
+
+    Args:
+        within: The collection of the passages: that of the workspace, or one with chunks of its documents.
+    """
+    collection = scope.collection_id if within is None else within
+    own = None if base is None else judged_in(snapshot, base, collection)
+    judged = pl.DataFrame(schema=TABLES["judgements"]) if own is None else snapshot.judgements(own)
+    others = others_of(snapshot, collection, own, judged)
     apart = disagreements(judged, others).select(PAIR).unique()
     rows = (
-        _shown(snapshot, scope, k)
+        _shown(snapshot, scope, k, collection)
         .join(judged.select(*PAIR, "grade"), on=PAIR, how="full", coalesce=True)
         .join(apart.with_columns(disputed=pl.lit(value=True)), on=PAIR, how="left")
         .with_columns(pl.col("stacks").fill_null(0), pl.col("disputed").fill_null(value=False))
     )
-    texts = snapshot.passages(scope.collection_id, rows["passage_id"].unique().to_list())
+    texts = snapshot.passages(collection, rows["passage_id"].unique().to_list())
     questions = snapshot.queries(scope.collection_id).filter(pl.col("text") != "")
     rows = rows.join(texts.filter(pl.col("text") != ""), on="passage_id", how="semi")
     rows = rows.join(questions, on="query_id", how="semi")
@@ -94,17 +103,27 @@ def pool(snapshot: Snapshot, scope: Scope, base: str | None, k: int) -> pl.DataF
     return rows.sort(PAIR)
 
 
-def _shown(snapshot: Snapshot, scope: Scope, k: int) -> pl.DataFrame:
+def _shown(snapshot: Snapshot, scope: Scope, k: int, collection_id: str) -> pl.DataFrame:
     """query_id, passage_id and how many of the workspace's stacks show it in their Top-K."""
-    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
-    own = [run for run, of in snapshot.searched(ranked).items() if of == scope.collection_id]
+    own = [run for run, of in snapshot.searched(_ranked(snapshot, scope)).items() if of == collection_id]
     rows = snapshot.rankings(own, stage="final") if own else pl.DataFrame(schema=TABLES["rankings"])
     return rows.filter(pl.col("rank") <= k).group_by(PAIR).agg(stacks=pl.col("run_id").n_unique())
 
 
+def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
+    return runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+
+
+def queues_of(book: Book, snapshot: Snapshot, collection_id: str) -> list[Queue]:
+    """Every queue of a collection's passages, of chunks of its documents too, the newest first."""
+    wanted = {collection_id, *parts_of(snapshot, collection_id)}
+    return [each for each in book.queues() if each.collection_id in wanted]
+
+
 def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
     """The cards of a queue in its order; a text that is gone is empty."""
-    questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
+    queries = snapshot.queries(whole_of(snapshot, collection_id))
+    questions = dict(queries.select("query_id", "text").iter_rows())
     found = snapshot.passages(collection_id, sorted({each.passage_id for each in items}))
     texts = {
         name: (title or "", text)
@@ -171,13 +190,14 @@ def begin(
     """
     judge = _named(book, snapshot, scope.collection_id, judge)
     seed = token_hex(4)
-    rows = pool(snapshot, scope, base, k)
+    within = ranked_in(snapshot, _ranked(snapshot, scope), scope.collection_id)
+    rows = pool(snapshot, scope, base, k, within)
     if mode == "order":  # what was refined, where a golden set was; else what is judged
         said = rows.drop_nulls("grade")
         refined = pl.DataFrame() if base is None else snapshot.orders(base)
         pairs = fives(said if refined.is_empty() else said.join(refined, on=PAIR, how="semi"), n, seed)
     else:
-        known = book.said(scope.collection_id, judge).select(PAIR)
+        known = book.said(within, judge).select(PAIR)
         fresh = rows.join(known, on=PAIR, how="anti")
         if worth is not None:
             order = worth.select(*PAIR, value=-pl.int_range(pl.len()))
@@ -185,9 +205,7 @@ def begin(
         if fresh.is_empty():
             raise InputError(f"{judge} has judged all of it.", do="Choose another golden set to draw from.")
         pairs = draw(fresh, sampling, n, seed)
-    return _start(
-        book, scope.collection_id, judge, pairs, mode=mode, base=base or "", sampling=sampling, seed=seed
-    )
+    return _start(book, within, judge, pairs, mode=mode, base=base or "", sampling=sampling, seed=seed)
 
 
 def begin_answers(
@@ -238,7 +256,7 @@ def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:
     Raises:
         InputError: If the name cannot be used, or somebody else has taken it.
     """
-    judge = _named(book, snapshot, queue.collection_id, judge)
+    judge = _named(book, snapshot, whole_of(snapshot, queue.collection_id), judge)
     held = book.take(queue.queue_id, judge)
     if held.judge != judge:
         raise InputError(f"{held.judge} has taken this queue.", do="Start one of your own.")
@@ -277,6 +295,12 @@ def progress(items: Sequence[Item], mode: Mode) -> Progress:
     return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
 
 
+def written_by(snapshot: Snapshot, queue: Queue) -> bool:
+    """Whether the golden set of a queue's judge stands in the store."""
+    name = set_of(whole_of(snapshot, queue.collection_id), queue.judge)
+    return name in snapshot.golden_sets()["golden_set_id"]
+
+
 def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     """Write a judge's golden set, or that of two judges settled, in one transaction.
 
@@ -290,8 +314,15 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     if queue.mode == "settle":
         first, second = (snapshot.judgements(name) for name in (queue.base, queue.other))
         return write_new(store, "judge", settled(queue, book.items(queue.queue_id), first, second, into))
-    known, name = snapshot.golden_sets(), set_of(queue.collection_id, queue.judge)
+    collection = whole_of(snapshot, queue.collection_id)
+    known, name = snapshot.golden_sets(), set_of(collection, queue.judge)
     refuse_taken(known, name, queue.judge)
+    if collection != queue.collection_id:
+        batch = landed_chunks(snapshot, book, queue.judge, collection)
+        golden = batch.golden_sets[0]
+        with store.write("judge", f"{name}: {golden.notes}"[:500]) as writer:
+            writer.add(batch, replacing=[each.golden_set_id for each in batch.golden_sets])
+        return golden
     before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
     if name in set(known["golden_set_id"]):
         before, acts = snapshot.judgements(name), snapshot.gradings(name)

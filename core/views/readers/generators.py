@@ -181,7 +181,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         paired = (both["total"] - both["own"]).to_numpy()
         low = high = None
         if len(paired) > 1 and label != baseline:
-            low, high = (float(end[0]) for end in bootstrap_means(paired))
+            low, high = (float(end[0]) for end in bootstrap_means(paired, whole=None))
         gap = float(paired.mean()) if len(paired) else None if total is None or base is None else total - base
         found.append((label, gap, low, high, len(paired) or None))
     kinds = "label difference:float difference_low:float difference_high:float difference_n:int64"

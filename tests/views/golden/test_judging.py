@@ -47,7 +47,7 @@ def test_the_pool_is_what_is_judged_and_what_stacks_show(store: Store):
 
 def test_nobody_judges_what_cannot_be_read(tmp_path: Path):
     Lab().judge(GOLD).write(tmp_path / "store")
-    with pytest.raises(InputError, match="its text"):
+    with pytest.raises(InputError, match="No text is stored"):
         pool(Store.open(tmp_path / "store").read(), SCOPE, "gold", 10)
 
 
