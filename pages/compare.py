@@ -249,9 +249,11 @@ def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
 
 def pick(view: View) -> list[str]:
     """Draw two lists of stacks, and one for more; what is not chosen is the usual."""
-    if old := st.query_params.get_all("cmp"):  # links of earlier releases
+    if old := st.query_params.get_all("cmp"):  # ticked on another page, or a link of an earlier release
         del st.query_params["cmp"]
-        st.session_state.update(dict(zip(("stack", "vs"), old, strict=False)), also=old[2:])
+        ticked = {**dict(zip(("stack", "vs"), old, strict=False)), "also": old[2:]}
+        st.session_state.update(ticked)
+        st.query_params.update({key: value for key, value in ticked.items() if value})
     best, names = usual(view.table, view.decision), dict(view.table.select("run_id", "name").iter_rows())
     left, middle, right = st.columns(3)
     with left:
