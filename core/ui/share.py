@@ -37,9 +37,11 @@ _component = st.components.v2.component(
     [role=status] { position: absolute; clip-path: inset(50%); }
     """,
     js="""
-    const address = (revision) => {
+    const address = ({ revision, workspace }) => {
       const url = new URL(window.location.href);
       url.searchParams.set("rev", revision);
+      // The address leaves out the first workspace, which may be another one where the link is opened.
+      url.searchParams.set("ws", workspace);
       return url.href;
     };
     export default ({ data, parentElement }) => {
@@ -49,7 +51,7 @@ _component = st.components.v2.component(
       button.title = data.about;
       button.dataset.longest = data.copied;  // whose width stays reserved
       button.onclick = async () => {
-        const link = address(data.revision);
+        const link = address(data);
         try {
           await navigator.clipboard.writeText(link);
           button.textContent = status.textContent = data.copied;
@@ -67,12 +69,13 @@ _component = st.components.v2.component(
 )
 
 
-def share(revision: int) -> None:
-    """Draw the button that copies the link."""
+def share(revision: int, workspace: str) -> None:
+    """Draw the button that copies the link to a revision of a workspace."""
     _component(
         key="share",
         data={
             "revision": str(revision),
+            "workspace": workspace,
             "label": "Share",
             "copied": "Link copied",
             "refused": "Copy the link from the field.",

@@ -171,13 +171,14 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
     if page.records:
         held = set(st.query_params)
         asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in held}
+        asked["ws"] = [view.scope.collection_id]  # which the address leaves out where it is the first
         # For a moment after a change of the page the settings of the one before are still there.
         words = st.session_state.get("rule") if "rule" in page.records else None
         weak = "form" in page.records and st.session_state.get("form") == FORMS[1]
         link = pinned(st.context.url or "", asked, view.snapshot.revision)
         offer(bar, view, link, RULES.get(str(words), "quality"), weak=weak)
     with bar:
-        share(view.snapshot.revision)
+        share(view.snapshot.revision, view.scope.collection_id)
 
 
 def _first_visit() -> None:

@@ -14,7 +14,7 @@ from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.pages import links
-from core.ui.pick import pick_listed, pick_one
+from core.ui.pick import KEPT, pick_listed, pick_one
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, Place, View, current_page
@@ -162,6 +162,7 @@ def _forget_dependent() -> None:
     for key, setting in SETTINGS.items():
         if setting.dependent:
             st.session_state.pop(key, None)
+            st.session_state.pop(KEPT + key, None)  # or a page would choose it again on arrival
     turn(st.session_state.get(_SHOWN), st.session_state.get("ws"))
 
 

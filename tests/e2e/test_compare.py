@@ -68,3 +68,36 @@ def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Ope
     ((after,), (before,)) = (settings(page)[key] for key in ("stack", "vs"))
     assert after.replace(" hnsw-f32", "") == before
     expect(page.page.get_by_text(f"A: {after} · B: {before}")).to_be_visible()
+
+
+def test_a_link_to_what_was_ticked_shows_the_same_elsewhere(server: Server, visit: Callable[..., Visit]):
+    seen = visit(f"{server.url}/?ws=python-docs")
+    table = seen.page.locator("[data-testid=stDataFrame]").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    for row in (3, 6):
+        seen.page.mouse.click(box["x"] + 18, box["y"] + 22 + 35 * row)
+        seen.settle()
+    seen.page.get_by_role("button", name="Compare", exact=True).click()
+    seen.settle()
+    link = seen.copy_link()
+    assert {"ws=python-docs", "stack=", "vs=", "rev="} <= _parts(link)
+    here = _numbers(seen)
+    seen.page.reload()
+    seen.settle()
+    assert _numbers(seen) == here
+    other = visit(link)
+    assert _numbers(other) == here
+
+
+def _parts(link: str) -> set[str]:
+    pairs = link.partition("?")[2].split("&")
+    return {pair if pair.startswith("ws=") else pair.partition("=")[0] + "=" for pair in pairs}
+
+
+def _numbers(seen: Visit) -> list[str]:
+    return [
+        seen.answer,
+        *seen.page.locator("[data-testid=stMain] [data-testid=stMetricValue]").all_inner_texts(),
+    ]
