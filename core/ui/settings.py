@@ -92,8 +92,9 @@ class _Asking(Choices):
     def together(self) -> bool:
         """Offer to put averages that rest on different things on one scale."""
         chosen = pick_one(
-            "Averages", [SAME, ALL], "figs", setting=True,
-            help="Averages that came from elsewhere and rest on other queries or judgements than the rest.",
+            "Stacks", [SAME, ALL], "figs", setting=True,
+            help="Set apart are averages from elsewhere that rest on other queries or judgements, and stacks "
+            "that searched other texts of the same passages.",
         )  # fmt: skip
         return chosen == ALL
 

@@ -132,6 +132,29 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
     return {run_id: f"rests on {n} queries" for run_id, n in odd.select("run_id", "n").iter_rows()}, words
 
 
+@remembered
+def other_texts(table: pl.DataFrame) -> tuple[dict[str, str], str]:
+    """Runs that searched other texts of the same passages than most did.
+
+    Ids alone do not tell: one may search titles with texts, or an excerpt that was made for searching.
+
+    Returns:
+        Why each of them does not compare, by run_id, and a sentence without its end; empty where all match.
+    """
+    known = table.select("run_id", "chunking", "created_at", texts=SEARCHED).drop_nulls("texts")
+    of = known.group_by("chunking", "texts").agg(pl.len().alias("runs"), pl.min("created_at"))
+    usual = of.sort("runs", "created_at", descending=[True, False]).unique("chunking", keep="first")
+    odd = known.join(usual, on=["chunking", "texts"], how="anti", nulls_equal=True)
+    if odd.is_empty():
+        return {}, ""
+    words = f"{text.count(odd.height, 'stack')} searched other texts of the same passages"
+    return dict.fromkeys(odd["run_id"], "searched other texts of the same passages"), words
+
+
+SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
+"""What tells the texts that a run searched from others; null where that is not on record."""
+
+
 def _ns(rows: pl.DataFrame) -> str:
     found = [text.UNKNOWN if n is None else str(n) for n in rows["n"].unique().sort()]
     return f"n = {', '.join(found[:4])}{'…' * (len(found) > 4)}"
@@ -166,7 +189,7 @@ def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
     if together:
         more = f" because “{ALL}” is chosen in Settings" if offer else ", though they do not compare"
         return f"{words}. They stand on one scale{more}."
-    more = f"; “{ALL}” under Averages in Settings shows them together" if offer else ""
+    more = f"; “{ALL}” under Stacks in Settings shows them together" if offer else ""
     return f"{words}. They are set apart{more}."
 
 

@@ -160,7 +160,9 @@ def narrow(
     apart = _out_of_reach(snapshot, sets) if shared else {}
     scope = replace(scope, shared=shared, apart=Apart.of(apart))
     table = reads.stacks(snapshot, scope, quality, latency, book)
-    foreign, words = comparable.foreign_figures(table)
+    unlike = (comparable.foreign_figures(table), comparable.other_texts(table))
+    foreign = {run_id: why for odd, _ in unlike for run_id, why in odd.items()}
+    words = "; ".join(said for _, said in unlike if said)
     together = choices.together() if words else True
     if not together:
         names = dict(table.select("run_id", "name").iter_rows())

@@ -25,7 +25,7 @@ from core.store import Snapshot
 from core.tables import remembered, schema
 from core.views import text
 from core.views.workspace.answers import graded, means
-from core.views.workspace.comparable import at_machine
+from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.query_sets import among, chosen_runs
@@ -141,12 +141,19 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
         pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
         for axis, dtype in AXES.items()
     ]
-    return runs.with_columns(axes).with_columns(_unique_names()).sort(_WITHOUT_K, "candidates", "name")
+    odd, _ = other_texts(runs)
+    runs = runs.with_columns(axes).with_columns(_unique_names(list(odd)))
+    return runs.sort(_WITHOUT_K, "candidates", "name")
 
 
-def _unique_names() -> pl.Expr:
-    """Labels as they may be shown, with the run's id behind those that are shared, or empty."""
+def _unique_names(odd: list[str]) -> pl.Expr:
+    """Labels as they may be shown, with the run's id behind those that are shared, or empty.
+
+    Args:
+        odd: Runs that searched other texts than most, which is said behind their labels.
+    """
     label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
+    label = pl.when(pl.col("run_id").is_in(odd)).then(label + " · other texts").otherwise(label)
     shared = (pl.len().over(label) > 1) | (label == "")
     return pl.when(shared).then(pl.format("{} · {}", label, pl.col("run_id"))).otherwise(label).alias("name")
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from core.store import Store
-from core.views.workspace.narrow import narrow
+from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Latency, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
@@ -42,3 +42,19 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     assert len(found.compared.sentences) == 3
     rows = table(snapshot, found.scope, AT_10, found.latency)
     assert rows.select("run_id", "n", "latency_ms").rows() == [("a", 11, 9.0), ("b", 11, None)]
+
+
+def test_stacks_that_searched_other_texts_do_not_compare(tmp_path: Path):
+    lab = Lab().judge({query: {f"p-{query}": 5} for query in ALL})
+    for name, texts in {"a": "11", "b": "11", "c": "22", "d": None}.items():
+        manifest = {} if texts is None else {"corpus": {"hash": texts}}
+        lab.run(name, label="BM25, K = 50" if name in "bc" else name, final=RIGHT, manifest=manifest)
+    snapshot = lab.write(tmp_path / "store").read()
+    found = narrow(snapshot, LAB, AT_10, Latency(), BOOK)
+    assert found.table["name"].to_list() == ["BM25, K = 50", "a", "d"]
+    assert found.compared.apart.rows() == [
+        ("BM25, K = 50 · other texts", "searched other texts of the same passages")
+    ]
+    whole = narrow(snapshot, LAB, AT_10, Latency(), BOOK, choices=Choices(as_they_are=True))
+    assert "BM25, K = 50 · other texts" in whole.table["name"]
+    assert any("searched other texts" in said for said in whole.compared.sentences)
