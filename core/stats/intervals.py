@@ -271,7 +271,7 @@ def bootstrap_means(
     """Interval of the mean over queries, for many rows at once: percentile bootstrap with shared resamples.
 
     A query whose value is NaN (not applicable) is left out of that row, in every resample. Below `FEW`
-    queries, and where all values are equal, resamples are too alike to tell anything: the interval is that of
+    queries, and where all shares are equal, resamples are too alike to tell anything: the interval is that of
     `few_means`.
 
     Args:
@@ -297,7 +297,8 @@ def bootstrap_means(
         of_block[:, enough & full] = np.quantile(means[enough & full], tails, axis=1)
         # With very few queries a resample can miss all of them: such resamples are left out.
         of_block[:, enough & ~full] = np.nanquantile(means[enough & ~full], tails, axis=1)
-    few = (sample.n >= 2) & ((sample.n < FEW) | (bounds[0] == bounds[1]))  # of equal values all are alike
+    alike = (bounds[0] == bounds[1]) & (whole is not None)  # of equal shares all resamples are
+    few = (sample.n >= 2) & ((sample.n < FEW) | alike)
     if few.any():
         bounds[:, few] = few_means(np.where(sample.applies[few], sample.top[few], np.nan), level, whole=whole)
     return bounds[0], bounds[1]
