@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
+from core.views.what_if.families import without_depth
 from core.views.workspace.scope import Quality
 
 POOL = (
@@ -121,8 +122,9 @@ class HeadroomView:
 
 def conventions(table: pl.DataFrame, chosen: int | None = None) -> list[str]:
     """Pool conventions with a ceiling: the chosen stack's or else the best one's first, `MIXED` last."""
-    known = _known(table).sort("quality", descending=True)
-    own = known.filter(pl.col("name") == table["name"][chosen]) if chosen is not None else known
+    name = None if chosen is None else table["name"][chosen]
+    known = _known(table, name).sort("quality", descending=True)
+    own = known.filter(pl.col("name") == name) if chosen is not None else known
     first = (own if own.height else known)["pool"].head(1).to_list()
     pools = sorted(known["pool"].unique(), key=lambda pool: (pool not in first, _natural(pool)))
     return [*pools, MIXED] if len(pools) > 1 else pools
@@ -145,7 +147,12 @@ def headroom(
     name = None if chosen is None else table["name"][chosen]
     wanted = (pl.col("pool") == convention) | pl.lit(convention == MIXED) | pl.col("name").eq_missing(name)
     parts = split(pl.col("quality"), pl.col("proc"))
-    best = _known(table).filter(wanted).with_columns(parts).sort("quality", "name", descending=[True, False])
+    best = (
+        _known(table, name)
+        .filter(wanted)
+        .with_columns(parts)
+        .sort("quality", "name", descending=[True, False])
+    )
     names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n")
     rows = best.select("name", "pool", "^quality(_low|_high|_basis)?$", *names)
     if rows.is_empty():
@@ -156,9 +163,24 @@ def headroom(
     return HeadroomView(explained, _figure(rows, quality, name), rows)
 
 
-def _known(table: pl.DataFrame) -> pl.DataFrame:
+def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
+    """Stacks with a ceiling; of those that differ in a K that nothing reads one, with the deepest pool.
+
+    Without a reranker the same ranking has another pool at every K, and each would call another limit. The
+    one kept goes by the chosen stack's name where that is among them.
+    """
     there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null()
-    return table.filter(there).with_columns(pl.col("pool").fill_null(NO_POOL))
+    rows = table.filter(there).with_columns(pl.col("pool").fill_null(NO_POOL))
+    if not {"spec", "reranker", "candidates", "run_id"} <= set(rows.columns):
+        return rows
+    read = ~pl.col("reranker").fill_null("none").eq("none") | pl.col("candidates").is_null()
+    series = pl.Series([without_depth(spec) for spec in rows["spec"]], dtype=pl.String)
+    group = ["_series", "quality", "n"]
+    rows = rows.with_columns(_series=pl.when(read).then("run_id").otherwise(series))
+    own = pl.col("name").filter(pl.col("name").eq_missing(chosen)).first().over(group)
+    rows = rows.with_columns(name=pl.coalesce(own, "name"))
+    deepest = rows.sort("candidates", descending=True, nulls_last=True, maintain_order=True)
+    return deepest.unique(group, keep="first", maintain_order=True).drop("_series")
 
 
 def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:

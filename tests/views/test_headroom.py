@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import polars as pl
@@ -5,7 +6,7 @@ import pytest
 
 from core.store import Store
 from core.views import headroom as page
-from core.views.headroom import BARS, LEVERS, MIXED, NO_POOL, conventions, headroom
+from core.views.headroom import BARS, LEVERS, MIXED, NO_POOL, ORDERING, conventions, headroom
 from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table
@@ -22,9 +23,10 @@ def test_the_parts_of_every_stack_add_up_to_one(demo_store: Path, scope):
     found = headroom(rows, AT_10, MIXED)
     assert found is not None
     known = rows.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
-    assert found.table.height == known.height
+    kinds = known.with_columns(pl.col("name").str.replace(r",? K = \d+", "")).unique(["name", "reranker"])
+    assert found.table.height == (kinds.height if scope is DEMO else known.height)  # no reranker reads its K
     total = found.table.select(pl.sum_horizontal("quality", "ordering", "retrieval")).to_series()
-    assert total.to_list() == pytest.approx([1.0] * known.height)
+    assert total.to_list() == pytest.approx([1.0] * found.table.height)
     assert found.table.select(pl.col("ordering", "retrieval") >= 0).to_numpy().all()
     for row in found.table.iter_rows(named=True):
         apart = row["retrieval"] - row["ordering"]
@@ -144,3 +146,22 @@ def test_a_poor_chosen_stack_is_among_the_bars():
     assert found is not None
     assert len(found.figure.data[0].y) == BARS + 1
     assert found.figure.layout.yaxis.ticktext[-1] == "▸ stack 0"
+
+
+def test_a_depth_that_nothing_reads_has_one_reading():
+    """Of one ranking K = 20 lacks in its pool and K = 200 in its order: it is one stack."""
+    spec = [json.dumps({"mode": "sparse", "candidates": k}) for k in (20, 200)]
+    rows = stacks(quality=[0.5] * 2, proc=[0.55, 0.9], n=[64, 64], name=["BM25, K = 20", "BM25, K = 200"])
+    rows = rows.with_columns(
+        pl.Series("spec", spec), pl.Series("pool", ["bm25@20", "bm25@200"]), run_id="name",
+        reranker=pl.lit(None, pl.String), candidates=pl.Series([20, 200]),
+    )  # fmt: skip
+    for chosen in (0, 1):
+        name = rows["name"][chosen]
+        pools = conventions(rows, chosen)
+        found = headroom(rows, AT_10, pools[0], chosen)
+        assert pools == ["bm25@200"]
+        assert found is not None
+        assert found.table.select("name", "proc", "reading").rows() == [(name, 0.9, ORDERING)]
+    reranked = rows.with_columns(reranker=pl.lit("some"))
+    assert set(conventions(reranked)) == {"bm25@20", "bm25@200", MIXED}
