@@ -19,7 +19,7 @@ from core.views.decision import words
 from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
 from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
-from core.views.decision.near import broken, near_rows, promising_rows, way_in
+from core.views.decision.near import broken, kind, near_rows, promising_rows, way_in
 from core.views.decision.parallel import parallel
 from core.views.text import count, plain
 from core.views.workspace.comparable import environment
@@ -48,7 +48,7 @@ def answer(view: View) -> DeltaGenerator | None:
                 st.caption(f"{plain(note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):
             place = st.empty()
-            place.metric("How firm", words.firmness(view.table, view.decision))
+            place.metric("Confidence", words.firmness(view.table, view.decision))
             firm(view, row)
     return place
 
@@ -61,7 +61,7 @@ def noise(view: View, place: DeltaGenerator | None) -> None:
     if found is not None:
         made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
         said = noise_words(view.table, view.decision, made, found, view.quality)
-        place.metric("How firm, with judge noise", words.firmness(*made), help=plain(said))
+        place.metric("Confidence, with judge noise", words.firmness(*made), help=plain(said))
 
 
 def firm(view: View, row: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ def firm(view: View, row: Mapping[str, Any]) -> None:
     asked = Asked(view.constraints, "quality", view.quality, view.latency)
     told = caveats(view.table, view.decision, asked)
     first = next(iter(told), "what it rests on")
-    label = f"{first}, {len(told) - 1} more" if len(told) > 1 else first
+    label = f"{first} · {count(len(told), 'note')}" if len(told) > 1 else first
     with st.popover(plain(label), type="tertiary", key="firm"):
         for sentence in told.values():
             st.markdown(plain(sentence))
@@ -89,7 +89,7 @@ def offers(view: View) -> None:
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
         for place, miss in enumerate(misses[:NEAR_SHOWN]):
-            st.markdown(f":orange-badge[just outside] {plain(words.gaining(miss))}", width="content")
+            st.markdown(f":orange-badge[{kind(miss)}] {plain(words.gaining(miss))}", width="content")
             st.button(
                 plain(f"Set {way_in(miss)}"),
                 key=f"near_{place}",

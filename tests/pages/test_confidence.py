@@ -75,10 +75,10 @@ def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
 
 
 def test_the_first_page_says_whether_judge_noise_is_in(open_page: OpenPage, demo_store: Path):
-    for asked, label in (({}, "How firm, with judge noise"), ({"noise": "off"}, "How firm")):
+    for asked, label in (({}, "Confidence, with judge noise"), ({"noise": "off"}, "Confidence")):
         app = open_page(demo_store, "decision", ws="python-docs", **asked)
         assert_sound(app)
-        (firm,) = [each for each in app.metric if each.label.startswith("How firm")]
+        (firm,) = [each for each in app.metric if each.label.startswith("Confidence")]
         assert firm.label == label
         assert firm.value
         assert bool(firm.help) == (not asked)

@@ -24,7 +24,7 @@ LEVEL = 0.05  # A difference counts as real when its adjusted p-value is below t
 MOST = 5  # Stacks that are compared at most
 Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
-OPEN = "not told apart"
+OPEN = "no significant difference"
 
 
 @dataclass(frozen=True)

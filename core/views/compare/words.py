@@ -69,7 +69,7 @@ def _quality(row: Row, quality: Quality) -> str:
         known = "applies to no query of" if row["n"] == 0 else "is not known of"
         return f"cannot be told from {other}: {quality.name} {known} both"
     if row["verdict"] == OPEN:
-        return f"cannot be told apart from {other}: difference {gap(row)} {quality.name}"
+        return f"shows no significant difference from {other}: {gap(row)} {quality.name}"
     if row["verdict"] in (WINS, LOSSES):
         return f"is {row['verdict']} than {other} by {gap(row, sign=False)} {quality.name}"
     if row["verdict"] == SAME or text.score(abs(difference)) == text.score(0.0):
@@ -227,8 +227,8 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
         return f"{quality.name} applies to no query of these stacks."
     counts = {verdict: rows.filter(verdict=verdict).height for verdict in (WINS, LOSSES, OPEN)}
     alone = "" if rows.height < 2 else (
-        f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {counts[OPEN]} not told apart "
-        f"(Holm over {rows.height})."
+        f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {counts[OPEN]} without "
+        f"a significant difference (Holm over {rows.height})."
     )  # fmt: skip
     return (
         f"{kind} moves {quality.name} by {gap(row)} on average over "

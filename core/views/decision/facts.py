@@ -26,7 +26,7 @@ PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
-AVERAGES = "averages only"
+AVERAGES = "no interval"
 NUMBERS = (
     "quality",
     "quality_low",

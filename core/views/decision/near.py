@@ -18,7 +18,8 @@ from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality
 
 Data = Mapping[str, Any]
-HEADING = "Just outside the limits"
+HEADING = "Near misses, and the next better stacks"
+NEAR = 0.1  # Share of a limit within which what breaks it is a near miss (metrics.md §9)
 _OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 
@@ -32,18 +33,30 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
         the chosen stack; null where none is chosen), set_to (the limit that lets it in), edge (whether it is
-        at the edge of the SLA), quality, latency_ms and cost with least and missing.
+        at the edge of the SLA), near (whether it is within a tenth of the limit, or at the edge), quality,
+        latency_ms and cost with least and missing.
     """
     return [
         {
             "stack": table["name"][miss.row],
             "run_id": table["run_id"][miss.row],
             **{name: getattr(miss, name) for name in _OF_A_MISS},
+            "near": miss.edge or miss.over <= NEAR * _limit(miss),
             **{name: table[name][miss.row] for name in _SHOWN},
             "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
         }
         for miss in misses
     ]
+
+
+def _limit(miss: NearMiss) -> float:
+    """The limit that a stack breaks."""
+    return miss.value + miss.over if miss.axis.higher_is_better else miss.value - miss.over
+
+
+def kind(row: Data) -> str:
+    """What a row of `near_rows` is called: near, or only the next better stack."""
+    return "near miss" if row["near"] else "next better stack"
 
 
 def sentence(row: Data, quality: str) -> str:
@@ -63,7 +76,9 @@ def broken(row: Data) -> str:
     """By how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
     axis = _axis(row)
-    return f"{axis.written(row['over'])} {axis.beyond}{edge}"
+    limit = row["value"] + row["over"] if axis.higher_is_better else row["value"] - row["over"]
+    far = "" if row["near"] or limit <= 0 else f" ({text.percent(row['over'] / limit)} beyond)"
+    return f"{axis.written(row['over'])} {axis.beyond}{far}{edge}"
 
 
 def way_in(row: Data) -> str:

@@ -237,7 +237,7 @@ def firmness(table: pl.DataFrame, decision: Decision) -> str:
     if decision.chosen is None:
         return text.NOT_APPLICABLE
     if len(decision.ties) > 1:
-        return f"1 of {len(decision.ties):,} that tie"
+        return f"tied with {text.count(len(decision.ties) - 1, 'other')}"
     if decision.runner_up is None:
         return "the only one left"
     return "not known" if table["quality_low"][decision.chosen] is None else "ahead of all others"

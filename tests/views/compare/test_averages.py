@@ -47,7 +47,7 @@ def test_a_change_on_average_over_its_pairs():
     assert rows["n"].to_list() == [2, 3]
     said = words.change("x: off → on", rows, whole, AT_2)
     assert "on average over 2 pairs of stacks" in said
-    assert said.endswith("Pair by pair: 0 better, 0 worse, 2 not told apart (Holm over 2).")
+    assert said.endswith("Pair by pair: 0 better, 0 worse, 2 without a significant difference (Holm over 2).")
 
 
 @pytest.mark.parametrize(

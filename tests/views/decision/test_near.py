@@ -7,7 +7,7 @@ from core.cli.app import app
 from core.decide.near import near_misses
 from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.near import broken, near_rows, own_scope, sentence, way_in
+from core.views.decision.near import broken, kind, near_rows, own_scope, sentence, way_in
 from core.views.workspace.scope import Latency
 from tests.views.made import AT_10, DEMO, PAPER, stacks
 from tests.views.made import table as table_of
@@ -30,9 +30,10 @@ def test_near_misses_as_data_and_in_words():
     assert set(slow) >= KEYS
     assert (slow["stack"], slow["run_id"], slow["set_to"], slow["edge"]) == ("slow", "r1", 510, True)
     assert (way_in(slow), way_in(dear)) == ("SLA 510 ms", "budget $2.25 / 1k")
-    assert broken(dear) == "$0.25 / 1k over the budget"
+    assert broken(dear) == "$0.25 / 1k over the budget (12.5 % beyond)"
+    assert (kind(slow), kind(dear)) == ("near miss", "next better stack")
     assert sentence(dear, AT_10.name) == (
-        "dear: RA-nWG@10 0.700 (+0.200); 300 ms; $2.25 / 1k; $0.25 / 1k over the budget."
+        "dear: RA-nWG@10 0.700 (+0.200); 300 ms; $2.25 / 1k; $0.25 / 1k over the budget (12.5 % beyond)."
     )
 
 
@@ -41,7 +42,10 @@ def test_without_a_choice_there_is_no_gain():
     assert [(row["stack"], row["gain"]) for row in rows] == [("slow", None)]
     assert "+" not in sentence(rows[0], AT_10.name)
     (floor,) = listed(Constraints(sla_ms=400, budget=2, floor=0.6), TABLE.head(1))
-    assert (way_in(floor), broken(floor)) == ("quality floor 0.5", "0.100 under the quality floor")
+    assert (way_in(floor), broken(floor)) == (
+        "quality floor 0.5",
+        "0.100 under the quality floor (16.7 % beyond)",
+    )
 
 
 @pytest.mark.parametrize("ending", [".html", ".md", ".json"])
