@@ -220,7 +220,7 @@ def larger_k(view: View) -> None:
     rows = _steps(view)
     sentence = words.step_words(rows, view.quality, view.table)
     show.head(sentence)
-    if rows.is_empty():
+    if not (rows["d_quality"].abs() > 0).any():  # also where there is no step
         return
     show.caveats({"when a step pays": words.PAYS})
     per = pick_one("Quality bought per", PER, "per", usual="100 ms")

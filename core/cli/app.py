@@ -25,6 +25,7 @@ from core.cli import (
     prices,
     readers,
     score,
+    sql,
     store,
 )
 from core.cli.context import Context, complain
@@ -54,6 +55,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("search", run_command.search),
     ("manifest", plan.manifest),
     ("doctor", store.doctor),
+    ("sql", sql.run),
 )
 
 
@@ -110,4 +112,5 @@ app.add_typer(golden.app, name="golden")
 app.add_typer(diagnose.app, name="diagnose")
 app.add_typer(readers.app, name="readers")
 app.add_typer(indexes.app, name="indexes")
+store.app.command("views")(sql.views)
 app.add_typer(store.app, name="store")

@@ -18,7 +18,7 @@ from core.ui.view import just_arrived
 
 T = TypeVar("T")
 
-BY_RULE = "the one the rule chooses"
+BY_RULE = "recommended stack"
 _LISTED = 300
 KEPT = "_kept_"
 """With a setting's name behind it: where a choice is kept while pages without its widget are shown."""

@@ -211,7 +211,7 @@ def _hint() -> None:
         place, row = find_place(), st.container(horizontal=True, gap="xsmall")
         if place is not None and _SINGLE in cache.holds(place.snapshot):
             about = f"Opens {_SINGLE}, whose stacks were measured query by query."
-            row.button("Single queries", on_click=go_to_workspace, args=(_SINGLE,), help=about)
+            row.button("Open the per-query demo", on_click=go_to_workspace, args=(_SINGLE,), help=about)
         row.button("Got it", on_click=st.session_state.update, kwargs={_HINT: False})
 
 

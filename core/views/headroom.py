@@ -27,8 +27,8 @@ HOW = (
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
 RETRIEVAL, ORDERING, BALANCED = "improve retrieval", "improve ordering", "balanced"
 _ANSWERS = {
-    RETRIEVAL: "Retrieval is the limit of {}: its pool lacks more than its order loses.",
-    ORDERING: "Ordering is the limit of {}: its order loses more than its pool lacks.",
+    RETRIEVAL: "Retrieval is the limit of {}: missed passages cost more than bad ranking.",
+    ORDERING: "Ordering is the limit of {}: bad ranking costs more than missed passages.",
     BALANCED: "Retrieval and ordering limit {} about equally.",
 }
 LEVERS = {

@@ -201,7 +201,7 @@ def test_published_figures_are_compared_by_their_averages(open_page: OpenPage, p
     assert_sound(app, "Compare")
     assert "no interval: averages only" in answer(app)
     assert sides(app)["difference"].null_count() == 0
-    assert "no rankings of single queries" in everything(app)
+    assert "no results per query" in everything(app)
     assert "Add results" in [link.proto.label for link in app.main.get("page_link")]
     assert not app.get("plotly_chart")
 

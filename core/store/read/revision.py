@@ -185,6 +185,10 @@ class Revision:
         found = self.catalogue.records(_REVISIONS, {"revision": self.revision})
         return found.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
 
+    def files_of(self, table: str, ids: Sequence[str]) -> list[str]:
+        """Files with rows of some owners, for readers of other kinds; each is verified once per process."""
+        return self._files(table, ids)
+
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
         """Files with rows of some owners; each is verified once per process."""
         files = self._sealed(table, ids)

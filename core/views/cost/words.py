@@ -21,7 +21,7 @@ STAGES: Mapping[str, str] = {
     "generate-input": "the generator's input",
     "generate-output": "the generator's output",
     "machine": "local machine time",
-    "gpu": "local graphics time",
+    "gpu": "local GPU time",
     "embed-corpus": "the embedding of the corpus",
     "index": "the index in memory",
     "storage": "the index on disk",
@@ -41,7 +41,7 @@ INPUTS: Mapping[str, str] = {
     "prompt_tokens": "prompt tokens",
     "output_tokens": "output tokens",
     "cpu_ms": "local machine ms",
-    "gpu_ms": "local graphics ms",
+    "gpu_ms": "local GPU ms",
     "passages": "passages",
     "tokens_per_passage": "tokens per passage",
     "spread_queries": "queries that the corpus is spread over",
@@ -54,8 +54,8 @@ BUYS: Mapping[str, str] = {
     "output_tokens": "output tokens",
     "search_units": "search units",
     "requests": "requests",
-    "cpu_hour": "processor hours",
-    "gpu_hour": "graphics hours",
+    "cpu_hour": "CPU hours",
+    "gpu_hour": "GPU hours",
     "gib_month": "GiB-months",
 }
 """What a price is for, by its unit."""

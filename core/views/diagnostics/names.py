@@ -177,9 +177,10 @@ def answer(rows: pl.DataFrame, language: str) -> str:
     if lead is None:
         return NOTHING
     near, token = lead["edit_distance_near_miss"], lead["gibberish_name"]
-    lost = "" if near is None else f"; impostors a few letters off {_taken(near)}"
+    lost = "" if near is None else f"; near-identical wrong names {_taken(near)}"
     random = "" if token is None else f", random tokens {_taken(token)}"
-    return f"{lead['label']} leans most on names here: D_name {score(lead['d_name'])}{lost}{random}."
+    head = f"Of the embedders measured, {lead['label']} leans most on names"
+    return f"{head}: D_name {score(lead['d_name'])}{lost}{random}."
 
 
 def _taken(change: float) -> str:

@@ -122,8 +122,10 @@ def answer(rows: pl.DataFrame, least: float) -> str:
     who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:
         why = best["missing"] or "no answer is correct"
-        most = f"Most answers of {who} are correct with k = {best['k']} on {best['name']}"
-        return f"{most}; what one costs is unknown: {why}."
+        most = (
+            f"{who} is right most often at k = {best['k']} on {best['name']}: {text.percent(best['correct'])}"
+        )
+        return f"{most}; what a correct answer costs is unknown: {why}."
     return (
         f"Send k = {best['k']}: 1,000 correct answers ({best['scorer']} of {least:g} or more) cost least, "
         f"{text.usd(best['usd_per_1k_correct'], '')}, by {who} on {best['name']}."

@@ -211,6 +211,8 @@ def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str
     sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
     paying, steps = rows.filter("pays").height, text.count(rows.height, "step")
     if not paying:
+        if not (rows["d_quality"].abs() > 0).any():
+            return f"K changes nothing here: no step to the next larger K moves the quality {sample}."
         which = f"None of {steps}" if rows.height > 1 else "No step"
         return f"{which} to the next larger K pays {sample}."
     words = f"{paying} of {steps} to the next larger K pay{'s' if paying == 1 else ''} {sample}"

@@ -180,7 +180,7 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
 Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
 LACKS: Mapping[Has, str] = {
     "results": "needs results",
-    "rankings": "needs single queries",
+    "rankings": "needs per-query results",
     "judgements": "needs judgements",
     "answers": "needs answers",
 }
@@ -188,7 +188,7 @@ LACKS: Mapping[Has, str] = {
 ALL = frozenset(LACKS)
 _LACKING: Mapping[Has, str] = {
     "results": "has no results yet",
-    "rankings": "has averages, and no rankings of single queries",
+    "rankings": "has averages only, and no results per query",
     "judgements": "has no golden set with judgements, and no texts to make one",
     "answers": "has no answers that readers wrote from what its stacks retrieve",
 }

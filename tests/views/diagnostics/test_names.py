@@ -124,4 +124,4 @@ def test_a_margin_that_grows_is_not_said_to_be_taken(store: Store, change: float
     rows = names.both(names.figures(store.read())[0])
     near = (pl.col("condition") == "edit_distance_near_miss") & (pl.col("measure") == CHANGE)
     changed = rows.with_columns(value=pl.when(near).then(change).otherwise("value"))
-    assert f"a few letters off {said}" in names.answer(changed, "en")
+    assert f"near-identical wrong names {said}" in names.answer(changed, "en")

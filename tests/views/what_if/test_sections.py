@@ -143,8 +143,10 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     rows = deeper.step_rows(steps(snapshot, whole, DEMO, quality=AT_10, latency=Latency()), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
-    paying = rows["pays"].sum() or "None"
-    assert words.step_words(rows, AT_10, whole).startswith(f"{paying} of {rows.height} step")
+    assert (rows["d_quality"] == 0).all(), "no stack of the demo has a reranker"
+    assert words.step_words(rows, AT_10, whole).startswith("K changes nothing here")
+    up = rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True))
+    assert words.step_words(up, AT_10, whole).startswith(f"{rows.height} of {rows.height} step")
     assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
     assert deeper.step_chart(rows.clear(), "100 ms") is None
 

@@ -1,0 +1,123 @@
+"""SQL of one's own: what it answers, what it refuses, and the same tables in DuckDB itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.errors import InputError
+from core.paths import ROOT
+from core.store import Store
+from core.store.query import query, statements
+from tests.stores import Lab
+
+DOCUMENT = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
+QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    lab = Lab().ask({"q1": "it's", "q2": "two"}).judge({"q1": {"p1": 5}}, by="it's me")
+    lab.run("a", final={"q1": ["p1", "p2"]}, ms={"retrieve": [1.0]}).run(
+        "b", label="O'Neil", final={"q1": ["p2"]}
+    )
+    made = lab.write(tmp_path / "store")
+    with made.write("delete", "b") as writer:
+        writer.remove("run", ["b"])
+    return made
+
+
+def test_live_rows_are_there_under_their_names(store: Store):
+    assert query(store, "SELECT run_id FROM runs")["run_id"].to_list() == ["a"]
+    assert query(store, "SELECT DISTINCT run_id FROM rankings")["run_id"].to_list() == ["a"]
+    assert query(store, "FROM queries ORDER BY query_id")["text"].to_list() == ["it's", "two"]
+    assert query(store, "FROM rankings", rows=1).height == 1
+    assert query(store, "FROM scores").is_empty()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE runs",
+        "SELECT 1; SELECT 2",
+        "COPY (SELECT 1) TO '{parts}/x.csv'",
+        "ATTACH '{parts}/x.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET memory_limit = '90GB'",
+        "PRAGMA database_list",
+        "CREATE TABLE x AS FROM runs",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{parts}/x.csv'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('{root}/CURRENT')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/etc/*')",
+        "SELECT * FROM read_parquet('http://127.0.0.1:1/x.parquet')",
+        "FROM nothere",
+        "SELEC",
+        "",
+        "EXPORT DATABASE '{parts}'",
+        "INSERT INTO runs VALUES (1)",
+        "CALL pragma_version()",
+        "VACUUM",
+        "CHECKPOINT",
+        "SELECT getenv('HOME')",
+    ],
+)
+def test_what_does_more_than_read_the_store_is_refused(store: Store, sql: str):
+    before = {path: path.stat().st_mtime_ns for path in store.path.rglob("*")}
+    with pytest.raises(InputError):
+        query(store, sql.format(parts=store.path / "parts", root=store.path))
+    assert {path: path.stat().st_mtime_ns for path in store.path.rglob("*")} == before
+
+
+def test_it_ends(store: Store):
+    with pytest.raises(InputError, match=r"longer than 0\.5 s"):
+        query(store, "SELECT count(*) FROM range(100000000000) AS a, range(1000) AS b", seconds=0.5)
+    with pytest.raises(InputError, match="cannot be answered"):
+        query(store, "SELECT list(i) FROM range(500000000) AS t(i)", memory="50MB")
+
+
+def test_duckdb_itself_finds_the_same(store: Store, tmp_path: Path):
+    target = tmp_path / "store.sql"
+    done = CliRunner().invoke(app, ["--store", str(store.path), "store", "views", str(target)])
+    assert done.exit_code == 0, done.output
+    with duckdb.connect(str(tmp_path / "mine.duckdb")) as db:
+        db.execute(target.read_text(encoding="utf-8"))
+        assert db.sql("SELECT label FROM runs").fetchall() == [("a",)]
+        assert db.sql("SELECT judge FROM golden_sets").fetchall() == [("it's me",)]
+        assert db.sql("SELECT count(*) FROM rankings").fetchall() == [(2,)]
+        assert db.sql("SELECT grade FROM judgements").fetchall() == [(5,)]
+
+
+def test_an_empty_store_has_empty_tables(tmp_path: Path):
+    nothing = Store.open(tmp_path / "none")
+    assert query(nothing, "FROM runs").is_empty()
+    assert query(nothing, "FROM answers").is_empty()
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_the_documented_questions(demo_store: Path, sql: str):
+    found = query(Store.open(demo_store), sql)
+    assert found.width > 1
+    with duckdb.connect() as db:
+        store = Store.open(demo_store)
+        db.execute(statements(store.read(), store.path))
+        assert db.sql(sql).pl().height == found.height
+
+
+def test_there_are_ten_of_them():
+    assert len(QUESTIONS) == 10
+
+
+def test_from_the_command_line(store: Store):
+    words = ["--store", str(store.path), "sql", "SELECT label FROM runs", "--format", "json"]
+    assert json.loads(CliRunner().invoke(app, words).stdout) == [{"label": "a"}]
+    words[3] = "DROP TABLE runs"
+    assert CliRunner().invoke(app, words).exit_code == 1
