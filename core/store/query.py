@@ -60,7 +60,8 @@ def query(
         timer.start()
         try:
             found = db.sql(asked)
-            return (found if rows is None else found.limit(rows)).pl()
+            answer: pl.DataFrame = (found if rows is None else found.limit(rows)).pl()
+            return answer
         except duckdb.InterruptException:
             raise InputError(
                 f"The query took longer than {seconds:g} s.", do="Ask for less, or give it more --seconds."
