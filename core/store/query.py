@@ -61,7 +61,6 @@ def query(
         try:
             found = db.sql(asked)
             answer: pl.DataFrame = (found if rows is None else found.limit(rows)).pl()
-            return answer
         except duckdb.InterruptException:
             raise InputError(
                 f"The query took longer than {seconds:g} s.", do="Ask for less, or give it more --seconds."
@@ -73,6 +72,7 @@ def query(
             ) from None
         finally:
             timer.cancel()
+    return answer
 
 
 def statements(snapshot: Snapshot, root: Path) -> str:
