@@ -157,6 +157,9 @@ N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
 N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
 
 
+ANY = "any"  # The reader, or the scorer, that the answers at hand suggest
+
+
 def _accuracy(inputs: Inputs, values: Values, out: Scores) -> None:
     out[...] = np.nan
     np.copyto(out, inputs.answers(), where=inputs.value(HIT, values) == 1)
@@ -173,10 +176,17 @@ ACC_HIT = MeasureInfo(
     section=SECTION,
     score=_accuracy,
     na="The first K do not hold everything good, or no answer from K passages is graded.",
-    params=(rel_param(),),
+    params=(
+        rel_param(),
+        Param(
+            name="scorer",
+            default=ANY,
+            free=True,
+            text="What scores answers; any = a judged correctness, else F1, or what there is",
+        ),
+    ),
     needs=frozenset({"answers"}),
 )
-ANY = "any"  # The reader, or the scorer, that the answers at hand suggest
 ANSWER = MeasureInfo(
     name="Answer",
     text="Mean score of a reader's answers from the first K passages: what the passages are worth to it.",

@@ -8,9 +8,9 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from core.answers import SCORERS, TOP_K, share
+from core.answers import GRADE, SCORERS, TOP_K, share
 from core.metrics import Measure
-from core.metrics.rates import ANSWER, ANY
+from core.metrics.rates import ACC_HIT, ANSWER, ANY
 from core.prices import PriceBook
 from core.prices.cost import DOLLARS
 from core.readers.curves import correct, points
@@ -19,6 +19,7 @@ from core.store import Snapshot
 from core.views.workspace.scope import Answering, Quality
 
 _ASKED = ("reader", "scorer")
+CORRECTNESS = "correctness"  # The scorer of judges who say how right an answer is
 _UNITS = ("input_tokens", "output_tokens")
 _BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
 _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
@@ -37,6 +38,9 @@ def as_name(word: str) -> str:
 def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
     """Let a quality that is an answer's score and what costs are divided by be about the same answers."""
     measure = quality.measure
+    if measure is not None and measure.name == ACC_HIT.name and ANY not in (answering.scorer, ""):
+        asked = dict(measure.params) | {"scorer": answering.scorer}
+        return Quality(str(Measure(measure.name, None, tuple(asked.items()))), quality.k), answering
     if measure is None or measure.name != ANSWER.name:
         return quality, answering
     own = dict(measure.params)
@@ -61,8 +65,16 @@ def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
     """
     asked = {name: str(value) for name in _ASKED if (value := measure.values.get(name, ANY)) != ANY}
     named = {name: as_name(word) for name, word in asked.items()}
+    if measure.name == ACC_HIT.name and "scorer" not in named and _judged(snapshot, run_ids):
+        named["scorer"] = CORRECTNESS
     rows = snapshot.graded_answers(run_ids, **named).filter(pl.col("k") >= 1)
     return rows.with_columns(share("grade").alias("correct"))
+
+
+def _judged(snapshot: Snapshot, run_ids: Sequence[str]) -> bool:
+    """Whether the correctness of answers was judged, and no import says that another score is the grade."""
+    single = snapshot.answer_scores(run_ids).filter(pl.col("query_id").is_not_null())
+    return CORRECTNESS in single["scorer"] and GRADE not in single["source"]
 
 
 def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:

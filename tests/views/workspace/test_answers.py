@@ -197,3 +197,25 @@ def _answered(folder: Path, lab: Lab, spec: dict, origin: Origin, *figures: dict
     with store.write("answers") as writer:
         writer.add(Batch(frames={name: frame(name, each) for name, each in rows.items()}))
     return store.read()
+
+
+def test_a_judged_correctness_comes_before_f1_given_a_hit(tmp_path: Path):
+    store = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a"]}).write(tmp_path / "store")
+    key = {"run_id": "one", "query_id": "q1", "reader": "gpt", "mode": "top_k", "k": 1, "pass": 1}
+    scores = [
+        {**key, "scorer": "f1", "value": 0.154, "scale": "0-1"},
+        {**key, "scorer": "correctness", "judge": "m", "value": 1.0, "scale": "0-5"},
+    ]
+    frames = {
+        "answers": frame("answers", [{**key, "text": "…"}]),
+        "answer_scores": frame("answer_scores", scores),
+    }
+    with store.write("import", "answers") as writer:
+        writer.add(Batch(frames=frames))
+    found = store.read()
+    for bare, value in (("Acc|Hit", 0.2), ("Acc|Hit(scorer=f1)", 0.154), ("Answer", 0.154)):
+        row = table(found, LAB, Quality(bare, 1)).row(0, named=True)
+        assert row["quality"] == pytest.approx(value), bare
+    asked, _ = agreed(Quality("Acc|Hit", 1), Answering(scorer="f1"))
+    assert asked.name == "Acc|Hit@1(scorer=f1)"
+    assert agreed(Quality("Acc|Hit", 1), Answering())[0] == Quality("Acc|Hit", 1)
