@@ -1,6 +1,7 @@
 """Counts tokens: exactly where a model's vocabulary is at hand, else as an estimate that says so.
 
-Vocabularies come with the bpe-openai package, nothing is downloaded. "voyage3_base" is the vocabulary of the
+tiktoken counts where its vocabulary lies in its cache, sound and so without a network; else the same
+vocabulary from the bpe-openai package does. Nothing is downloaded. "voyage3_base" is the vocabulary of the
 Voyage 3 family; its counts have not been checked against those that Voyage bills. Without a vocabulary, four
 bytes of UTF-8 count as one token: about four characters of English, and fewer of scripts that cost more.
 """
@@ -8,10 +9,14 @@ bytes of UTF-8 count as one token: about four characters of English, and fewer o
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from core.errors import UnknownNameError
@@ -68,13 +73,36 @@ def counter(name: str | None) -> TokenCounter:
     return TokenCounter(name, exact=True, count=lambda text: len(encode(text)))
 
 
-def encoding_of(name: str) -> Any:  # noqa: ANN401 - the package has no types
-    """Return the vocabulary of a name."""
+def encoding_of(name: str) -> Any:  # noqa: ANN401 - the packages have no types in common
+    """Return the vocabulary of a name: tiktoken's own from its cache, else that of bpe-openai."""
+    if _in_cache(name):
+        import tiktoken  # noqa: PLC0415 - needed only here
+
+        return tiktoken.get_encoding(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
         import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
         return bpe_openai.get_encoding(name)
+
+
+_SHA256 = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+"""Of tiktoken's files; it fetches anew what differs."""
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # whose digest names the file
+_CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+
+
+def _in_cache(name: str) -> bool:
+    """Whether tiktoken will find a vocabulary in its cache, so that it asks no network."""
+    folder = next((os.environ[each] for each in _CACHES if each in os.environ), None)
+    where = Path(tempfile.gettempdir()) / "data-gym-cache" if folder is None else Path(folder)
+    file = where / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()
+    if folder == "" or name not in _SHA256 or not file.is_file():
+        return False
+    return hashlib.sha256(file.read_bytes()).hexdigest() == _SHA256[name]
 
 
 def _bytes(text: str) -> bytes:

@@ -1,13 +1,21 @@
+import base64
+import hashlib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import UnknownNameError
+from core.paths import DEMO
+from core.providers import tokens
 from core.providers.tokens import ESTIMATE, VOCABULARIES, counter
+
+DEMO_README = DEMO / "README.md"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "tokens"),
+    ("name", "text", "count"),
     [
         ("cl100k_base", "hello world", 2),  # tiktoken's own documentation counts so
         ("o200k_base", "hello world", 2),
@@ -21,8 +29,8 @@ from core.providers.tokens import ESTIMATE, VOCABULARIES, counter
         (ESTIMATE, "東京", 2),
     ],
 )
-def test_counts(name: str | None, text: str, tokens: int):
-    assert counter(name).count(text) == tokens
+def test_counts(name: str | None, text: str, count: int):
+    assert counter(name).count(text) == count
 
 
 def test_counts_say_what_they_are():
@@ -50,3 +58,24 @@ def test_odd_texts_are_counted(text: str):
 def test_a_vocabulary_that_is_not_at_hand():
     with pytest.raises(UnknownNameError, match="voyage3_base"):
         counter("gpt2-medium")
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+def test_tiktoken_counts_from_its_cache_and_agrees(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The file that tiktoken would download, written from the same vocabulary in a wheel: byte for byte."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    ours = tokens.encoding_of(name)
+    assert not type(ours).__module__.startswith("tiktoken.")
+    ranks = sorted((rank, token) for token, rank in ours._mergeable_ranks.items())
+    lines = (base64.b64encode(token) + b" " + str(rank).encode() + b"\n" for rank, token in ranks)
+    key = hashlib.sha1(tokens._ADDRESS.format(name).encode()).hexdigest()  # noqa: S324 - tiktoken's own key
+    (tmp_path / key).write_bytes(b"".join(lines))
+    monkeypatch.setattr("tiktoken.load.read_file", lambda _: pytest.fail("asked the network"))
+    theirs = tokens.encoding_of(name)
+    assert type(theirs).__module__ == "tiktoken.core"
+    text = DEMO_README.read_text(encoding="utf-8") + "naïve 東京 📈 \u200b <|endoftext|>"
+    assert theirs.encode_ordinary(text) == list(ours.encode_ordinary(text))
+    (tmp_path / key).write_bytes(b"cut")
+    assert not type(tokens.encoding_of(name)).__module__.startswith("tiktoken."), "no file to be trusted"
