@@ -23,6 +23,7 @@ from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, Progress
 from core.importers.meaning import Row
 from core.importers.read.ordering import TieOrder
+from core.importers.read.written import READINGS, readings
 from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
@@ -135,6 +136,13 @@ def run(
     without: Annotated[
         list[str] | None, typer.Option(help="Column of a table to leave out; may be repeated.")
     ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"How a table's column writes its numbers, as column={'|'.join(READINGS)}: 1,5 is 1.5; "
+            "1,500 is 1500; 41 is 0.41. May be repeated."
+        ),
+    ] = None,
     skip: Annotated[
         list[str] | None,
         typer.Option(help="Name of a file to leave out, as errors name it; may be repeated."),
@@ -195,6 +203,7 @@ def run(
         columns=_columns(column or []),
         row=row,
         without=frozenset(without or []),
+        numbers=readings(numbers or []),
         skip=frozenset(skip or []),
         strip=patterns(strip or []),
         tie_order=tie_order,

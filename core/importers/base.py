@@ -15,6 +15,7 @@ from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
 from core.importers.read.ordering import TieOrder
 from core.importers.read.piece import Limits, Piece, Tree, head_lines, pieces_of
+from core.importers.read.written import Reading
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame
 
@@ -49,7 +50,9 @@ class Options:
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None  # What a row of a table is; None = whatever its columns make of it
     without: frozenset[str] = frozenset()  # Columns of tables that are left out
-    # The three of single files, by the names of `preview`; they stand before those for all
+    # Column of tables → how its numbers are read, where they say two things
+    numbers: Mapping[str, Reading] = field(default_factory=dict)
+    # The four of single files, by the names of `preview`; they stand before those for all
     tables: Mapping[str, TableAs] = field(default_factory=dict)
     pool: str | None = None  # Named convention of the candidate pool, where a table has pool rows
     # "trec_eval": rankings with scores are ordered as it does, whatever their ranks
@@ -67,7 +70,7 @@ class Options:
 
     def table_as(self, name: str) -> TableAs:
         """What the user said of the table of a file."""
-        return self.tables.get(name) or TableAs(self.columns, self.row, self.without)
+        return self.tables.get(name) or TableAs(self.columns, self.row, self.without, self.numbers)
 
 
 @dataclass(frozen=True, slots=True)

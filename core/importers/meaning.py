@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from core.errors import UnknownNameError
+from core.errors import InputError
 from core.importers.account import UNKNOWN
-from core.importers.naming import AXES, ROLES, Value, named, normal, once, role_of, usage_of
-from core.importers.read.text import no_column
+from core.importers.naming import (
+    AXES,
+    ROLES,
+    USD_PER_1K,
+    WHOLE_AXES,
+    Value,
+    is_share,
+    named,
+    normal,
+    once,
+    priced_otherwise,
+    role_of,
+    usage_of,
+)
+from core.importers.read.text import no_column, shown
+from core.importers.read.written import READINGS, Kind, Reading
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {
@@ -19,10 +34,13 @@ ROW_OF: Mapping[str, Row] = {
 }  # fmt: skip
 """What a table holds → what one of its rows is."""
 _ONLY_ANSWERS = ("answer", "k", "scale", "reader", "prompt", "temperature", "answer_mode", "pass")
+_NUMBERS = ("score", "temperature", "value")
+_WHOLE = ("rank", "grade", "n", "k", "repeat", "pass")
+_INDEX = re.compile(r"(?:unnamed: \d+|level_\d+)?", re.IGNORECASE)
 _OF_COSTS = frozenset({"run", "query_id", "repeat"})
 _ROLES_OF: Mapping[str, frozenset[str]] = {
-    "aggregates": frozenset({"run", "n"}),
-    "costs": _OF_COSTS,
+    "aggregates": frozenset({"run", "n", "measure", "value"}),
+    "costs": _OF_COSTS | {"measure", "value"},
     "answers": _OF_COSTS | {*_ONLY_ANSWERS, "grade", "score", "judge"},
     "rankings": _OF_COSTS | {"passage_id", "rank", "score", "stage"},
     "judgements": frozenset({"query_id", "passage_id", "grade", "judge"}),
@@ -37,8 +55,15 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
 _USUAL_K = 10
-_NAMES = {"algorithm", "experiment", "model", "retriever"}
-"""Columns that name the stack of a row of results where no column has that role."""
+_OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
+_SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
+_NAMES = {"algorithm", "experiment", "experiment_name", "model", "model_name", "retriever", "retriever_name"}
+"""Columns that name the stack of a row where no column has that role."""
+_TEXTS = {"query", "question"}  # Columns of texts where another one holds the ids
+_TAKEN = "`{}` holds the ids"
+NUMBERS_ROWS = "numbers the rows"
+OF_STACKS = "an axis of stacks: a row is no stack here"
+_IN_OTHER_MONEY = "a price in another currency; dollars are compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +73,7 @@ class TableAs:
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None
     without: frozenset[str] = frozenset()
+    numbers: Mapping[str, Reading] = field(default_factory=dict)  # how the numbers of columns are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +87,7 @@ class Meaning:
     usage: list[Value] = field(default_factory=list)  # columns of usage; `measure` is the unit
     items: dict[str, str] = field(default_factory=dict)  # stage → column that names what is priced
     aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
+    scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, of one query
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
@@ -70,7 +97,7 @@ class Meaning:
     def kind(self) -> str | None:
         """What the table holds: judgements, rankings, answers, costs, aggregates, or None.
 
-        Costs are timings or usage alone.
+        Costs are scores, timings or usage of queries, without rankings and answers.
         """
         kind = self._by_roles()
         return kind if kind is not None and self.row in (None, ROW_OF[kind]) else None
@@ -83,8 +110,26 @@ class Meaning:
         if {"query_id", "answer"} <= has:
             return "answers"
         if "query_id" in has:
-            return "costs" if self.timings or self.usage else None
-        return "aggregates" if self.aggregates else None
+            return "costs" if self.timings or self.usage or self.scores or self.is_long else None
+        return "aggregates" if self.aggregates or self.is_long else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a row holds one measure, which a column names."""
+        has = self.roles.keys()
+        return "measure" in has and "passage_id" not in has and bool(has & {"value", "score"})
+
+    @property
+    def numbers(self) -> dict[str, Kind]:
+        """The columns that hold numbers, and what they may be."""
+        found: dict[str, Kind] = {}
+        for value in (*self.timings, *self.usage, *self.aggregates, *self.scores):
+            kind: Kind = "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
+            found[value.column] = kind
+        plain: Kind = "share" if self.is_long else "plain"
+        found |= {self.roles[role]: plain for role in _NUMBERS if role in self.roles}
+        found |= {self.roles[role]: "whole" for role in _WHOLE if role in self.roles}
+        return found | {column: "whole" for axis, column in self.axes.items() if axis in WHOLE_AXES}
 
     @property
     def plain(self) -> bool:
@@ -101,7 +146,7 @@ class Meaning:
     @property
     def names(self) -> dict[str, str]:
         """Name of a meaning → column; as the user might give them."""
-        values = (*self.timings, *self.usage, *self.aggregates)
+        values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
         found = {**self.roles, **{each.name: each.column for each in values}, **self.axes}
         items = {"item" if stage == "total" else f"{stage}_item": name for stage, name in self.items.items()}
         return found | items
@@ -125,13 +170,11 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     below = _BELOW[said.row] if said.row else ()
     for role in [role for role in below if role in found.roles and role not in said.columns]:
         found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
-    if "query_id" not in found.roles:
+    _long(found)
+    if "query_id" in found.roles:
+        _of_queries(found)
+    else:
         _of_stacks(found)
-    else:  # a table of single queries, where a time has to say its unit
-        why = "a result over all queries in a table of single queries"
-        found.ignored.update(dict.fromkeys([value.column for value in found.aggregates], why))
-        found.aggregates.clear()
-        _without_unit(found, [each for each in found.timings if each.assumed])
     if found.kind == "judgements" and "judge" not in found.roles and "judge" in found.items:
         found.roles["judge"] = found.items.pop("judge")  # which may be a model
     _unused(found)
@@ -149,7 +192,11 @@ def _as_said(found: Meaning, columns: Sequence[str], meant: str, column: str, na
         raise no_column(column, columns, name)
     _place(found, column, meant)
     if column in found.ignored:
-        raise UnknownNameError("meaning of a column", meant, (*ROLES, *sorted(AXES)), where=name)
+        listed = ", ".join((*_OFFERED, *sorted(AXES)))
+        do = f"Choose one of: {listed}; or a measure, a time or a price such as {_SUCH_AS}."
+        if meant in READINGS:
+            do = f"How numbers are written is said by --numbers '{shown(column)}={meant}'."
+        raise InputError(f'Unknown meaning "{shown(meant)}".', where=name, do=do)
 
 
 def _by_pattern(found: Meaning, columns: Sequence[str], pattern: str, name: str) -> None:
@@ -176,7 +223,10 @@ def _place(found: Meaning, column: str, name: str) -> None:
     role = role_of(name)
     usage = usage_of(name, column)
     value = None if usage else named(name, column)
-    if role and role not in found.roles:
+    if role == "query_id" and normal(found.roles.get(role, "")) in _TEXTS:
+        found.ignored[found.roles[role]] = _TAKEN.format(column)
+        found.roles[role] = column
+    elif role and role not in found.roles:
         found.roles[role] = column
     elif key in AXES and key not in found.axes:
         found.axes[key] = column
@@ -188,8 +238,45 @@ def _place(found: Meaning, column: str, name: str) -> None:
         found.items["total" if key == "item" else key.rsplit("_", 1)[0]] = column
     elif once(name):
         found.ignored[column] = "spent once, not by each query"
+    elif _INDEX.fullmatch(column):
+        found.ignored[column] = NUMBERS_ROWS
+    elif priced_otherwise(name):
+        found.ignored[column] = _IN_OTHER_MONEY
     else:
         found.ignored[column] = f"{role} is taken from another column" if role else UNKNOWN
+
+
+def _long(found: Meaning) -> None:
+    """Of a long table the value is what its rows hold; else the roles of one say nothing."""
+    if found.is_long and "value" not in found.roles:
+        found.roles["value"] = found.roles.pop("score")
+    for role in () if found.is_long else ("measure", "value"):
+        if role in found.roles:
+            found.ignored[found.roles.pop(role)] = UNKNOWN
+
+
+def _of_queries(found: Meaning) -> None:
+    """Of single queries a time has to say its unit, a price is that of the query, and measures are scores."""
+    _without_unit(found, [each for each in found.timings if each.assumed])
+    values = list(found.aggregates)
+    found.aggregates.clear()
+    if "passage_id" in found.roles:
+        columns = [value.column for value in values]
+        found.ignored.update(dict.fromkeys(columns, "not stored: a row is a passage"))
+        return
+    over = [value for value in values if value.measure.startswith("latency_")]
+    found.ignored.update({value.column: "over several queries: a row is one query" for value in over})
+    found.scores.extend(_once_each(found, [_of_one(value) for value in values if value not in over]))
+    names = [name for name, why in found.ignored.items() if why == UNKNOWN and normal(name) in _NAMES]
+    if names and not found.roles.keys() & {"run", "answer"}:
+        found.roles["run"] = names[0]
+        del found.ignored[names[0]]
+
+
+def _of_one(value: Value) -> Value:
+    """A price that does not say of how many queries it is, is that of the row's."""
+    bare = value.measure == USD_PER_1K and value.assumed
+    return replace(value, factor=1000.0, assumed="") if bare else value
 
 
 def _of_stacks(found: Meaning) -> None:
@@ -197,15 +284,21 @@ def _of_stacks(found: Meaning) -> None:
     _without_unit(found, [each for each in found.timings if each.assumed and each.stage != "total"])
     times = [replace(each, measure="latency_p50") for each in found.timings]
     values = [*found.aggregates, *times]
+    found.timings.clear()
+    found.aggregates.clear()
+    found.aggregates.extend(_once_each(found, values))
+
+
+def _once_each(found: Meaning, values: list[Value]) -> list[Value]:
+    """Values of which each stands once, with a cutoff where they are measures; the others are left out."""
     has = found.roles.keys()
-    if {"run", "score"} <= has and "passage_id" not in has and all(each.stage for each in values):
+    if {"run", "score"} <= has and not has & {"passage_id", "answer"} and all(each.stage for each in values):
         column = found.roles.pop("score")
         values.insert(0, Value(column, "score", assumed="does not say its cutoff"))
     cutoffs = {each.k for each in values if each.k}
     common = cutoffs.pop() if len(cutoffs) == 1 else _USUAL_K
-    found.timings.clear()
-    found.aggregates.clear()
     seen: dict[tuple[str, str | None, int | None], str] = {}
+    kept = []
     for each in values:
         bare = each.k is None and each.stage is None
         value = replace(each, k=common, assumed=f"{each.assumed}: taken as @{common}") if bare else each
@@ -214,7 +307,8 @@ def _of_stacks(found: Meaning) -> None:
             found.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
         else:
             seen[key] = value.column
-            found.aggregates.append(value)
+            kept.append(value)
+    return kept
 
 
 def _without_unit(found: Meaning, timings: Sequence[Value]) -> None:
@@ -229,6 +323,10 @@ def _unused(found: Meaning) -> None:
     kind = found.kind
     if kind is None:
         return
+    if kind == "costs" and "pass" in found.roles:
+        found.roles.setdefault("repeat", found.roles["pass"])
+        if found.roles["repeat"] == found.roles["pass"]:
+            del found.roles["pass"]
     for role in [role for role in found.roles if role not in _ROLES_OF[kind]]:
         only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
         found.ignored[found.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
@@ -241,7 +339,7 @@ def _unused(found: Meaning) -> None:
     for stage in [each for each in found.items if each not in counted and not (each == "total" and counted)]:
         found.ignored[found.items.pop(stage)] = "it names what is priced, but nothing of it is counted"
     if kind != "aggregates":
-        found.ignored.update(dict.fromkeys(found.axes.values(), "an axis of stacks: a row is no stack here"))
+        found.ignored.update(dict.fromkeys(found.axes.values(), OF_STACKS))
         found.axes.clear()
 
 

@@ -13,32 +13,62 @@ from core.metrics.measure import REGISTRY
 
 USD_PER_1K = "usd_per_1k"
 QUALITY = "quality"
-_MS_PER = {"ms": 1.0, "msec": 1.0, "milliseconds": 1.0, "s": 1000.0, "sec": 1000.0, "secs": 1000.0,
-           "seconds": 1000.0}  # fmt: skip
-_QUANTILES = {
-    "p50": "p50", "median": "p50", "p95": "p95", "p99": "p99", "mean": "mean", "avg": "mean",
-    "average": "mean",
-}  # fmt: skip
-_TIMES = {"latency", "time", "duration", "elapsed"}
-_TOTAL = {"", "total", "end_to_end", "e2e", "query", "wall", "response"}
+_MS_PER = {"ms": 1.0, "s": 1000.0, "us": 0.001}
+_QUANTILES = {"p50": "p50", "median": "p50", "p95": "p95", "p99": "p99", "mean": "mean"}
+_TIMES = {"latency", "latencies", "time", "duration", "elapsed", "runtime"}
+_TOTAL = {"", "total", "end_to_end", "e2e", "query", "wall", "response", "search"}
+_OTHER_FIGURE = re.compile(
+    r"std|sd|stdev|stddev|var|variance|sem|ci|ci_?\d+|low|lower|high|upper|min|max|minimum|maximum|count"
+    r"|p\d+|error|err|delta|diff|throughput|qps"
+)
+"""Words that make a figure another than the rest of its name says: a spread, another quantile."""
 _ONCE = {"build", "train", "training", "indexing", "ingestion", "load"}
 _PER: Mapping[str, float] = {"query": 1000.0, "1k": 1.0, "1m": 0.001}
-_PER_WORDS = {
-    "question": "query", "request": "query", "1000": "1k", "1_000": "1k", "thousand": "1k", "million": "1m",
-    "1000000": "1m", "1_000_000": "1m",
-}  # fmt: skip
-_MONEY = r"(?:usd|price|costs?|dollars?|\$)"
+_MONEY = r"(?:usd|price|cost)"
 _PRICE = re.compile(
     rf"(?:(?P<stage>(?!{_MONEY}_)[a-z][a-z0-9_]*?)_)?{_MONEY}(?:_{_MONEY})?"
-    r"(?:_(?:per_)?(?P<per>query|question|request|1k|1000000|1_000_000|1000|1_000|thousand|1m|million)"
-    r"(?:_(?:queries|questions|requests))?)?(?:_usd)?"
+    rf"(?:_(?:per_)?(?P<per>query|1k|1m)(?:_query)?)?(?:_{_MONEY})?"
 )
+_FOREIGN = {"eur", "gbp", "chf", "jpy", "cny", "inr", "cents", "cent", "ct"}
+_WORDS: Mapping[str, str] = {
+    "msec": "ms", "msecs": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms", "sec": "s",
+    "secs": "s", "seconds": "s", "usec": "us", "microseconds": "us", "µs": "us", "μs": "us",
+    "avg": "mean", "average": "mean", "med": "median", "95th": "p95", "99th": "p99", "50th": "p50",
+    "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd", "costs": "cost", "prices": "price",
+    "€": "eur", "euro": "eur", "euros": "eur", "£": "gbp", "¥": "jpy", "¢": "cents", "₹": "inr",
+    "queries": "query", "question": "query", "questions": "query", "request": "query", "requests": "query",
+    "call": "query", "calls": "query",
+    "1000": "1k", "thousand": "1k", "1000000": "1m", "million": "1m",
+}  # fmt: skip
+"""Words of times and prices, as they are written → as they are compared."""
+_FILLERS = {"in", "of", "the", "percentile"}
 _USAGE = re.compile(
-    r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)?(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms)"
+    r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)??(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms"
+    r"|prompt_tokens|completion_tokens|tokens_in|tokens_out)"
 )
-_MEASURE = re.compile(r"(?P<name>[^@()]+)@(?P<k>[1-9]\d{0,5})(?P<params>\([^()]*\))?")
-_SPELLED = re.compile(r"(?P<name>[a-z][a-z0-9_+\[\]]*?)(?:_(?:at_|cut_|k)?|(?<=[a-z]))(?P<k>[1-9]\d{0,3})")
-_PERCENT = re.compile(r"\s*%|[\s_]*\(%\)|_(?:pct|percent)", re.IGNORECASE)
+_UNITS = {
+    "prompt_tokens": "input_tokens", "tokens_in": "input_tokens", "completion_tokens": "output_tokens",
+    "tokens_out": "output_tokens",
+}  # fmt: skip
+_MEASURE = re.compile(r"(?P<name>[^@()]+?)\s*@\s*(?:k\s*=\s*)?(?P<k>[1-9]\d{0,5})(?P<params>\([^()]*\))?")
+_SPELLED = re.compile(
+    r"(?P<name>[a-z][a-z0-9_+\[\]]*?)(?:_(?:at_(?:k_?=?_?)?|cut_|k_?=?_?)?|(?<=[a-z]))(?P<k>[1-9]\d{0,3})"
+)
+_PERCENT = re.compile(
+    r"[\s,]*(?:\bin\s+)?(?:%|[(\[]%[)\]]|(?:\b|_)(?:pct|percent)|[(\[](?:pct|percent)[)\]])|_*\(%\)",
+    re.IGNORECASE,
+)
+_MEAN = re.compile(
+    r"^(?:mean|avg|average)[\s_.]+|[\s_.,:|/-]+[(\[]?(?:mean|avg|average)[)\]]?$", re.IGNORECASE
+)
+_FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
+_FULL = {
+    "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "mean_average_precision": "map",
+    "average_precision": "ap", "hit_rate": "hit", "hitrate": "hit", "hits": "hit", "f1_score": "f1",
+    "success_rate": "success", "normalized_discounted_cumulative_gain": "ndcg", "prec": "precision",
+    "rec": "recall", "f_1": "f1",
+}  # fmt: skip
+"""Names of measures that are written out → the short ones."""
 # Names of the field that are not (yet) computed here; compared without case and punctuation.
 _CLASSICAL = ("nDCG", "P", "R", "F1", "Success", "RR", "AP", "RBP", "Recall", "Precision", "MRR", "MAP")
 _QUALITIES = (QUALITY, "accuracy", "correctness")
@@ -59,7 +89,7 @@ class Value:
     def name(self) -> str:
         """The name that says the same: what `named` reads as this."""
         stage = "" if self.stage in (None, "total") else f"{self.stage}_"
-        unit = "s" if self.factor == _MS_PER["s"] else "ms"
+        unit = next((unit for unit, factor in _MS_PER.items() if factor == self.factor), "ms")
         if self.measure == "ms":
             return f"{stage or 'latency_'}{unit}"
         if self.measure.startswith("latency_"):
@@ -73,8 +103,18 @@ class Value:
 
 @lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
-    """A column name without case, blanks, dashes, dots and parentheses."""
-    return re.sub(r"[\s.\-/()]+", "_", name.strip().lower()).strip("_")
+    """A column name without case, blanks, dashes, dots, number signs, parentheses and brackets at its end."""
+    return re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", name.strip().lower()).strip("_")
+
+
+@lru_cache(maxsize=1 << 14)
+def _phrase(name: str) -> str:
+    """The words of a name of a time or a price, one way of writing each, with ``_`` between."""
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", name.strip())
+    plain = re.sub(r"(?<=\d)[,_ ](?=000\b)", "", plain.replace("$", " $ ").replace("US $", " $ ")).lower()
+    words = [_WORDS.get(word, word) for word in re.split(r"[^\w$€£¥¢₹%]+|_", plain) if word]
+    words = ["p" + word[:-1] if re.fullmatch(r"\d\d%", word) else word for word in words]
+    return "_".join(word for word in words if word not in _FILLERS)
 
 
 def named(name: str, column: str) -> Value | None:
@@ -87,8 +127,16 @@ def named(name: str, column: str) -> Value | None:
         Measures (with their cutoff, where there is one), quantiles of latency ("latency_p50"), times of one
         query ("ms"), prices ("usd_per_1k") and usage.
     """
-    key = normal(name)
+    if pair := _FLATTENED.fullmatch(name.strip()):  # pandas writes two rows of headers as one
+        name = f"{pair['first']} {pair['second']}".strip()
+    key = _phrase(name)
     return _measure(name, column) or _latency(key, column) or _price(key, column)
+
+
+def priced_otherwise(name: str) -> bool:
+    """Whether a name is that of a price in another currency than dollars."""
+    words = set(_phrase(name).split("_"))
+    return bool(words & _FOREIGN) and bool(words & {"cost", "price", "usd", "query"})
 
 
 def role_of(name: str) -> str | None:
@@ -98,8 +146,9 @@ def role_of(name: str) -> str | None:
 
 def usage_of(name: str, column: str) -> Value | None:
     """Usage that a name tells, such as ``rerank_input_tokens``."""
-    found = _USAGE.fullmatch(normal(name))
-    return Value(column, found["unit"], found["stage"] or "total") if found else None
+    found = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
+    unit = found and _UNITS.get(found["unit"], found["unit"])
+    return Value(column, unit, found["stage"] or "total") if found and unit else None
 
 
 def is_share(value: Value) -> bool:
@@ -115,9 +164,12 @@ def once(name: str) -> bool:
 
 
 def _measure(name: str, column: str) -> Value | None:
-    percent = re.search(rf"(?:{_PERCENT.pattern})$", name.strip(), re.IGNORECASE)
-    plain = name.strip()[: percent.start()] if percent else name.strip()
+    plain = name.strip()
+    percent = re.search(rf"(?:{_PERCENT.pattern})[\s_]*$", plain, re.IGNORECASE)
+    plain = plain[: percent.start()] if percent else plain
     factor = 0.01 if percent else 1.0
+    if normal(plain) not in _FULL:
+        plain = _MEAN.sub("", plain)
     if found := _MEASURE.fullmatch(plain):
         measure = measure_name(found["name"]) + (found["params"] or "")
         return Value(column, measure, k=int(found["k"]), factor=factor)
@@ -132,22 +184,25 @@ def _measure(name: str, column: str) -> Value | None:
 
 def _known(key: str) -> str | None:
     """The measure of a name that stands without a cutoff; single letters are too little to know one by."""
-    bare = _bare(key)
+    bare = _bare(_FULL.get(key, key))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
     return measure or (key if key in _QUALITIES else None)
 
 
 def _latency(key: str, column: str) -> Value | None:
-    tokens = key.split("_")
+    tokens = key.replace("_per_query", "").split("_")
     unit = next((each for each in reversed(tokens[-2:]) if each in _MS_PER), None)
     quantile = next((each for each in tokens if each in _QUANTILES), None)
     if once(key) or not (unit or quantile or _TIMES & set(tokens)) or key in _MS_PER:
         return None
-    if quantile in ("mean", "avg", "average", "median") and not (unit or _TIMES & set(tokens)):
+    if quantile in ("mean", "median") and not (unit or _TIMES & set(tokens)):
         return None
     if unit:
         del tokens[-1 - tokens[::-1].index(unit)]
-    stage = "_".join(each for each in tokens if each not in _TIMES and each != quantile)
+    rest = [each for each in tokens if each not in _TIMES and each != quantile]
+    stage = "_".join(rest)
+    if any(_OTHER_FIGURE.fullmatch(each) for each in rest) or set(rest) & {"usd", "cost", "price"}:
+        return None
     measure = f"latency_{_QUANTILES[quantile]}" if quantile else "ms"
     assumed = "" if unit else "has no unit: taken as milliseconds"
     return Value(column, measure, "total" if stage in _TOTAL else stage,
@@ -155,20 +210,25 @@ def _latency(key: str, column: str) -> Value | None:
 
 
 def _price(key: str, column: str) -> Value | None:
-    found = _PRICE.fullmatch(key)
-    if found is None:
+    rest = [each for each in key.split("_") if each != "mean"]
+    found = _PRICE.fullmatch("_".join(rest))
+    if found is None or any(_OTHER_FIGURE.fullmatch(each) for each in rest):
         return None
     stage = "total" if (found["stage"] or "") in _TOTAL else found["stage"]
     per = found["per"]
     if per is None and stage != "total":
         return None
+    if per is None and len(rest) < len(key.split("_")):
+        return Value(
+            column, USD_PER_1K, stage, factor=_PER["query"], assumed="is a mean: taken as dollars per query"
+        )
     assumed = "" if per else "does not say of how many queries: taken as dollars per 1,000"
-    return Value(column, USD_PER_1K, stage, factor=_PER[_PER_WORDS.get(per, per) or "1k"], assumed=assumed)
+    return Value(column, USD_PER_1K, stage, factor=_PER[per or "1k"], assumed=assumed)
 
 
 def measure_name(text: str) -> str:
     """The product's way of writing a measure: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
-    return _measures().get(_bare(text), text.strip())
+    return _measures().get(_bare(_FULL.get(normal(text), text)), text.strip())
 
 
 @cache
@@ -199,7 +259,7 @@ ROLES: Mapping[str, Role] = {
     "run": Role("Name of the stack or run", "run_id", "tag", "system", "stack", "stack_name", "label",
                  "name", "config", "configuration", "pipeline", "method", "approach", "variant", "setup"),
     "stage": Role("Stage (pool or final)", "list"),
-    "repeat": Role("Repeat of a timing", "repetition", "trial"),
+    "repeat": Role("Repeat of a query", "repetition", "trial", "iteration", "attempt"),
     "judge": Role("Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id", "assessor",
                    "rater", "grader", "graded_by"),
     "answer": Role("Answer (makes it a table of answers)", "response", "answer_text", "generated_answer",
@@ -212,7 +272,11 @@ ROLES: Mapping[str, Role] = {
                         "reader_mode", "context_mode"),
     "pass": Role("Pass of an answer that was written several times", "answer_pass"),
     "scale": Role("Scale of an answer's grade, such as 0-1", "grade_scale"),
-    "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "queries", "questions"),
+    "measure": Role("Measure that a row of a long table holds", "metric", "metric_name", "measure_name",
+                     "variable"),
+    "value": Role("Value of that measure", "metric_value", "val"),
+    "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "number_of_queries",
+              "queries", "questions"),
 }  # fmt: skip
 _ROLE_OF = {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
 WHOLE_AXES = frozenset({"dim", "candidates"})

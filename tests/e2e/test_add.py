@@ -185,7 +185,7 @@ def test_a_changed_file_asks_before_it_is_taken(
     button = the_button(page)
     for said in (f"Added as revision {before + 1}", "nothing was written"):
         offer(page, tmp_path / "system.trec")
-        collection = page.page.get_by_role("combobox", name="Goes into")
+        collection = page.page.get_by_role("combobox", name="Import into")
         collection.fill("travel")
         collection.press("Enter")
         page.settle()

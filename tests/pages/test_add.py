@@ -184,7 +184,7 @@ def test_a_run_goes_into_the_open_workspace_where_its_ids_match(open_page: OpenP
 
 
 def goes_into(app: AppTest) -> Any:
-    return next(box for box in app.selectbox if box.label == "Goes into")
+    return next(box for box in app.selectbox if box.label == "Import into")
 
 
 @pytest.mark.parametrize(

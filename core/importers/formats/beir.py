@@ -50,7 +50,7 @@ class Beir(Format):
     known = {
         "corpus": {
             **dict.fromkeys(("_id", "text", "title", *(f"metadata.{key}" for key in _SOURCES)), TAKEN),
-            "metadata": "no place for it but for where a passage is from",
+            "metadata": "not stored",
         },
         "queries": {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": "a query is its text"},
         "qrels": dict.fromkeys(_HEADER, TAKEN),

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, Look, Options, counted, merged
-from core.importers.formats.table import Opened, TableFormat
-from core.importers.formats.table.aggregated import suited
-from core.importers.meaning import Meaning, meaning
+from core.importers.formats.table import Opened, TableFormat, opened_as
+from core.importers.formats.table.opened import looked_at
+from core.importers.meaning import TableAs, meaning
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.tabular import Table, check_cells, check_header
 from core.importers.read.text import shown
@@ -59,7 +59,7 @@ class Excel(TableFormat):
         piece = tree.pieces[0]
         table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
         columns = table.rows.columns
-        means = suited(_seen(columns, options, piece.name), table)
+        means = looked_at(table, _said_of(columns, options, piece.name), piece.name)
         return Look(table.rows, tuple(columns), means.names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -71,7 +71,7 @@ class Excel(TableFormat):
         if not is_workbook(piece):
             raise InputError("This is no .xlsx workbook.", where=piece.name)
         table = sheet_table(piece, _sheet(piece, options, asking=True))
-        return self.opened(piece, table, options)
+        return opened_as(piece, table, options)
 
 
 def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
@@ -91,16 +91,18 @@ def tables(piece: Piece, options: Options) -> tuple[str, ...]:
     with suppress(InputError):
         for sheet in open_workbook(piece).sheets:
             with suppress(InputError):
-                if _seen(open_workbook(piece).columns(sheet), options, piece.name).kind is not None:
+                columns = open_workbook(piece).columns(sheet)
+                said = _said_of(columns, options, piece.name)
+                if meaning(columns, said, piece.name).kind is not None:
                     found.append(sheet)
     return tuple(found)
 
 
-def _seen(columns: Sequence[str], options: Options, name: str) -> Meaning:
-    """What the columns of a sheet mean; what the user mapped counts as far as it is in this sheet."""
+def _said_of(columns: Sequence[str], options: Options, name: str) -> TableAs:
+    """What the user said of the columns of a table, as far as they are in this sheet."""
     said = options.table_as(name)
     there = {meant: column for meant, column in said.columns.items() if column in columns}
-    return meaning(columns, replace(said, columns=there), name)
+    return replace(said, columns=there)
 
 
 def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:

@@ -95,7 +95,7 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
         st.session_state[_NAMED] = {decided.files: named}
     known = sorted(chosen.known_collections)
     st.selectbox(
-        "Goes into",
+        "Import into",
         list(dict.fromkeys(name for name in (named, chosen.collection_id, *known) if name)),
         index=0 if named else None,
         accept_new_options=True,

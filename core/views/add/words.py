@@ -64,7 +64,7 @@ _NAMING: Sequence[str] = ("runs", "passages", "queries", "golden sets")
 _FIELDS = {
     "as": "Format under Options",
     "label": "Name under Options",
-    "collection": "Goes into",
+    "collection": "Import into",
     "golden-set": "Golden set under Options",
     "split": "Split above",
     "sheet": "Sheet above",

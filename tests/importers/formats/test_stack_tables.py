@@ -11,7 +11,9 @@ from core.importers import Options, Preview, preview
 from core.importers.account import Account
 from core.importers.meaning import TableAs
 from core.importers.naming import Value, named, normal
-from tests.importers.helpers import read, refusal, rows, up
+from core.importers.read.written import Reading
+from tests.importers.formats.test_excel import book
+from tests.importers.helpers import parquet, read, refusal, rows, up
 
 NAMES = {
     "nDCG@10": ("nDCG", None, 10, 1.0),
@@ -51,6 +53,78 @@ NAMES = {
     "usd_per_million_queries": ("usd_per_1k", "total", None, 0.001),
     "cost_per_1m": ("usd_per_1k", "total", None, 0.001),
     "rerank_usd_per_1k": ("usd_per_1k", "rerank", None, 1.0),
+    "nDCG @ 10": ("nDCG", None, 10, 1.0),
+    "NDCG@10 [%]": ("nDCG", None, 10, 0.01),
+    "nDCG@10 (mean)": ("nDCG", None, 10, 1.0),
+    "nDCG (k=10)": ("nDCG", None, 10, 1.0),
+    "ndcg_at_10 (%)": ("nDCG", None, 10, 0.01),
+    "ndcg@10_mean": ("nDCG", None, 10, 1.0),
+    "('ndcg@10', 'mean')": ("nDCG", None, 10, 1.0),
+    "mean nDCG@10": ("nDCG", None, 10, 1.0),
+    "ndcg.10": ("nDCG", None, 10, 1.0),
+    "RA-nWG @ 10": ("RA-nWG", None, 10, 1.0),
+    "Recall@5 (%)": ("Recall", None, 5, 0.01),
+    "Recall @5, %": ("Recall", None, 5, 0.01),
+    "Recall at 5": ("Recall", None, 5, 1.0),
+    "recall_at_k=5": ("Recall", None, 5, 1.0),
+    "avg_recall@5": ("Recall", None, 5, 1.0),
+    "Precision@1 in %": ("Precision", None, 1, 0.01),
+    "P@10 (percent)": ("P", None, 10, 0.01),
+    "Hit@5": ("Hit", None, 5, 1.0),
+    "hit_rate@5": ("Hit", None, 5, 1.0),
+    "HitRate@10": ("Hit", None, 10, 1.0),
+    "Success@5": ("Success", None, 5, 1.0),
+    "F1-score@10": ("F1", None, 10, 1.0),
+    "MRR@10": ("MRR", None, 10, 1.0),
+    "MAP@100": ("MAP", None, 100, 1.0),
+    "Mean reciprocal rank": ("MRR", None, None, 1.0),
+    "Average precision": ("AP", None, None, 1.0),
+    "Accuracy (%)": ("accuracy", None, None, 0.01),
+    "accuracy pct": ("accuracy", None, None, 0.01),
+    "p95 latency [s]": ("latency_p95", "total", None, 1000.0),
+    "P95 (ms)": ("latency_p95", "total", None, 1.0),
+    "p50 (s)": ("latency_p50", "total", None, 1000.0),
+    "Latency p99 (ms)": ("latency_p99", "total", None, 1.0),
+    "Latency - p95 (ms)": ("latency_p95", "total", None, 1.0),
+    "Latency P50 / ms": ("latency_p50", "total", None, 1.0),
+    "95th percentile latency (ms)": ("latency_p95", "total", None, 1.0),
+    "Latency 95% (ms)": ("latency_p95", "total", None, 1.0),
+    "Median latency (ms)": ("latency_p50", "total", None, 1.0),
+    "Mean latency (s)": ("latency_mean", "total", None, 1000.0),
+    "Avg. latency (ms)": ("latency_mean", "total", None, 1.0),
+    "('latency_ms', 'p95')": ("latency_p95", "total", None, 1.0),
+    "latency_ms_median": ("latency_p50", "total", None, 1.0),
+    "p95LatencyMs": ("latency_p95", "total", None, 1.0),
+    "Latency in ms": ("ms", "total", None, 1.0),
+    "Latency, ms": ("ms", "total", None, 1.0),
+    "Latency (seconds)": ("ms", "total", None, 1000.0),
+    "Latency (µs)": ("ms", "total", None, 0.001),
+    "Response time (s)": ("ms", "total", None, 1000.0),
+    "Query time [ms]": ("ms", "total", None, 1.0),
+    "Time per query (ms)": ("ms", "total", None, 1.0),
+    "ms / query": ("ms", "total", None, 1.0),
+    "end-to-end latency (ms)": ("ms", "total", None, 1.0),
+    "elapsed (s)": ("ms", "total", None, 1000.0),
+    "duration_sec": ("ms", "total", None, 1000.0),
+    "Rerank latency p50 (ms)": ("latency_p50", "rerank", None, 1.0),
+    "second_stage_ms": ("ms", "second_stage", None, 1.0),
+    "Cost per query ($)": ("usd_per_1k", "total", None, 1000.0),
+    "Cost/query": ("usd_per_1k", "total", None, 1000.0),
+    "costPerQuery": ("usd_per_1k", "total", None, 1000.0),
+    "Avg cost per query ($)": ("usd_per_1k", "total", None, 1000.0),
+    "mean_cost_usd": ("usd_per_1k", "total", None, 1000.0),
+    "cost_per_query_usd": ("usd_per_1k", "total", None, 1000.0),
+    "USD/query": ("usd_per_1k", "total", None, 1000.0),
+    "Cost / 1k queries (USD)": ("usd_per_1k", "total", None, 1.0),
+    "Cost (USD/1k queries)": ("usd_per_1k", "total", None, 1.0),
+    "Cost [$ / 1000 queries]": ("usd_per_1k", "total", None, 1.0),
+    "USD per 1,000 queries": ("usd_per_1k", "total", None, 1.0),
+    "Cost per 1000 requests": ("usd_per_1k", "total", None, 1.0),
+    "$ per 1k": ("usd_per_1k", "total", None, 1.0),
+    "price per million queries ($)": ("usd_per_1k", "total", None, 0.001),
+    "Cost per 1,000,000 queries (USD)": ("usd_per_1k", "total", None, 0.001),
+    "Embedding cost per query ($)": ("usd_per_1k", "embedding", None, 1000.0),
+    "Cost (USD)": ("usd_per_1k", "total", None, 1.0),
 }
 
 
@@ -71,10 +145,44 @@ def test_a_meaning_is_named_so_that_it_is_recognised(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["notes", "dim512", "qps", "index_size", "price_per_month", "usd_per_1m_tokens", "build_time_s", "date"],
+    [
+        "notes",
+        "dim512",
+        "qps",
+        "index_size",
+        "price_per_month",
+        "usd_per_1m_tokens",
+        "build_time_s",
+        "date",
+        "p90 latency (ms)",
+        "max latency (ms)",
+        "latency_ms_std",
+        "ndcg@10_std",
+        "nDCG@10 std",
+        "Cost per query (€)",
+        "cost_per_query_eur",
+        "cost per token ($)",
+        "Throughput (queries/s)",
+    ],
 )
 def test_what_is_no_result_of_a_query(name):
     assert named(name, name) is None
+
+
+ROLE_NAMES = {
+    "Model name": "run", "System": "run", "Stack name": "run", "Config": "run", "# queries": "n",
+    "Number of queries": "n", "N queries": "n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROLE_NAMES)
+def test_names_of_columns_that_are_no_figure(name):
+    other = "n" if ROLE_NAMES[name] == "run" else "stack"
+    cells = {"run": "A", "n": "5"}
+    row = ",".join([cells[ROLE_NAMES[name]], cells["n" if other == "n" else "run"], "0.5"])
+    made = read(up("x.csv", f"{name},{other},nDCG@10\n{row}\n"))
+    assert made.runs[0].label == "A"
+    assert rows(made, "aggregates")["n"].to_list() == [5]
 
 
 NATURAL = (
@@ -209,6 +317,46 @@ def test_each_file_has_its_own_meanings():
     made = read(up("a.csv", NATURAL), up("b.csv", other), tables=tables)
     assert figures(made)["B"] == {"nDCG@10": 0.7}
     assert figures(made)["dense"] == {"quality@10": 0.44, "latency_p50": 90.0}
+
+
+EUROPEAN = "Stack;nDCG@10;Latency (ms);Cost / 1k queries (USD);n\nA;41,2 %;1.340,5;0,10;1.225\nB;5 %;12;1;3\n"
+FIGURES = {"nDCG@10": 0.412, "latency_p50": 1340.5, "usd_per_1k": 0.1}
+
+
+def test_numbers_as_people_write_them_are_read_and_said():
+    made = read(up("x.csv", EUROPEAN))
+    assert figures(made)["A"] == pytest.approx(FIGURES)
+    assert set(rows(made, "aggregates").filter(pl.col("value") < 0.42)["n"]) == {1225, 3}
+    assert any("1.340,5 is 1340.5" in note for note in made.notes)
+
+
+def test_texts_of_workbooks_and_parquet_are_numbers_too():
+    lines = [line.split(";") for line in EUROPEAN.splitlines()]
+    frame = pl.DataFrame(lines[1:], schema=lines[0], orient="row")
+    assert figures(read(up("x.parquet", parquet(frame))))["A"] == pytest.approx(FIGURES)
+    assert figures(read(up("x.xlsx", book({"s": lines}))))["A"] == pytest.approx(FIGURES)
+
+
+def test_numbers_that_say_two_things_are_asked():
+    text = 'stack,nDCG@10,latency_ms\nA,0.5,"1,200"\n'
+    assert "--numbers 'latency_ms=thousands'" in refusal(up("x.csv", text))
+    ways: dict[Reading, float] = {"thousands": 1200.0, "decimal-comma": 1.2}
+    for way, expected in ways.items():
+        made = read(up("x.csv", text), numbers={"latency_ms": way})
+        assert figures(made)["A"]["latency_p50"] == expected
+    assert "no column `speed`" in refusal(up("x.csv", text), numbers={"speed": "percent"})
+
+
+def test_an_index_that_became_a_column_is_left_out():
+    made = read(up("x.csv", "index,Unnamed: 0,stack,nDCG@10\n0,0,A,0.5\n1,1,B,0.4\n"))
+    assert [run.label for run in made.runs] == ["A", "B"]
+    assert set(made.accounts[0].left_out.values()) == {"numbers the rows"}
+
+
+def test_a_long_table_of_stacks():
+    made = read(up("x.csv", "stack,metric,value\nA,ndcg@10,0.5\nA,latency_p95_ms,9\nB,ndcg@10,.4\nB,odd,1\n"))
+    assert figures(made) == {"A": {"nDCG@10": 0.5, "latency_p95": 9.0}, "B": {"nDCG@10": 0.4}}
+    assert "measure `odd`: not recognised" in [each.reason for each in made.left_out]
 
 
 def test_jsonl_and_parquet_and_lines():

@@ -74,7 +74,7 @@ class AutoRag(Format):
         "qa": dict.fromkeys(("qid", "query", "retrieval_gt", "generation_gt"), TAKEN),
         "corpus": {
             **dict.fromkeys(("doc_id", "contents", "path"), TAKEN),
-            "metadata": "there is no place for it",
+            "metadata": "not stored",
         },
         "summary": {"average_prompt_token": "tokens of prompts before a generator saw them", "*": TAKEN},
     }

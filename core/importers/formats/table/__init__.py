@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
-from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, counted, merged
-from core.importers.formats.table.aggregated import (
-    ANSWER_ROLES,
-    answers,
-    own_costs,
-    stack_results,
-    suited,
-    timings,
-    usage,
-)
+from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, merged
+from core.importers.formats.table.aggregated import stack_results
+from core.importers.formats.table.opened import NEEDS, Opened, keyed, looked_at, opened_as, recognised
+from core.importers.formats.table.queries import measured, of_queries
 from core.importers.judgements import golden_set
-from core.importers.meaning import Meaning, TableAs, meaning
+from core.importers.meaning import TableAs, meaning
 from core.importers.read.ordering import Ordered
 from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, is_large, numbers, read_blocks, refuse, without_repeats
@@ -36,28 +29,8 @@ from core.importers.read.text import no_column, shown
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
 
+__all__ = ["Opened", "TableFormat", "opened_as", "recognised"]
 _LISTED = 5  # Columns of grades that a note names
-_NEEDS = (
-    "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
-    "or measures per run"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A table with what its columns mean."""
-
-    piece: Piece  # the file
-    table: Table  # its rows; of a large one its first
-    means: Meaning  # what its columns mean
-    large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
-    later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
-
-    @property
-    def account(self) -> Account:
-        """Every column, taken or left out."""
-        known = {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
-        return settled(self.piece.name, "column", {**known, **self.later}, known)
 
 
 class TableFormat(Format):
@@ -79,7 +52,8 @@ class TableFormat(Format):
         means = meaning(names, TableAs(), probe.name)
         if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
             with suppress(*READ_ERRORS, InputError):
-                means = suited(means, read_table(probe.pieces[0], kind_of(probe.pieces[0]), LOOK_ROWS))
+                first = read_table(probe.pieces[0], kind_of(probe.pieces[0]), LOOK_ROWS)
+                means = looked_at(first, TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
@@ -87,7 +61,7 @@ class TableFormat(Format):
 
     def why_not(self, probe: Tree) -> str:
         names = columns(probe.pieces[0])
-        return str(no_column("rank", names, probe.name, f"A table needs {_NEEDS}.")) if names else ""
+        return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}.")) if names else ""
 
     def look(self, tree: Tree, options: Options) -> Look:
         piece = tree.pieces[0]
@@ -95,9 +69,8 @@ class TableFormat(Format):
         if kind is None:
             return super().look(tree, options)
         table = read_table(piece, kind, LOOK_ROWS)
-        names = table.rows.columns
-        means = meaning(names, options.table_as(piece.name), piece.name)
-        return Look(table.texts, tuple(names), suited(means, table).names, means.is_row)
+        means = looked_at(table, options.table_as(piece.name), piece.name)
+        return Look(table.texts, tuple(table.rows.columns), means.names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""
@@ -107,66 +80,25 @@ class TableFormat(Format):
         for each in opened:
             by_kind[each.means.kind].append(each)
         runs = _rankings(by_kind["rankings"], options, parts)
-        parts += [_of_queries(each, runs, options) for each in (*by_kind["costs"], *by_kind["answers"])]
+        parts += [of_queries(each, runs, options) for each in (*by_kind["costs"], *by_kind["answers"])]
         parts += [_judgements(each, options) for each in by_kind["judgements"]]
         parts += [
             stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
         ]
-        parts.append(Import(accounts=tuple(each.account for each in opened)))
+        notes = tuple(note for each in opened for note in each.notes)
+        left_out = tuple(lost for each in opened for lost in each.left_out)
+        accounts = tuple(each.account for each in opened)
+        parts.append(Import(accounts=accounts, notes=notes, left_out=left_out))
         return merged(parts)
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
         """The table of a file, with what its columns mean."""
         kind = kind_of(piece)
         if kind not in ("parquet", None) and is_large(piece):
-            first = self.opened(piece, read_table(piece, kind, LOOK_ROWS), options)
+            first = opened_as(piece, read_table(piece, kind, LOOK_ROWS), options)
             if first.means.kind == "rankings":
                 return replace(first, large=kind)
-        return self.opened(piece, read_table(piece, kind, do=f"A table needs {_NEEDS}."), options)
-
-    def opened(self, piece: Piece, table: Table, options: Options) -> Opened:
-        """A table that was read, with what its columns mean."""
-        means = suited(meaning(table.rows.columns, options.table_as(piece.name), piece.name), table)
-        if means.kind is None:
-            raise _incomplete(means, table)
-        if not table.rows.height:
-            raise InputError("The table has no rows.", where=piece.name)
-        return Opened(piece, table, means)
-
-
-def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
-    """Meaning → column of a table of which the first rows are known.
-
-    Args:
-        columns: Names as they stand in the file.
-        name: File, for messages.
-
-    Raises:
-        InputError: A mapped column does not exist.
-        UnknownNameError: A mapped meaning does not exist.
-    """
-    lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
-    return suited(meaning(columns, said, name), Table(name, rows, lines)).names
-
-
-def _incomplete(means: Meaning, table: Table) -> InputError:
-    """Which column is missing for the kind that the table comes nearest to."""
-    if means.row == "stack":
-        found = "No column is known to hold a measure, a latency or a price."
-        return InputError(found, where=table.name, do="Say what the columns mean.")
-    has = means.roles.keys()
-    near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
-    roles = ("query_id", "passage_id", "score") if near else ("query_id",)
-    missing = next((role for role in roles if role not in has), "query_id")
-    return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {_NEEDS}.")
-
-
-def _keyed(opened: Opened, *roles: str) -> pl.DataFrame:
-    """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
-    chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
-    absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
-    rows = opened.table.taking(chosen).with_columns(absent).with_columns(pl.col("run").fill_null(""))
-    return identified(rows, opened.piece.name, *sorted({"query_id", "passage_id"} & set(roles)))
+        return opened_as(piece, read_table(piece, kind, do=f"A table needs {NEEDS}."), options)
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
@@ -192,7 +124,7 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
         }
         ids = {run: made.run_id for run, made in runs.items()}
         parts += [Import(runs=tuple(runs.values())), rankings(done, ids)]
-        parts.append(_measured(replace(opened, table=costs), ids, per_row=False))
+        parts.append(measured(replace(opened, table=costs), ids, per_row=False))
         known |= runs
     return known
 
@@ -208,7 +140,8 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
     kept = [*roles, *means.items.values(), *(each.column for each in (*means.timings, *means.usage))]
 
     def blocks() -> Iterator[pl.DataFrame]:
-        for table in read_blocks(opened.piece, kind):
+        for block in read_blocks(opened.piece, kind):
+            table = opened.numbers.read(block)
             opened.later.update(dict.fromkeys(table.rows.columns, ""))
             if means.timings or means.usage:
                 costs.append(without_repeats(table.taking({name: name for name in kept})))
@@ -223,7 +156,7 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
 
 def _ranked(opened: Opened) -> pl.DataFrame:
     name = opened.piece.name
-    rows = _keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
+    rows = keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
     rows = rows.with_columns(
         pl.col("stage").str.to_lowercase().fill_null("final"), numbers(rows, "score", name)
     )
@@ -262,52 +195,3 @@ def _labelled(opened: Opened, options: Options) -> Import:
     listed = ", ".join(f"`{shown(label)}`" for label in labels[:_LISTED])
     more = f" (+{len(labels) - _LISTED} more)" if labels[_LISTED:] else ""
     return replace(made, notes=(f"{name}: {listed}{more} hold grades, each of a judge.", *made.notes))
-
-
-def _of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
-    """Timings and usage of queries, and their answers; of these the timings where each query has one."""
-    made, ids = _owners(opened, known, options)
-    if opened.means.kind == "costs":
-        return merged((Import(runs=made), _measured(opened, ids, per_row=True)))
-    rows = _keyed(opened, "run", "query_id", *ANSWER_ROLES)
-    own, taken = own_costs(opened.table, opened.means)
-    rows = rows.join(own, on="line", how="left", maintain_order="left")
-    named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
-    several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
-    costs = {each.column for each in (*opened.means.timings, *opened.means.usage)}
-    parts = [Import(runs=made), answers(named, opened.piece.name)]
-    if several and costs - taken:
-        why = "columns of costs: a query has several answers, so they are of none of them alone"
-        parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
-    elif costs and not several:
-        parts.append(_measured(opened, ids, per_row=True))
-    return merged(parts)
-
-
-def _owners(
-    opened: Opened, known: dict[str, Run], options: Options
-) -> tuple[tuple[Run, ...], dict[str, str]]:
-    """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
-    own = [str(run) for run in _keyed(opened, "run", "query_id")["run"].unique().sort()]
-    if own == [""] and len(known) == 1:
-        return (), {"": next(iter(known.values())).run_id}
-    fresh = [run for run in own if run not in known]
-    labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
-    made = {
-        run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
-        for run, label in zip(fresh, labels, strict=True)
-    }
-    ids = {run: (known | made)[run].run_id for run in own}
-    known |= {run: each for run, each in made.items() if run}
-    return tuple(made.values()), ids
-
-
-def _measured(opened: Opened, ids: dict[str, str], *, per_row: bool) -> Import:
-    if not opened.means.timings and not opened.means.usage:
-        return Import()
-    keys = _keyed(opened, "run", "query_id", "repeat")
-    keys = keys.with_columns(
-        pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
-        numbers(keys, "repeat", opened.piece.name, whole=True),
-    )
-    return merged(made(opened.table, opened.means, keys, per_row=per_row) for made in (timings, usage))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
-from core.importers.account import UNKNOWN
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
-from core.importers.meaning import Meaning, judged_by
-from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value, is_share
+from core.importers.meaning import Meaning
+from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value
 from core.importers.read.piece import Piece
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
@@ -23,9 +21,6 @@ from core.importers.samples import UNNAMED
 from core.records import Basis, Run
 from core.stats.latency import FIRST_TOKEN, GENERATE
 from core.tables import TABLES
-
-_MOST_GRADE = 5  # Of columns that no name tells to be grades
-_LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
 
 _MOST_K = (1 << 31) - 1
 _MOST_PASSES = (1 << 15) - 1
@@ -50,72 +45,14 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
     rows, left = _values(table, means, runs)
     ids = pl.Series("run_id", [run.run_id for run in runs])
     keys = pl.DataFrame([ids, table.lines.alias("line")]).with_columns(query_id=pl.lit(None, pl.String))
-    notes = [f"{table.name}: {said}" for value in means.aggregates for said in _said(value)]
+    notes = [f"{table.name}: {said}" for value in means.aggregates for said in said_of(value)]
     frames = frames_of(aggregates=rows)
     figures = Import(runs=tuple(runs), frames=frames, left_out=tuple(left), notes=tuple(notes))
     return merged((figures, usage(table, means, keys, per_row=True)))
 
 
-def suited(means: Meaning, table: Table) -> Meaning:
-    """Look at the cells where names of columns leave something open: percent, and what names the stacks."""
-    if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
-        labels = _labels(means, table)
-        judged_by(means, labels if len(labels) > 1 else [])
-    if means.kind != "aggregates":
-        return means
-    if not means.axes:
-        _name_stacks(means, table)
-    for place_, value in enumerate(means.aggregates):
-        if value.k and value.factor == 1.0 and _is_percent(table, value):
-            means.aggregates[place_] = replace(value, factor=0.01)
-    return means
-
-
-def _labels(means: Meaning, table: Table) -> list[str]:
-    """Columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
-    found = []
-    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
-        cells = table.taking({"cell": column})["cell"].drop_nulls()
-        values = cells.cast(pl.Float64, strict=False)
-        whole = (
-            not values.null_count() and (values.is_between(0, _MOST_GRADE) & (values == values.floor())).all()
-        )
-        if whole and values.n_unique() > 1:
-            found.append(column)
-    return found
-
-
-def _name_stacks(means: Meaning, table: Table) -> None:
-    """Name stacks by the first column of words without a meaning; with further ones until no name repeats."""
-    words = []
-    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
-        cells = table.taking({"cell": column})["cell"]
-        if not cells.null_count() and cells.cast(pl.Float64, strict=False).is_null().all():
-            words.append(column)
-    first = [means.roles["run"]] if "run" in means.roles else words[:1]
-    if not first:
-        return
-    means.roles["run"] = first[0]
-    chosen, known = first, _different(table, first)
-    for column in [each for each in words if each not in first]:
-        if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
-            chosen, known = [*chosen, column], more
-    means.also.extend(chosen[1:] if known == table.rows.height else [])
-    for column in {first[0], *means.also} & means.ignored.keys():
-        del means.ignored[column]
-
-
-def _different(table: Table, columns: list[str]) -> int:
-    return table.taking({column: column for column in columns}).select(columns).n_unique()
-
-
-def _is_percent(table: Table, value: Value) -> bool:
-    """Whether numbers that are shares by their measure are plainly of a hundred."""
-    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
-    return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())
-
-
-def _said(value: Value) -> Iterator[str]:
+def said_of(value: Value) -> Iterator[str]:
+    """What was assumed of a column, and what its numbers were converted to."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
         yield f"{name} {value.assumed}."
@@ -164,10 +101,10 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
         counts = table.taking({"n": means.roles["n"]})
         rows = rows.with_columns(numbers(counts, "n", table.name, whole=True).alias("n"))
     for value in means.aggregates:
-        filled, missing = _filled(table, value, rows)
+        known, missing = filled(table, value, rows)
         left += counted(missing, table.name)
         parts.append(
-            filled.with_columns(
+            known.with_columns(
                 measure=pl.lit(value.measure),
                 k=pl.lit(value.k, pl.Int32),
                 stage=pl.lit(value.stage, pl.String),
@@ -177,11 +114,11 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
     return pl.concat(parts), left
 
 
-def _filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
     cells = numbers(table.taking({value.column: value.column}), value.column, table.name) * value.factor
-    filled = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
-    return filled, {f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - filled.height}
+    known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
+    return known, {f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - known.height}
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
@@ -298,12 +235,12 @@ def _costs_of(
     table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
 ) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
     """Numbers of a column with their keys, without empty cells; one a query unless each row is its own."""
-    filled, missing = _filled(table, value, keys)
-    refuse(filled.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
+    known, missing = filled(table, value, keys)
+    refuse(known.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
     left = counted(missing)
     if per_row:
-        return filled, left
-    other = filled.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))
+        return known, left
+    other = known.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))
     found = "The value differs within a query: it belongs to the query and is the same on its rows."
     refuse(other, found, table.name, value.column)
-    return filled.unique(_QUERY, keep="first", maintain_order=True), left
+    return known.unique(_QUERY, keep="first", maintain_order=True), left

@@ -1,0 +1,135 @@
+"""A table with what its columns mean and how its numbers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.account import TAKEN, Account, settled
+from core.importers.base import LeftOut, Options, counted
+from core.importers.formats.table.long import widened
+from core.importers.formats.table.suited import suited
+from core.importers.meaning import Meaning, TableAs, meaning
+from core.importers.read.piece import Piece
+from core.importers.read.rows import identified
+from core.importers.read.tabular import Table
+from core.importers.read.text import no_column, shown
+from core.importers.read.written import Numbers, numbers_in
+
+NEEDS = (
+    "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
+    "or measures per run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A table with what its columns mean."""
+
+    piece: Piece  # the file
+    table: Table  # its rows; of a large one its first
+    means: Meaning  # what its columns mean
+    large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
+    later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
+    numbers: Numbers = field(default_factory=Numbers)  # how its numbers were read
+    # columns of the file of which the table was made, each with why it is left out; None = those of the table
+    own: Mapping[str, str] | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to its numbers."""
+        return self.numbers.notes
+
+    @property
+    def account(self) -> Account:
+        """Every column, taken or left out."""
+        known = {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
+        known = known if self.own is None else dict(self.own)
+        return settled(self.piece.name, "column", {**known, **self.later}, known)
+
+
+def opened_as(piece: Piece, table: Table, options: Options) -> Opened:
+    """A table that was read, with what its columns mean."""
+    said = options.table_as(piece.name)
+    means = meaning(table.rows.columns, said, piece.name)
+    for column in said.numbers:
+        if column not in table.rows.columns:
+            raise no_column(column, table.rows.columns, piece.name)
+    read = numbers_in(table, means.numbers, said.numbers, asking=True, name=piece.name)
+    plain = read.read(table)
+    if means.is_long and plain.rows.height:
+        return _widened(Opened(piece, plain, means, numbers=read), said)
+    means = suited(means, plain, read.percent)
+    if means.kind is None:
+        raise _incomplete(means, table)
+    if not table.rows.height:
+        raise InputError("The table has no rows.", where=piece.name)
+    return Opened(piece, plain, means, numbers=read)
+
+
+def _widened(long: Opened, said: TableAs) -> Opened:
+    """A long table as one with a column for each measure."""
+    wide, said = widened(long.table, long.means, said)
+    percent = wide.rows.columns if long.numbers.percent else ()
+    means = suited(meaning(wide.rows.columns, said, long.piece.name), wide, percent)
+    if means.kind is None:
+        raise _incomplete(means, wide)
+    names = [column for column in wide.rows.columns if column not in long.table.rows.columns]
+    lost = {f"measure `{shown(name)}`: {why}": 1 for name, why in means.ignored.items() if name in names}
+    own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
+    own |= {column: TAKEN for column in wide.rows.columns if column in own and column not in means.ignored}
+    return replace(long, table=wide, means=means, own=own, left_out=counted(lost, long.piece.name))
+
+
+def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
+    """What the columns of the first rows mean, as far as they say; nothing is refused for its numbers."""
+    means = meaning(columns or table.rows.columns, said, name)
+    if means.is_long:
+        return means
+    kinds = {column: kind for column, kind in means.numbers.items() if column in table.rows.columns}
+    try:
+        read = numbers_in(table, kinds, said.numbers, asking=False, name=name)
+    except InputError:
+        return suited(means, table)
+    return suited(means, read.read(table), read.percent)
+
+
+def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
+    """Meaning → column of a table of which the first rows are known.
+
+    Args:
+        columns: Names as they stand in the file.
+        name: File, for messages.
+
+    Raises:
+        InputError: A mapped column or meaning does not exist.
+    """
+    lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
+    return looked_at(Table(name, rows, lines), said, name, columns).names
+
+
+def _incomplete(means: Meaning, table: Table) -> InputError:
+    """Which column is missing for the kind that the table comes nearest to."""
+    if means.row == "stack":
+        found = "No column is known to hold a measure, a latency or a price."
+        return InputError(found, where=table.name, do="Say what the columns mean.")
+    has = means.roles.keys()
+    near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
+    roles = ("query_id", "passage_id", "score") if near else ("query_id",)
+    missing = next((role for role in roles if role not in has), "query_id")
+    return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {NEEDS}.")
+
+
+def keyed(opened: Opened, *roles: str) -> pl.DataFrame:
+    """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
+    chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
+    absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
+    also = {f"run {place}": column for place, column in enumerate(opened.means.also)}
+    rows = opened.table.taking(chosen | also).with_columns(absent).with_columns(pl.col("run").fill_null(""))
+    if also:
+        rows = rows.with_columns(run=pl.concat_str("run", *also, separator=" · ", ignore_nulls=True))
+    return identified(rows, opened.piece.name, *sorted({"query_id", "passage_id"} & set(roles)))

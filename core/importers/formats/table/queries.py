@@ -1,0 +1,115 @@
+"""Tables of single queries: their scores, times and usage, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
+from core.importers.formats.table.aggregated import (
+    ANSWER_ROLES,
+    answers,
+    filled,
+    own_costs,
+    said_of,
+    timings,
+    usage,
+)
+from core.importers.formats.table.opened import Opened, keyed
+from core.importers.naming import USD_PER_1K
+from core.importers.read.rows import again, numbers, refuse
+from core.importers.runs import imported_run, run_labels
+from core.records import Run
+
+
+def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
+    """Timings and usage of queries, and their answers; of these the timings where each query has one."""
+    made, ids = _owners(opened, known, options)
+    if opened.means.kind == "costs":
+        return merged((Import(runs=made), scored(opened, ids), measured(opened, ids, per_row=True)))
+    rows = keyed(opened, "run", "query_id", *ANSWER_ROLES)
+    own, taken = own_costs(opened.table, opened.means)
+    rows = rows.join(own, on="line", how="left", maintain_order="left")
+    named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
+    several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
+    costs = {each.column for each in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
+    parts = [Import(runs=made), answers(named, opened.piece.name)]
+    if several and costs - taken:
+        why = "columns of scores and costs: a query has several answers, so they are of none of them alone"
+        parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
+    elif costs and not several:
+        parts += [scored(opened, ids), measured(opened, ids, per_row=True)]
+    return merged(parts)
+
+
+def _owners(
+    opened: Opened, known: dict[str, Run], options: Options
+) -> tuple[tuple[Run, ...], dict[str, str]]:
+    """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
+    own = [str(run) for run in keyed(opened, "run", "query_id")["run"].unique().sort()]
+    if own == [""] and len(known) == 1:
+        return (), {"": next(iter(known.values())).run_id}
+    fresh = [run for run in own if run not in known]
+    labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
+    made = {
+        run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
+        for run, label in zip(fresh, labels, strict=True)
+    }
+    ids = {run: (known | made)[run].run_id for run in own}
+    known |= {run: each for run, each in made.items() if run}
+    return tuple(made.values()), ids
+
+
+def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import:
+    """Times and usage; `per_row` as for `core.importers.formats.table.aggregated.timings`."""
+    if not opened.means.timings and not opened.means.usage:
+        return Import()
+    keys = _keys(opened, ids)
+    return merged(made(opened.table, opened.means, keys, per_row=per_row) for made in (timings, usage))
+
+
+def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
+    """Of every row run_id, query_id, repeat and line."""
+    keys = keyed(opened, "run", "query_id", "repeat")
+    return keys.with_columns(
+        pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
+        numbers(keys, "repeat", opened.piece.name, whole=True),
+    )
+
+
+_QUERY = ("run_id", "query_id")
+_OUTRIGHT = "Leave out what is repeated, or number the passes in a column `pass`."
+
+
+def scored(opened: Opened, ids: Mapping[str, str]) -> Import:
+    """Scores of queries as signals, with their means; of prices the means alone.
+
+    Raises:
+        InputError: A stack has two rows for a query that no number of the pass tells apart.
+    """
+    table, means = opened.table, opened.means
+    if not means.scores:
+        return Import()
+    keys = _keys(opened, ids)
+    twice = again(keys, *_QUERY, "repeat")
+    which = "Pass {repeat} of the query" if "repeat" in means.roles else "The query"
+    refuse(twice, f"{which} {{query_id}} of the stack {{run}} stands twice.", table.name, do=_OUTRIGHT)
+    signals: list[pl.DataFrame] = []
+    figures: list[pl.DataFrame] = []
+    left: list[LeftOut] = []
+    for value in means.scores:
+        known, missing = filled(table, value, keys)
+        left += counted(missing, table.name)
+        single = known.group_by(*_QUERY, maintain_order=True).agg(pl.col("value").mean())
+        named = {"k": pl.lit(value.k, pl.Int32), "signal": pl.lit(value.measure)}
+        signals.append(single.with_columns(**named) if value.measure != USD_PER_1K else single.clear())
+        means_of = (pl.col("value").mean(), pl.len().alias("n"))
+        fixed = {"stage": pl.lit(value.stage, pl.String), "source": pl.lit("imported")}
+        of_run = single.group_by("run_id", maintain_order=True).agg(means_of)
+        figures.append(of_run.with_columns(**fixed, k=named["k"], measure=named["signal"]))
+    notes = [f"{table.name}: {said}" for value in means.scores for said in said_of(value)]
+    if twice.is_empty() and keys.select(_QUERY).is_duplicated().any():
+        notes.append(f"{table.name}: the score of a query is the mean of its passes.")
+    frames = frames_of(signals=pl.concat(signals, how="diagonal"), aggregates=pl.concat(figures))
+    return Import(frames=frames, notes=tuple(notes), left_out=tuple(left))

@@ -1,0 +1,117 @@
+"""The cells of a table where names of its columns leave something open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from core.importers.account import UNKNOWN
+from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
+from core.importers.naming import USD_PER_1K, Value, is_share
+from core.importers.read.tabular import Table
+
+_MOST_GRADE = 5  # Of columns that no name tells to be grades
+_LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
+_DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
+
+
+def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meaning:
+    """Look at the cells where names of columns leave something open: percent, and what names the stacks.
+
+    Args:
+        percent: Columns whose cells have a percent sign.
+    """
+    if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
+        labels = _labels(means, table)
+        judged_by(means, labels if len(labels) > 1 else [])
+    if (index := means.axes.get("index")) and _counts(table, index):
+        means.ignored[means.axes.pop("index")] = NUMBERS_ROWS
+    if means.kind == "aggregates" and not means.axes:
+        _name_stacks(means, table)
+    if means.kind == "costs" and "run" not in means.roles:
+        _name_owners(means, table)
+    for values in (means.aggregates, means.scores):
+        for place, value in enumerate(values):
+            signed = value.column in percent and value.measure != USD_PER_1K
+            if value.factor == 1.0 and (signed or (value.k and _is_percent(table, value))):
+                values[place] = replace(value, factor=0.01)
+    return means
+
+
+def _labels(means: Meaning, table: Table) -> list[str]:
+    """Columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
+    found = []
+    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"].drop_nulls()
+        values = cells.cast(pl.Float64, strict=False)
+        whole = (
+            not values.null_count() and (values.is_between(0, _MOST_GRADE) & (values == values.floor())).all()
+        )
+        if whole and values.n_unique() > 1:
+            found.append(column)
+    return found
+
+
+def _name_stacks(means: Meaning, table: Table) -> None:
+    """Name stacks by the first column of words without a meaning; with further ones until no name repeats."""
+    words = _words(means, table)
+    first = [means.roles["run"]] if "run" in means.roles else words[:1]
+    if not first:
+        return
+    means.roles["run"] = first[0]
+    means.also.extend(_telling(table, first, words)[1:])
+    for column in {first[0], *means.also} & means.ignored.keys():
+        del means.ignored[column]
+
+
+def _name_owners(means: Meaning, table: Table) -> None:
+    """Name the stacks of queries that repeat by the columns of words, or axes, with which none does."""
+    query = means.roles["query_id"]
+    if "repeat" in means.roles or _different(table, [query]) == table.rows.height:
+        return
+    axes = [column for column, why in means.ignored.items() if why == OF_STACKS]
+    words = [*axes, *_words(means, table)]
+    chosen = _telling(table, [query], words)[1:]
+    if not chosen:
+        return
+    means.roles["run"] = chosen[0]
+    means.also.extend(chosen[1:])
+    for column in chosen:
+        means.ignored.pop(column, None)
+
+
+def _words(means: Meaning, table: Table) -> list[str]:
+    """The columns without a meaning that hold words in all rows."""
+    words = []
+    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"]
+        if not cells.null_count() and not cells.str.contains(_DIGITS).any():
+            words.append(column)
+    return words
+
+
+def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
+    """The first columns with those of words with which no row repeats; alone where some do all the same."""
+    chosen, known = first, _different(table, first)
+    for column in [each for each in words if each not in first]:
+        if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
+            chosen, known = [*chosen, column], more
+    return chosen if known == table.rows.height else first
+
+
+def _counts(table: Table, column: str) -> bool:
+    """Whether a column numbers the rows, from 0 or 1, as an index does that became a column."""
+    cells = table.taking({"cell": column})["cell"].cast(pl.Int64, strict=False)
+    return cells.to_list() in (list(range(cells.len())), list(range(1, cells.len() + 1)))
+
+
+def _different(table: Table, columns: list[str]) -> int:
+    return table.taking({column: column for column in columns}).select(columns).n_unique()
+
+
+def _is_percent(table: Table, value: Value) -> bool:
+    """Whether numbers that are shares by their measure are plainly of a hundred."""
+    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
+    return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())

@@ -1,0 +1,233 @@
+"""Numbers as people write them: decimal commas, separators of thousands, percent and dollar signs.
+
+A column is read in one way. What its cells leave open (``1,200`` is 1200 or 1.2) is for the user to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.read.tabular import Table
+from core.importers.read.text import place, quoted, shown
+
+Reading = Literal["decimal-comma", "thousands", "percent"]
+"""How a column is read: 1,5 is 1.5; 1,500 is 1500; 41.2 is 41.2 %."""
+READINGS: tuple[Reading, ...] = get_args(Reading)
+Kind = Literal["share", "price", "figure", "plain", "whole"]
+"""A column that may be in percent, in dollars, in neither; the last two are no figures, so that a word such
+as NaN is no empty cell, and one of them holds whole numbers only."""
+SAID: Mapping[Reading, str] = {
+    "decimal-comma": "decimal comma", "thousands": "comma between thousands", "percent": "percent"
+}  # fmt: skip
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decimal commas
+_COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+|{_GROUPS}|[+-]?\d+"
+_THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
+_EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
+_BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
+_DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
+_FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
+_NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
+_SHOWN = 3
+
+
+def readings(pairs: Sequence[str]) -> dict[str, Reading]:
+    """Column → reading, of options such as ``latency=thousands``; a name may have an equals sign itself.
+
+    Raises:
+        InputError: A pair is none, or its reading is unknown.
+    """
+    made: dict[str, Reading] = {}
+    for pair in pairs:
+        column, _, reading = pair.rpartition("=")
+        known = next((each for each in READINGS if each == reading), None)
+        if known is None or not column:
+            do = f"For example --numbers latency=thousands; the others are {', '.join(READINGS)}."
+            raise InputError(f"{quoted(pair)} is not column=reading.", where="--numbers", do=do)
+        made[column] = known
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A column whose numbers can be read in two ways."""
+
+    column: str
+    cells: tuple[str, ...]  # its first cells that are open, as they stand
+    ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
+
+
+class OpenNumbersError(InputError):
+    """Columns can be read in two ways, and nobody has said in which.
+
+    Attributes:
+        name: File.
+        columns: Those of which this is so.
+    """
+
+    def __init__(self, name: str, where: str, columns: Sequence[Open]) -> None:
+        first = columns[0]
+        two = " or ".join(f"{values[0]} ({SAID[way]})" for way, values in first.ways.items())
+        more = ", ".join(f"`{shown(each.column, 40)}`" for each in columns[1:])
+        found = f"Cannot read {quoted(first.cells[0])}: {two}?{f' Likewise {more}.' if more else ''}"
+        ways = " or ".join(f"--numbers '{shown(first.column)}={way}'" for way in first.ways)
+        super().__init__(found, where=where, do=f"Say which ({ways}).")
+        self.name, self.columns = name, tuple(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the cells of one column become plain numbers."""
+
+    kind: Kind
+    commas: Reading | None = None  # what commas and dots are
+    percent: bool = False  # whether its numbers are percent
+
+    def bare(self, cells: pl.Series) -> pl.Series:
+        """The cells without the signs that the column may have, and blanks between thousands."""
+        made = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
+        made = made.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
+        if self.kind == "price":
+            made = made.str.replace(_DOLLARS, "")
+        if self.kind == "share":
+            made = made.str.replace(_PERCENT, "")
+        made = made.str.strip_chars()
+        if self.kind in ("plain", "whole"):
+            return made
+        return pl.select(pl.when(~made.str.to_lowercase().is_in(_NOTHING)).then(made)).to_series()
+
+    def plain(self, cells: pl.Series) -> pl.Series:
+        """The cells as plain numbers; one that does not fit stays as it is, to be refused."""
+        bare = self.bare(cells)
+        if self.commas == "decimal-comma":
+            made = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+            fits = _COMMA
+        else:
+            fits, made = _THOUSANDS if self.commas else _NUMBER, bare.str.replace_all(",", "", literal=True)
+        good = bare.str.contains(f"^(?:{fits})$") | bare.is_null()
+        return pl.select(pl.when(good).then(made).otherwise(cells)).to_series().alias(cells.name)
+
+    def changes(self, cells: pl.Series) -> bool:
+        """Whether any cell becomes another."""
+        return not self.plain(cells).equals(cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How the columns of a table that hold numbers are read."""
+
+    ways: Mapping[str, Way] = field(default_factory=dict)  # of columns that are not plain numbers
+    notes: tuple[str, ...] = ()
+    open: tuple[Open, ...] = ()
+
+    @property
+    def percent(self) -> frozenset[str]:
+        """The columns whose numbers are percent."""
+        return frozenset(column for column, way in self.ways.items() if way.percent)
+
+    def read(self, table: Table) -> Table:
+        """The table with plain numbers."""
+        there = [column for column in self.ways if column in table.rows.columns]
+        if not there:
+            return table
+        texts = table.taking({column: column for column in there})
+        plain = [self.ways[column].plain(texts[column]) for column in there]
+        return Table(table.name, table.rows.with_columns(plain), table.lines)
+
+
+def numbers_in(
+    table: Table, kinds: Mapping[str, Kind], said: Mapping[str, Reading], *, asking: bool, name: str
+) -> Numbers:
+    """Find out how the columns of a table are read.
+
+    Args:
+        kinds: Columns that hold numbers.
+        said: What the user said of columns; of others there is nothing.
+        asking: Whether columns that are open are refused; else they stay as they are.
+        name: File.
+
+    Raises:
+        OpenNumbersError: Columns can be read in two ways.
+        InputError: A price is in another currency than dollars, or only some cells have a percent sign.
+    """
+    texts = table.taking({column: column for column in kinds})
+    ways = {column: _way(table, texts[column], kind, said.get(column)) for column, kind in kinds.items()}
+    bare = {column: way.bare(texts[column]).drop_nulls() for column, way in ways.items()}
+    asked = {column for column, way in ways.items() if way.commas is None and column not in said}
+    comma = {column for column in asked if _all(bare[column], _COMMA) and _any(bare[column], ",")}
+    thousands = {column for column in asked if _all(bare[column], _THOUSANDS) and _any(bare[column], ",")}
+    ways |= {column: replace(ways[column], commas="decimal-comma") for column in comma - thousands}
+    ways |= {column: replace(ways[column], commas="thousands") for column in thousands - comma}
+    unsaid = {column: _EITHER for column in ways if column in comma and column in thousands}
+    if any(way.commas == "decimal-comma" for way in ways.values()):  # so that 1.200 may be 1200
+        rest = [column for column in ways if column in asked and column not in comma | thousands]
+        grouped = [column for column in rest if _any(bare[column], f"^(?:{_GROUPS})$")]
+        unsaid |= {column: _GROUPS for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")}
+    whole = [column for column in unsaid if kinds[column] == "whole"]  # 1,200 and 1.200 can only be 1200
+    for column in whole:
+        commas: Reading = "thousands" if unsaid.pop(column) == _EITHER else "decimal-comma"
+        ways[column] = replace(ways[column], commas=commas)
+    found = [_open(texts[column], bare[column], ways[column], cell) for column, cell in unsaid.items()]
+    if found and asking:
+        first = texts[found[0].column].str.contains(found[0].cells[0], literal=True).arg_max()
+        raise OpenNumbersError(name, place(table.name, table.lines[first or 0], found[0].column), found)
+    changed = {column: way for column, way in ways.items() if way.percent or way.changes(texts[column])}
+    notes = [note for column, way in changed.items() for note in _said(texts[column], way, name)]
+    return Numbers(changed, tuple(notes), tuple(found))
+
+
+def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Way:
+    """What the signs of a column say, and what the user does."""
+    if kind == "price" and (place_ := cells.str.contains(_FOREIGN).arg_true()).len():
+        found = f"{quoted(cells[place_[0]])} is not in dollars."
+        where = place(table.name, table.lines[place_[0]], cells.name)
+        raise InputError(found, where=where, do="Convert the column to US dollars.")
+    if said == "percent" and kind != "share":
+        raise InputError(f"`{shown(cells.name)}` cannot be percent: it is no measure.", where=table.name)
+    signed = cells.drop_nulls().str.contains(_PERCENT)
+    percent = kind == "share" and (said == "percent" or bool(len(signed) and signed.all()))
+    if kind == "share" and not percent and signed.any():
+        without = cells.drop_nulls().filter(~signed)[0]
+        where = place(table.name, table.lines[cells.str.contains(_PERCENT).arg_max() or 0], cells.name)
+        do = f"Give all of them one (--numbers '{shown(cells.name)}=percent' reads all as percent)."
+        raise InputError(
+            f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
+        )
+    return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent)
+
+
+def _all(cells: pl.Series, pattern: str) -> bool:
+    return bool(cells.str.contains(f"^(?:{pattern})$").all())
+
+
+def _any(cells: pl.Series, pattern: str) -> bool:
+    return bool(cells.str.contains(pattern).any())
+
+
+def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
+    """The first cells of a column that say two things."""
+    some = cells.drop_nulls().filter(bare.str.contains(f"^(?:{pattern})$")).unique(maintain_order=True)
+    some = some.head(_SHOWN)
+    ways: dict[Reading, tuple[str, ...]] = {}
+    for commas in ("thousands", "decimal-comma"):
+        read = replace(way, commas=commas).plain(some).cast(pl.Float64)
+        ways[commas] = tuple(f"{value:.10g}" for value in read)
+    return Open(cells.name, tuple(some), ways)
+
+
+def _said(cells: pl.Series, way: Way, name: str) -> list[str]:
+    """What was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
+    bare = way.bare(cells)
+    if way.commas:
+        example = cells.filter(bare.str.contains("[,.]"))
+    else:
+        example = cells.filter(bare != cells) if way.kind == "price" else cells.clear()
+    if example.is_empty():
+        return []
+    value = way.plain(example.head(1))[0]
+    return [f"{name}: `{shown(cells.name)}` is read as plain numbers: {shown(example[0])} is {value}."]

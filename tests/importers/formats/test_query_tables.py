@@ -1,0 +1,140 @@
+"""Tables with one row per stack and query: scores, times and costs of queries, wide and long."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.importers.helpers import lost, read, refusal, rows, up
+
+WIDE = """\
+,stack,query_id,ndcg@10,recall@5,latency_ms,cost_usd
+0,A,q1,0.5,0.2,10,0.001
+1,A,q2,0.7,0.4,12,0.003
+2,B,q1,0.1,0.3,90,0.01
+3,B,q2,NaN,0.5,80,
+"""
+LONG = "stack,query_id,measure,value\n" + "".join(
+    f"{cells[1]},{cells[2]},{name},{cells[place]}\n"
+    for cells in (line.split(",") for line in WIDE.splitlines()[1:])
+    for place, name in enumerate(("ndcg@10", "recall@5", "latency_ms", "cost_usd"), 3)
+)
+
+
+def of_runs(made, table: str) -> pl.DataFrame:
+    labels = {run.run_id: run.label for run in made.runs}
+    return rows(made, table).with_columns(pl.col("run_id").replace(labels))
+
+
+@pytest.mark.parametrize("text", [WIDE, LONG], ids=["wide", "long"])
+def test_scores_of_queries_are_signals_with_their_means(text):
+    made = read(up("x.csv", text))
+    signals = of_runs(made, "signals").select("run_id", "query_id", "signal", "k", "value")
+    assert sorted(signals.rows()) == sorted([
+        ("A", "q1", "nDCG", 10, 0.5), ("A", "q2", "nDCG", 10, 0.7), ("B", "q1", "nDCG", 10, 0.1),
+        ("A", "q1", "Recall", 5, 0.2), ("A", "q2", "Recall", 5, 0.4),
+        ("B", "q1", "Recall", 5, 0.3), ("B", "q2", "Recall", 5, 0.5),
+    ])  # fmt: skip
+    means = of_runs(made, "aggregates").sort("run_id", "measure")
+    assert means.select("run_id", "measure", "k", "stage", "n").rows() == [
+        ("A", "Recall", 5, None, 2), ("A", "nDCG", 10, None, 2), ("A", "usd_per_1k", None, "total", 2),
+        ("B", "Recall", 5, None, 2), ("B", "nDCG", 10, None, 1), ("B", "usd_per_1k", None, "total", 1),
+    ]  # fmt: skip
+    assert means["value"].to_list() == pytest.approx([0.3, 0.6, 2.0, 0.4, 0.1, 10.0])
+    timings = of_runs(made, "timings").select("run_id", "query_id", "stage", "ms", "repeat")
+    assert set(timings.rows()) == {
+        ("A", "q1", "total", 10.0, 1), ("A", "q2", "total", 12.0, 1), ("B", "q1", "total", 90.0, 1),
+        ("B", "q2", "total", 80.0, 1),
+    }  # fmt: skip
+    assert {each.reason: each.count for each in lost(made)} == {
+        "empty cells of `ndcg@10`: missing, not 0": 1, "empty cells of `cost_usd`: missing, not 0": 1
+    }  # fmt: skip
+
+
+HEADS = {
+    "a model": ("model,query,nDCG@10\nA,q1,0.5\nB,q1,0.4\n", ["A", "B"]),
+    "two columns": (
+        "embedder,reranker,qid,nDCG@10\na,n,q1,0.5\na,r,q1,0.4\nb,n,q1,0.4\n",
+        ["a · n", "a · r", "b · n"],
+    ),
+    "words": ("what,qid,nDCG@10\nA,q1,0.5\nB,q1,0.4\n", ["A", "B"]),
+    "no stack": ("qid,nDCG@10\nq1,0.5\nq2,0.4\n", ["x"]),
+    "a score": ("stack,qid,score\nA,q1,0.5\n", ["A"]),
+    "ids beside texts": ("stack,query,query_id,nDCG@10\nA,why?,q1,0.5\n", ["A"]),
+    "decimal commas": ("stack;qid;nDCG@10\nA;q1;0,5\nB;q1;0,4\n", ["A", "B"]),
+    "percent": ("stack,qid,nDCG@10\nA,q1,50%\n", ["A"]),
+    "percent by value": ("stack,qid,nDCG@10\nA,q1,50\nA,q2,50\n", ["A"]),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_heads(name):
+    text, labels = HEADS[name]
+    made = read(up("x.csv", text))
+    assert [run.label for run in made.runs] == labels
+    first = rows(made, "signals").row(0, named=True)
+    assert (first["query_id"], first["k"], first["value"]) == ("q1", 10, 0.5)
+
+
+def test_a_quantile_of_latency_and_a_cost_in_euros_are_of_no_query():
+    made = read(up("x.csv", "stack,qid,nDCG@10,latency_p95_ms,Cost per query (€)\nA,q1,0.5,9,1\n"))
+    assert {column: why.split(":")[0].split(";")[0] for column, why in made.accounts[0].left_out.items()} == {
+        "latency_p95_ms": "over several queries", "Cost per query (€)": "a price in another currency"
+    }  # fmt: skip
+    assert "timings" not in made.frames
+
+
+TWICE = {
+    "wide": (
+        "stack,qid,nDCG@10\nA,q1,0.5\nA,q1,0.5\n",
+        "x.csv:3: The query 'q1' of the stack 'A' stands twice.",
+    ),
+    "no stack": ("qid,nDCG@10\nq1,0.5\nq1,0.5\n", "x.csv:3: The query 'q1' of the stack '' stands twice."),
+    "long": ("stack,qid,metric,value\nA,q1,mrr,1\nA,q1,mrr,1\n", "The measure 'mrr' stands twice"),
+    "a pass": (
+        "stack,qid,pass,mrr\nA,q1,1,1\nA,q1,1,1\n",
+        "Pass 1 of the query 'q1' of the stack 'A'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_query_that_stands_twice_is_refused(name):
+    text, message = TWICE[name]
+    assert message in refusal(up("x.csv", text))
+
+
+@pytest.mark.parametrize("column", ["pass", "repeat", "Iteration"])
+def test_passes_are_averaged_and_their_times_kept(column):
+    made = read(up("x.csv", f"stack,qid,{column},mrr@5,latency_ms\nA,q1,1,1,5\nA,q1,2,0,7\nA,q2,1,1,9\n"))
+    assert rows(made, "signals").sort("query_id").select("query_id", "value").rows() == [
+        ("q1", 0.5),
+        ("q2", 1),
+    ]
+    assert rows(made, "aggregates")["value"].to_list() == [0.75]
+    assert rows(made, "timings").select("query_id", "repeat", "ms").rows() == [
+        ("q1", 1, 5.0), ("q1", 2, 7.0), ("q2", 1, 9.0)
+    ]  # fmt: skip
+    assert any("mean of its passes" in note for note in made.notes)
+
+
+def test_scores_join_the_run_of_rankings_offered_with_them():
+    made = read(
+        up("r.csv", "stack,qid,did,rank\nA,q1,d,1\n"), up("s.csv", "stack,qid,mrr@5\nA,q1,1\nB,q1,0\n")
+    )
+    assert sorted(run.label for run in made.runs) == ["A", "B"]
+    assert of_runs(made, "signals")["run_id"].to_list() == ["A", "B"]
+
+
+def test_measures_beside_passages_are_not_stored():
+    made = read(up("x.csv", "stack,qid,did,rank,ndcg@10\nA,q1,d,1,0.5\n"))
+    assert made.accounts[0].left_out == {"ndcg@10": "not stored: a row is a passage"}
+
+
+def test_scores_beside_answers():
+    head = "stack,qid,answer,k,ndcg@10\n"
+    made = read(up("x.csv", f"{head}A,q1,yes,5,0.5\nA,q2,no,5,0.7\n"))
+    assert rows(made, "signals")["value"].to_list() == [0.5, 0.7]
+    several = read(up("x.csv", f"{head}A,q1,yes,5,0.5\nA,q1,no,9,0.7\n"))
+    assert "signals" not in several.frames
+    assert any("columns of scores and costs" in each.reason for each in lost(several))
