@@ -33,7 +33,7 @@ from core.prices.book import (
     Price,
     PriceBook,
 )
-from core.prices.write import check_name, load_books, own_files, own_folder
+from core.prices.write import PRICE_IT, check_name, load_books, own_files, own_folder
 
 __all__ = [
     "CURRENCY",
@@ -41,6 +41,7 @@ __all__ = [
     "MS_PER_HOUR",
     "PRICED_AS",
     "PRICE_FRAME",
+    "PRICE_IT",
     "UNITS",
     "Price",
     "PriceBook",

@@ -26,6 +26,7 @@ from core.tables import schema
 from core.written import toml
 
 OWN_FOLDER = "price-books"  # Name of the folder with the user's own books, beside the store
+PRICE_IT = f"Price it in a file in {OWN_FOLDER}, beside the store: data/prices/README.md says how."
 _NAME = re.compile(r"\w[\w .+-]{0,59}")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "item": str,

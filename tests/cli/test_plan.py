@@ -125,8 +125,10 @@ def test_a_budget(cli: Cli):
         "of a budget of $9.00: enough as far as is known"
         in cli(cli.spec(SPEC + "[budget]\nusd = 9\n")).stdout
     )
-    unpriced = SPEC.replace('"voyage-3.5"', '"voyage-code-3"')
-    assert "Dollars: unknown, at least $0.0" in cli(cli.spec(unpriced)).stdout
+    mine = '[models.mine]\nprovider = "voyage"\nmodel = "mine"\ndim = 256\n'
+    said = cli(cli.spec(SPEC.replace('"voyage-3.5"', '"mine"') + mine)).stdout
+    assert "Dollars: unknown, at least $0.0" in said
+    assert "No price in $: mine. Price it in" in said
 
 
 def test_yaml(cli: Cli):

@@ -16,7 +16,7 @@ from core.pipeline.sweep.expand import MAX_STACKS, count, expand
 from core.pipeline.sweep.known import NONE, READ, Known
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
-from core.prices import CURRENCY, PriceBook, load_books
+from core.prices import CURRENCY, PRICE_IT, PriceBook, load_books
 from core.providers import chat, embed, rerank
 from core.providers.calls import Keys
 from core.providers.config import ModelConfig
@@ -284,5 +284,5 @@ def _missing(
             price = book.find(item, unit)
             if price is None or price.currency != CURRENCY:
                 found = f"There is no price of {item} ({unit}) in the price book {book.name}."
-                do = "Add it to a file in data/prices, or run without budget.usd."
+                do = f"{PRICE_IT} Or run without budget.usd."
                 yield Problem("budget.usd", found, do, Severity.MISSING)

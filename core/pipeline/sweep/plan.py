@@ -79,6 +79,12 @@ class Bill:
         return math.fsum(line.usd for line in self.lines if line.usd is not None)
 
     @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Models of which an amount is known and a price is not."""
+        wanting = (line.model for line in self.lines if line.usd is None and line.amount is not None)
+        return tuple(dict.fromkeys(wanting))
+
+    @property
     def calls(self) -> int:
         """Requests in all."""
         return sum(line.calls for line in self.lines)

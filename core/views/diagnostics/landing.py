@@ -11,7 +11,7 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store, Writer
-from core.views.run.paid import closing, fact, listed, press
+from core.views.run.paid import closing, fact, listed, press, without_price
 from core.views.text import count, usd
 from core.written import toml_text
 
@@ -86,7 +86,9 @@ def size_of(made: NamesPlan) -> str:
         return f"{count(made.texts, 'text')} to embed; nothing is paid for."
     least = "unknown, at least " if made.usd is None else ""
     limit = f"; the budget of {usd(made.limit, '')} ends it before" if made.over_budget else ""
-    return f"{count(made.texts, 'text')} to embed: {least}{usd(made.usd_known, '')}{limit}."
+    return (
+        f"{count(made.texts, 'text')} to embed: {least}{usd(made.usd_known, '')}{limit}.{without_price(made)}"
+    )
 
 
 def button(made: NamesPlan) -> str:

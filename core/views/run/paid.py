@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from core.prices import PRICE_IT
 from core.tables import schema
 from core.views.text import count, duration, usd
 
@@ -52,7 +53,12 @@ def dollars(plan: GoldenPlan | ReaderPlan) -> str:
     else:
         enough = "it stops before its end" if plan.over_budget else "enough as far as is known"
         parts.append(f"budget {usd(plan.limit, '')}: {enough}")
-    return ", ".join(parts)
+    return ", ".join(parts) + (f".{without_price(plan)}" if plan.unpriced else "")
+
+
+def without_price(plan: Bill) -> str:
+    """Name the models without a price, and what to do; nothing where all have one."""
+    return f" No price in $: {', '.join(plan.unpriced)}. {PRICE_IT}" if plan.unpriced else ""
 
 
 def press(act: str, plan: Bill, seconds: float = 0.0) -> str:

@@ -122,10 +122,11 @@ def dollars(made: Plan, *, here: bool = True) -> str:
     total = f"Dollars: {'unknown, at least ' if made.usd is None else ''}{sum_known}"
     if made.begun is not None:
         total = f"{total}, at most"
+    lacking = f".{paid.without_price(made)}" if made.unpriced else ""
     if made.limit is None:
-        return f"{total}, no budget"
+        return f"{total}, no budget{lacking}"
     left = "it stops before its end" if made.over_budget else "enough as far as is known"
-    return f"{total} of a budget of ${made.limit:,.2f}: {left}"
+    return f"{total} of a budget of ${made.limit:,.2f}: {left}{lacking}"
 
 
 def time_and_memory(made: Plan) -> tuple[str, str]:

@@ -165,10 +165,12 @@ CASES = {
         ],
     ),
     "an item without a price while there is a budget": (
-        DENSE + 'embedder = "voyage-code-3"\nreranker = ["none", "rerank-2.5"]\n[budget]\nusd = 1\n',
+        DENSE + 'embedder = "mine"\nreranker = ["none", "rerank-2.5"]\n[budget]\nusd = 1\n'
+        '[models.mine]\nprovider = "voyage"\nmodel = "mine"\ndim = 8\n',
         [
-            "missing: budget.usd: There is no price of voyage-code-3 (input_tokens) in the price book list. "
-            "Add it to a file in data/prices, or run without budget.usd."
+            "missing: budget.usd: There is no price of mine (input_tokens) in the price book list. "
+            "Price it in a file in price-books, beside the store: data/prices/README.md says how. "
+            "Or run without budget.usd."
         ],
     ),
     "units of a search, with a budget": (

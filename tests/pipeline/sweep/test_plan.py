@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
+from core.pipeline.evaluate.identity import billed_by
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
@@ -28,10 +29,12 @@ from core.pipeline.sweep.resources import (
 from core.prices import Price, PriceBook, load_books
 from core.providers.base import Amount
 from core.providers.calls import Keys
+from core.providers.chat import CHATS
 from core.providers.config import ModelConfig
 from core.providers.embed import EMBEDDERS
 from core.providers.rerank import BY_CHAT, RERANKERS
 from core.records import Basis, Stack
+from core.views.run.plan import dollars
 from tests.pipeline.corpora import passages, queries, random_texts
 from tests.vendors import keys_for, serve
 
@@ -211,6 +214,22 @@ def test_a_price_that_is_not_known_is_unknown_and_not_nothing():
     assert made.usd_known == found["c"].usd
     assert made.stacks[1].usd_per_1k is None
     assert made.stacks[1].reason == found["r"].reason
+    assert made.unpriced == ("r",)
+    assert "No price in $: r." in dollars(made)
+    assert "price-books" in dollars(made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("embedder", name) for name in EMBEDDERS),
+        *(("reranker", name) for name in RERANKERS if name != "none"),
+        *(("chat", name) for name in CHATS),
+    ],
+)
+def test_every_model_of_the_catalogues_has_its_prices(kind: str, name: str):
+    lacking = [each for each in billed_by(kind, name, {}) if BOOKS["list"].find(*each) is None]
+    assert lacking == []
 
 
 def test_another_currency_is_not_converted():

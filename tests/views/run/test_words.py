@@ -8,6 +8,7 @@ import pytest
 from core.pipeline.evaluate import State, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.problems import Problem
+from core.prices import PRICE_IT
 from core.views.run import form, paid, plan
 from core.views.text import duration
 from core.views.workspace.scope import Scope
@@ -109,7 +110,7 @@ def test_a_mistake_stands_beside_its_field(where: str, key: str | None):
 
 def planned(**given: Any) -> Any:
     usual = {"lines": (1,), "exact": True, "usd": 1.5, "usd_known": 1.5, "limit": None, "over_budget": False}
-    usual |= {"begun": None}
+    usual |= {"begun": None, "unpriced": ()}
     return SimpleNamespace(**{**usual, **given})
 
 
@@ -119,6 +120,8 @@ def planned(**given: Any) -> Any:
         ({"lines": ()}, "Nothing is paid for: everything runs on this machine."),
         ({}, "Dollars: $1.5000 (exact), no budget"),
         ({"usd": None}, "Dollars: unknown, at least $1.5000 (exact), no budget"),
+        ({"usd": None, "unpriced": ("a", "b")},
+         f"Dollars: unknown, at least $1.5000 (exact), no budget. No price in $: a, b. {PRICE_IT}"),
         ({"exact": False, "limit": 2.0},
          "Dollars: $1.5000 (estimated) of a budget of $2.00: enough as far as is known"),
         ({"limit": 1.0, "over_budget": True},
