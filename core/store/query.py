@@ -7,15 +7,15 @@ alone finds `runs`, `rankings` or `judgements` without knowing how parts and rev
 from __future__ import annotations
 
 import json
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import closing
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import duckdb
 import polars as pl
 
+from core.bounded import out_of_memory, run_bounded
 from core.errors import InputError
 from core.store.read.snapshot import Snapshot
 from core.store.rules import RULES, names, rows_of
@@ -23,10 +23,16 @@ from core.store.store import Store
 from core.tables import TABLES
 
 SECONDS, MEMORY, ROWS = 30.0, "1GB", 10_000
+BYTES = 1 << 28
+"""The most that an answer may hold, in memory."""
 RECORDS = ("runs", "collections", "golden_sets")
 NAMED = {"answer_scores": "scores"}
 """Tables that have a shorter name besides their own."""
-_ALLOWED = duckdb.StatementType.SELECT
+_ASKED = Path(__file__).with_name("asked.py")
+_OVERHEAD = 3 << 29  # Address space that the process takes before it has read a row
+_SPARE_S = 20.0  # To begin, and to write the answer
+_SIZE = re.compile(r"(?P<n>[0-9]{1,9}(\.[0-9]{1,6})?) ?(?P<unit>[MG])I?B")
+_UNITS, _LEAST = {"M": 1 << 20, "G": 1 << 30}, 16 << 20
 
 
 def query(
@@ -34,45 +40,69 @@ def query(
 ) -> pl.DataFrame:
     """Answer one SELECT over the views of a store's current revision.
 
-    It is asked in a database of its own in memory, which may read the store's parts and nothing else, may
-    fetch no extension, and is interrupted in the end.
+    It is asked in another process, in a database of its own in memory, which may read the store's parts and
+    nothing else, may fetch no extension, and is ended in the end.
 
     Args:
         sql: One statement that reads; `RECORDS`, the tables of `core.tables` and `NAMED` are there.
         seconds: How long it may take.
-        memory: How much it may hold, as DuckDB writes sizes.
-        rows: The most rows to return; None = all.
+        memory: How much it may hold, as "500MB" or "4GB".
+        rows: The most rows to return; None = all, up to `BYTES` of them.
 
     Raises:
         InputError: If it is no single SELECT, names what is not there, takes too long or too much memory.
     """
-    snapshot = store.read()
-    with closing(duckdb.connect(":memory:", config={"memory_limit": memory, "threads": 2})) as db:
-        for statement in _views(snapshot):
-            db.execute(statement)
+    snapshot, most = store.read(), _bytes(memory)
+    given = {
+        "views": list(_views(snapshot)), "records": RECORDS, "parts": str(store.path.absolute() / "parts"),
+        "sql": sql, "seconds": seconds, "memory": f"{most}B", "rows": rows, "bytes": BYTES,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="clq-sql-") as scratch:
+        folder = Path(scratch)
         for record in RECORDS:
-            db.register(f"_{record}", _record(snapshot, record).to_arrow())
-            db.execute(f"CREATE TABLE {record} AS FROM _{record}")
-            db.unregister(f"_{record}")
-        _lock(db, store.path)
-        asked = _one_select(db, sql)
-        timer = threading.Timer(seconds, db.interrupt)
-        timer.start()
+            _record(snapshot, record).write_parquet(folder / f"{record}.parquet")
         try:
-            found = db.sql(asked)
-            answer: pl.DataFrame = (found if rows is None else found.limit(rows)).pl()
-        except duckdb.InterruptException:
-            raise InputError(
-                f"The query took longer than {seconds:g} s.", do="Ask for less, or give it more --seconds."
-            ) from None
-        except duckdb.Error as error:
-            said = str(error).strip().partition("\n\n")[0]
-            raise InputError(
-                f"The query cannot be answered: {said[:400]}", where="sql", do=_there()
-            ) from None
-        finally:
-            timer.cancel()
-    return answer
+            ended = run_bounded(
+                _ASKED, scratch, memory=most + _OVERHEAD, seconds=seconds + _SPARE_S,
+                given=json.dumps(given).encode(),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise _refused("time", "", seconds, memory) from None
+        if (folder / "error.json").exists():
+            told = json.loads((folder / "error.json").read_bytes())
+            raise _refused(told["kind"], told["said"], seconds, memory)
+        if ended.returncode:
+            kind = "memory" if out_of_memory(ended) else "query"
+            raise _refused(kind, ended.stderr.decode("utf-8", "replace")[-300:].strip(), seconds, memory)
+        return pl.read_ipc((folder / "answer.arrow").read_bytes())
+
+
+def _bytes(memory: str) -> int:
+    read = _SIZE.fullmatch(memory.strip().upper())
+    if read is None or (most := int(float(read["n"]) * _UNITS[read["unit"]])) < _LEAST:
+        raise InputError(f"{memory[:40]!r} is no amount of memory.", where="memory", do="Write 500MB or 4GB.")
+    return most
+
+
+_WRONG: Mapping[str, tuple[str, str]] = {
+    "time": ("The query took longer than {seconds:g} s.", "Ask for less, or give it more --seconds."),
+    "memory": ("The query takes more memory than {memory}.", "Ask for less, or give it more --memory."),
+    "size": (f"The answer is larger than {BYTES >> 20} MiB.", "Ask for less, or add a LIMIT."),
+    "type": ("The type of column {said} cannot be shown.", "Write it as text: CAST(… AS VARCHAR)."),
+    "syntax": ("This is no SQL: {said}", ""),
+    "statement": (
+        "Only one statement that reads is answered: SELECT, or FROM, or WITH.",
+        "Results are changed by import, run, delete and restore.",
+    ),
+    "query": ("The query cannot be answered: {said}", "{there}"),
+}
+"""What was found and what to do, by what `core.store.asked` tells, and more."""
+
+
+def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
+    found, do = _WRONG[kind]
+    told = {"said": said, "seconds": seconds, "memory": memory, "there": _there()}
+    return InputError(found.format(**told), where="sql", do=do.format(**told))
 
 
 def statements(snapshot: Snapshot, root: Path) -> str:
@@ -136,30 +166,6 @@ def _literal(value: object) -> str:
 def _text(value: str) -> str:
     """A literal of SQL."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _lock(db: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Leave nothing to be read but the store's parts, nothing to be fetched, and no way back."""
-    db.execute("SET autoinstall_known_extensions = false")
-    db.execute("SET autoload_known_extensions = false")
-    db.execute(f"SET allowed_directories = [{_text(str(root.absolute() / 'parts') + os.sep)}]")
-    db.execute("SET enable_external_access = false")
-    db.execute("SET lock_configuration = true")
-
-
-def _one_select(db: duckdb.DuckDBPyConnection, sql: str) -> str:
-    try:
-        found = db.extract_statements(sql)
-    except duckdb.Error as error:
-        said = str(error).strip().partition("\n\n")[0]
-        raise InputError(f"This is no SQL: {said[:300]}", where="sql") from None
-    if len(found) != 1 or found[0].type != _ALLOWED:
-        raise InputError(
-            "Only one statement that reads is answered: SELECT, or FROM, or WITH.",
-            where="sql",
-            do="Results are changed by import, run, delete and restore.",
-        )
-    return str(found[0].query)
 
 
 def _there() -> str:

@@ -77,11 +77,54 @@ def test_what_does_more_than_read_the_store_is_refused(store: Store, sql: str):
     assert {path: path.stat().st_mtime_ns for path in store.path.rglob("*")} == before
 
 
-def test_it_ends(store: Store):
+@pytest.mark.parametrize(
+    "sql", ["SELECT count(*) FROM range(100000000000) AS a, range(1000) AS b", "SELECT pg_sleep(60)"]
+)
+def test_it_ends(store: Store, sql: str):
     with pytest.raises(InputError, match=r"longer than 0\.5 s"):
-        query(store, "SELECT count(*) FROM range(100000000000) AS a, range(1000) AS b", seconds=0.5)
-    with pytest.raises(InputError, match="cannot be answered"):
-        query(store, "SELECT list(i) FROM range(500000000) AS t(i)", memory="50MB")
+        query(store, sql, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT list(i) FROM range(500000000) AS t(i)",
+        "SELECT repeat('x', 2000000000)",  # DuckDB's own limit lets it take 6 GB
+        "SELECT repeat('x', 100000000) FROM range(1000)",
+    ],
+)
+def test_its_memory_is_bounded(store: Store, sql: str):
+    with pytest.raises(InputError, match="takes more memory than 50MB"):
+        query(store, sql, memory="50MB")
+
+
+def test_its_answer_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("core.store.query.BYTES", 1 << 20)
+    with pytest.raises(InputError, match="The answer is larger than"):
+        query(store, "FROM range(1000000000)")
+    assert query(store, "FROM range(1000000000)", rows=5).height == 5
+
+
+@pytest.mark.parametrize("memory", ["", "a lot", "-1GB", "1KB", "1e9GB", "9999999999GB"])
+def test_an_amount_of_memory_is_asked_for(store: Store, memory: str):
+    with pytest.raises(InputError, match="no amount of memory"):
+        query(store, "FROM runs", memory=memory)
+
+
+def test_types_that_no_table_holds_are_named(store: Store):
+    assert query(store, "SELECT TIMESTAMPTZ '2026-01-01' AS t, [1] AS l, 1.5::DECIMAL(9, 2) AS d").width == 3
+    for sql in ("SELECT INTERVAL 1 DAY AS odd", "SELECT [{'a': 1::UNION(a INT)}] AS odd"):
+        with pytest.raises(InputError, match="type of column odd"):
+            query(store, sql)
+
+
+def test_nothing_beside_the_parts_is_in_reach(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """DuckDB allows its folder for what does not fit in memory, .tmp where it was begun."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "x.csv").write_text("a\n1\n")
+    with pytest.raises(InputError, match="Cannot access"):
+        query(store, f"FROM read_csv('{tmp_path / '.tmp' / 'x.csv'}')")
 
 
 def test_duckdb_itself_finds_the_same(store: Store, tmp_path: Path):

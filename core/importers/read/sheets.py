@@ -1,8 +1,8 @@
 """Reads the sheets of a workbook, in a process of its own with bounds: a hostile one ends no server.
 
-Run as a script with the workbook, a folder for the results and the bytes of memory allowed: every sheet comes
-out as an Arrow file of text cells named by its number, and ``sheets.json`` says what they are called. It
-imports nothing of this project, so that it begins at once.
+Run as a script with the workbook and a folder for the results: every sheet comes out as an Arrow file of text
+cells named by its number, and ``sheets.json`` says what they are called. It imports nothing of this project,
+so that it begins at once.
 """
 
 from __future__ import annotations
@@ -11,27 +11,12 @@ import json
 import sys
 from pathlib import Path
 
-
-def bound(most: int) -> None:
-    """Bound the memory of this process; where the system knows no such bound there is none."""
-    try:
-        import resource  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-    except (OSError, ValueError):  # a system that names the bound and does not keep it
-        return
+import fastexcel
+import polars as pl
 
 
-def main(workbook: str, folder: str, most: str) -> None:
+def main(workbook: str, folder: str) -> None:
     """Write every sheet that can be read, and what went wrong with the others."""
-    bound(int(most))
-    import fastexcel  # noqa: PLC0415 - within the bound
-    import polars as pl  # noqa: PLC0415
-
     into = Path(folder)
     reader = fastexcel.read_excel(workbook)
     problems: dict[int, str] = {}

@@ -10,7 +10,6 @@ import io
 import json
 import re
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from core.bounded import out_of_memory, run_bounded
 from core.errors import InputError
 from core.importers.read.piece import BROKEN, GIB, MIB, Limits, Piece, check_unfolded, per_piece
 from core.importers.read.source import WORKBOOK
@@ -125,16 +125,9 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
     with tempfile.TemporaryDirectory(prefix="clq-workbook-") as scratch:
         folder = Path(scratch)
         (folder / "workbook.xlsx").write_bytes(data)
-        command = [
-            sys.executable,
-            "-I",
-            str(_READER),
-            str(folder / "workbook.xlsx"),
-            scratch,
-            str(_MOST_MEMORY),
-        ]
+        book = str(folder / "workbook.xlsx")
         try:
-            ended = subprocess.run(command, capture_output=True, timeout=_MOST_S, check=False)  # noqa: S603
+            ended = run_bounded(_READER, book, scratch, memory=_MOST_MEMORY, seconds=_MOST_S)
         except subprocess.TimeoutExpired:
             found = f"Reading the workbook takes more than {_MOST_S} seconds."
             raise InputError(found, where=name, do=_AS_CSV) from None
@@ -154,12 +147,10 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
 
 def _ended(ended: subprocess.CompletedProcess[bytes], name: str) -> InputError:
     """The error of a process that did not come to its end."""
-    lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-    last = lines[-1].partition(": ")[2] if lines else ""
-    if ended.returncode < 0 or not last or "MemoryError" in lines[-1] or "memory allocation" in lines[-1]:
+    if out_of_memory(ended):
         found = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
         return InputError(found, where=name, do=_AS_CSV)
-    return _unreadable(name, last)
+    return _unreadable(name, ended.stderr.decode("utf-8", "replace").splitlines()[-1].partition(": ")[2])
 
 
 def _unreadable(name: str, why: str) -> InputError:
