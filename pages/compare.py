@@ -26,6 +26,7 @@ from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired
 from core.views.decision.words import costed
 from core.views.queries.page import bars
 from core.views.text import count, plain, shorten
+from core.views.workspace.reported import computed, with_queries
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"
@@ -310,14 +311,17 @@ numbers, closely, folded = st.container(), st.container(), st.container()
 chosen = pl.concat([view.table.filter(name=name) for name in names])
 band = dict(zip(view.decision.run_ids, view.decision.band, strict=True))
 jitter = float(max(band[run_id] for run_id in chosen["run_id"]))
-obstacle, rows, same = unpaired(chosen, view.scope, view.quality), None, False
-if obstacle and view.table["has_rankings"].any():
+known = with_queries(view.snapshot, chosen, view.scope, view.quality)
+paired = chosen.filter(pl.col("run_id").is_in(known))
+reports = [] if computed(paired, view.scope, view.quality) else known
+obstacle, rows, same = unpaired(chosen, view.scope, view.quality, reports), None, False
+if obstacle and (view.table["has_rankings"].any() or view.paired):
     closely.info(plain(f"{obstacle} {words.BRING}"), icon=":material/functions:")
 if not obstacle:
     tests = folded.expander("Tests, effect sizes, all pairs", icon=":material/science:")
     with tests:
         setup, against = settings(view)
-    rows = compared(view, tuple(chosen.filter("has_rankings")["name"]), against, setup)
+    rows = compared(view, tuple(paired["name"]), against, setup)
     with tests:
         statistics(view, rows, setup)
     with closely:
@@ -329,12 +333,13 @@ if not obstacle:
             by_tag(view, closer, two)
             st.subheader("Query by query", anchor=False)
             flips(view, closer, two, setup)
-    with folded.expander("Same passages, same order?", icon=":material/reorder:"):
-        st.markdown(plain(words.rankings(closer, view.quality.k)))
-    with folded.expander("Does retrieval or ordering differ?", icon=":material/call_split:"):
-        sources(closer)
-    with folded.expander("One change, every pair of stacks", icon=":material/change_history:"):
-        change(view, setup)
+    if not reports:
+        with folded.expander("Same passages, same order?", icon=":material/reorder:"):
+            st.markdown(plain(words.rankings(closer, view.quality.k)))
+        with folded.expander("Does retrieval or ordering differ?", icon=":material/call_split:"):
+            sources(closer)
+        with folded.expander("One change, every pair of stacks", icon=":material/change_history:"):
+            change(view, setup)
 gaps = sides(view.snapshot, view.table, names, rows, latency=view.latency, jitter=jitter)
 with numbers:
     cards(view, names, gaps)
@@ -346,5 +351,5 @@ said = words.answer(
 )
 named = " · ".join(f"{letter}: {name}" for name, letter in letters.items())
 show.head(said, named, "" if rows is None else words.doubt(rows, view.quality))
-if not view.table["has_rankings"].any():
+if not view.table["has_rankings"].any() and not known:
     raise Lacking(view, "rankings")

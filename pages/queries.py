@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from core.views.queries import page as queries
 from core.views.queries import words
 from core.views.queries.one_query import ROWS, OneQuery, one_query, shown_text
 from core.views.text import plain
+from core.views.workspace.reported import query_scores
 from core.views.workspace.scope import Quality
 from core.written import upright
 
@@ -80,16 +81,21 @@ def listed(rows: pl.DataFrame, view: View, selected: str, *, against: bool) -> N
         "delta": show.signed_column("difference", "Score minus the score of the second stack."),
         "other": show.score_column("second", f"{view.quality.name} of the second stack."),
     }
+    passages = {
+        "best": show.score_column("best reachable", "PROC: the best ordering of the candidate pool."),
+        "holes": show.number_column("holes", 0, f"Unjudged passages among the first {view.quality.k}."),
+    }
+    known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
     columns = {
         "query_id": show.text_column("query"),
         "text": show.text_column("question", width="large"),
         "score": show.score_column("score", f"{view.quality.name} of the stack; – = no score, see note."),
         **(second if against else {}),
-        "best": show.score_column("best reachable", "PROC: the best ordering of the candidate pool."),
-        "holes": show.number_column("holes", 0, f"Unjudged passages among the first {view.quality.k}."),
+        **(passages if known else {}),
     }
+    judged = {"judged": show.number_column("judged", 0, "Passages judged for this query.")}
     more = {
-        "judged": show.number_column("judged", 0, "Passages judged for this query."),
+        **(judged if known else {}),
         "tags": st.column_config.ListColumn("tags"),
         "note": show.text_column("note"),
     }
@@ -119,12 +125,25 @@ def sliced(rows: pl.DataFrame, view: View, *, against: bool) -> None:
     show.table(slices, "slices", columns, height=318)
 
 
+@cached("Scoring every query…", entries=8)
+def reporting(view: View) -> list[str]:
+    """Find the stacks that report single queries and have no rankings."""
+    bare = view.table.filter(~pl.col("has_rankings"))["run_id"].to_list()
+    scores = query_scores(view.snapshot, bare, view.quality) if bare else None
+    return list(scores.run_ids) if scores else []
+
+
+def question(row: Mapping[str, Any], judged: Sequence[int] = ()) -> None:
+    """Draw the question, and what is known of it."""
+    st.markdown(f"#### {plain(row['text'] or words.NO_QUESTION)}")
+    st.caption(plain(words.about(row, judged)))
+
+
 @st.fragment
 def passages(found: OneQuery, row: Mapping[str, Any], quality: Quality) -> None:
     """Draw one query: the question, and two rankings side by side as readable passages."""
-    st.markdown(f"#### {plain(row['text'] or words.NO_QUESTION)}")
     judged = [each.passages.height for each in found.judged]
-    st.caption(plain(words.about(row, judged)))
+    question(row, judged)
     shown = st.segmented_control(
         "Passages", _DEPTHS, default=_DEPTHS[0], required=True, key="_depth", label_visibility="collapsed"
     )
@@ -270,7 +289,8 @@ def weights(found: OneQuery, quality: Quality) -> None:
 
 
 view = current_view()
-ranked = view.table.filter("has_rankings")
+there = reporting(view)  # their passages are not known
+ranked = view.table.filter(pl.col("has_rankings") | pl.col("run_id").is_in(there))
 if ranked.is_empty():
     raise Lacking(view, "rankings")
 left, right = st.columns(2)
@@ -283,7 +303,7 @@ if run_id is None or run_id not in ranked["run_id"]:
     show.head(*words.nothing(names.get(run_id or ""), ranked["name"][0]))
     end()
 with right:
-    others = ranked.filter(pl.col("run_id") != run_id)
+    others = ranked.filter(pl.col("run_id") != run_id, pl.col("run_id").is_in(there) == (run_id in there))
     other = pick_stack(others, view.decision, "Against", key="vs", default="no second stack")
 shown = {run: names[run] for run in (run_id, other) if run is not None}
 runs = tuple(shown.items())
@@ -308,11 +328,12 @@ if drawn := queries.bars(rows, view.quality, tuple(shown.values()), selected=que
         show.chart(drawn.figure, "queries", on_select=click, selection_mode="points", alt=said.sentence)
         if drawn.drawn.height < rows.height:
             st.caption(words.bars(queries.BARS))
-passages(
-    rankings(view, runs, query_id),
-    rows.row(by_predicate=pl.col("query_id") == query_id, named=True),
-    view.quality,
-)
+row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
+if run_id in there:
+    question(row)
+    st.caption(words.NO_PASSAGES)
+    end()
+passages(rankings(view, runs, query_id), row, view.quality)
 perturbed = typed_of(view, run_id, query_id)
 if perturbed.height:
     as_typed(view, perturbed, run_id, query_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_queries
 from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
+from core.views.workspace.reported import query_scores, with_intervals
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import (
     EMPTY_SLOT,
@@ -97,6 +98,7 @@ _NAMED = 5  # Runs that a sentence names
 _UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
+_NOT_SCORED = "the run came without a score of this query"
 
 
 def score_table(
@@ -128,8 +130,6 @@ def score_table(
         InputError: If a measure has no cutoff, or is not computed where scores per query are asked for.
     """
     require_cutoffs(measures)
-    if per_query and told:
-        raise InputError(f"{told[0].name} is known as an average only.", do="Ask for the mean.")
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=_UNLABELLED)]
     if measures and golden_set_id and not ranked.is_empty():
@@ -141,7 +141,10 @@ def score_table(
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
-    if measures and not per_query and not rest.is_empty():
+    if per_query:
+        asked = [(rest, Quality(str(measure.at(None)), measure.k or 1)) for measure in measures]
+        parts += _reported_queries(snapshot, [*asked, *((runs, name) for name in told)])
+    elif measures and not rest.is_empty():
         names = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
         figures = pl.concat(_reported(snapshot, rest, name) for name in names)
         came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
@@ -149,7 +152,7 @@ def score_table(
             what = f"{text.count(came, 'run comes', 'runs come')} as averages of an evaluation elsewhere"
             tell(f"{what}, which do not compare with scores made here.")
         parts.append(figures)
-    parts += [_reported(snapshot, runs, name) for name in told]
+    parts += [] if per_query else [_reported(snapshot, runs, name) for name in told]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     return labelled(pl.concat(parts, how="diagonal"), labels, per_query=per_query)
 
@@ -236,14 +239,45 @@ def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr]:
     return pl.lit(name).alias("measure"), pl.lit(k, dtype=pl.Int32).alias("k")
 
 
+def _reported_queries(
+    snapshot: Snapshot, asked: Sequence[tuple[pl.DataFrame, Quality]]
+) -> Iterator[pl.DataFrame]:
+    """What runs report of single queries, measure by measure.
+
+    Raises:
+        InputError: None of them reports any, of a measure that is not computed.
+    """
+    for runs, quality in asked:
+        scores = query_scores(snapshot, runs["run_id"].to_list(), quality)
+        if scores is None and quality.measure is None:
+            raise InputError(f"{quality.name} is known as an average only.", do="Ask for the mean.")
+        if scores is not None:
+            columns = {
+                "run": np.repeat(scores.run_ids, len(scores.query_ids)),
+                "query_id": np.tile(scores.query_ids, len(scores.run_ids)),
+                "value": scores.values.ravel(),
+            }
+            missing = pl.col("value").is_null()
+            yield (
+                pl.DataFrame(columns)
+                .with_columns(pl.col("value").fill_nan(None))
+                .with_columns(
+                    pl.when(missing).then(pl.lit(_NOT_SCORED)).alias("reason"),
+                    (~missing).cast(pl.Int32).alias("n"),
+                    *_named(quality.name, quality.k),
+                )
+            )
+
+
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
     """What runs came with, with their n and interval where they gave one."""
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
         .filter((pl.col("measure") == quality.bare) & (pl.col("k") == quality.k))
         .unique("run_id", keep="first")
-        .select("run_id", "value", "n", pl.col("low").alias("ci_low"), pl.col("high").alias("ci_high"))
+        .select("run_id", "value", "n", "low", "high")
     )
+    figures = with_intervals(snapshot, figures, quality).rename({"low": "ci_low", "high": "ci_high"})
     computed = pl.col("has_rankings") & (quality.measure is not None)
     why = pl.when(computed).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
     return (

@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.importers import Options, Upload, load
 from core.store import Store
 from core.ui.settings import ALL
+from core.views.add.imports import bring
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
@@ -240,3 +242,34 @@ def test_a_difference_that_judging_more_could_turn_says_so(open_page: OpenPage, 
     assert "unjudged would lead by 0.333 RA-nWG@10" in unescaped(everything(app))
     app = open_page(tmp_path / "store", "queries", stack="found", vs="bad")
     assert "Judging more could overturn" not in unescaped(everything(app))
+
+
+SCORES = "stack,query_id,nDCG@10,latency_ms\n" + "".join(
+    f"{name},q{query:02},{(query * step) % 10 / 10},{10 + query}\n"
+    for name, step in (("A", 3), ("B", 7))
+    for query in range(20)
+)
+"""A row per stack and query, as notebooks write them: no rankings, no judgements."""
+
+
+@pytest.fixture
+def reported(tmp_path: Path) -> Path:
+    store = Store.open(tmp_path / "store")
+    bring(store, load([Upload("scores.csv", SCORES.encode())], Options()), "scores.csv")
+    return tmp_path / "store"
+
+
+def test_scores_of_queries_alone_are_compared_and_browsed(open_page: OpenPage, reported: Path):
+    app = open_page(reported, "compare", stack="A", vs="B")
+    assert_sound(app, "Compare")
+    assert "n = 20" in answer(app)
+    assert flips(app).height == 20
+    assert not any("order?" in each.label for each in app.expander)
+    app = open_page(reported, "queries", stack="A", vs="B", q="q03")
+    assert_sound(app, "Queries")
+    assert listed(app, "delta").height == 20
+    assert "holes" not in listed(app, "delta").columns
+    app = open_page(reported, "queries", stack="A")
+    assert "between 0" in answer(app)
+    app = open_page(reported, "decision")
+    assert "[" in everything(app)

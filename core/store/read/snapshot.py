@@ -120,9 +120,10 @@ class Snapshot(Revision):
         """Results of runs that come without per-query data."""
         return self._rows("aggregates", run_ids)
 
-    def signals(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Figures of single queries that are neither time nor usage, such as score margins."""
-        return self._rows("signals", run_ids)
+    def signals(self, run_ids: Sequence[str], *, signal: str | None = None) -> pl.DataFrame:
+        """Figures of single queries that are neither time nor usage (score margins…), or one of them."""
+        asked = {} if signal is None else {"signal": signal}
+        return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """What readers answered, of every reader, prompt, temperature, mode, k and pass."""

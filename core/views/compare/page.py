@@ -16,9 +16,9 @@ from core.stats.correlation import agreement
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
-from core.views.workspace.query_sets import among
+from core.views.workspace.query_sets import among, scores_by_query
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence, places
+from core.views.workspace.scores import Evidence, Floats, evidence, places
 
 LEVEL = 0.05  # A difference counts as real when its adjusted p-value is below this
 MOST = 5  # Stacks that are compared at most
@@ -39,13 +39,14 @@ class Scored:
 
 def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[str, str]) -> Scored:
     """Score stacks, run_id to name, on the queries of the workspace."""
-    if quality.measure is None:
+    runs = snapshot.runs(scope.collection_id).filter(pl.col("run_id").is_in(list(names)))
+    order = pl.DataFrame({"run_id": list(names)})
+    runs = order.join(runs, on="run_id", how="left", maintain_order="left")
+    found = scores_by_query(snapshot, runs, scope, quality)
+    if found is None:
         raise InputError(f"{quality.name} is known from aggregates only.", do="Choose another measure.")
-    found = evidence(
-        snapshot, list(names), scope.golden_set_id or "", (quality.measure,), only=among(snapshot, scope)
-    )
-    values = at_cutoff(found, quality.measure)
-    return Scored(tuple(names[run_id] for run_id in found.run_ids), found.run_ids, found.query_ids, values)
+    named = tuple(names[run_id] for run_id in found.run_ids)
+    return Scored(named, found.run_ids, found.query_ids, found.values)
 
 
 def pairs_of(names: Sequence[str], against: Against) -> tuple[list[int], list[int]]:
@@ -68,7 +69,7 @@ def compared(
     """Compare stacks query by query, one family.
 
     Args:
-        names: Two stacks or more with rankings.
+        names: Two stacks or more of `core.views.workspace.reported.with_queries`.
 
     Returns:
         The columns of `differences`, second − first, then if_judged (`core.views.compare.page.if_judged`),
@@ -144,6 +145,8 @@ def if_judged(
     ids = [run_ids[name] for name in names]
     only = among(snapshot, scope) if queries is None else queries
     ranked = snapshot.rankings(ids, stage="final").filter(pl.col("rank") <= quality.k)
+    if ranked.is_empty():  # scored elsewhere: no passages are known
+        return pl.Series("if_judged", [None] * rows.height, dtype=pl.Float64)
     searched = snapshot.searched(ids)
     ends: list[float | None] = []
     for first, second, difference in rows.select("first", "second", "difference").iter_rows():

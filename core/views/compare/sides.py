@@ -145,17 +145,26 @@ AVERAGES = "no interval: averages only"
 _SAME_COST = 1e-9
 
 
-def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality) -> str:
-    """Why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can."""
-    if not rows["has_rankings"].any():
+def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
+    """Why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can.
+
+    Args:
+        reports: Run ids of those that report single queries instead of being scored here.
+    """
+    ranked = pl.col("has_rankings")
+    if rows["run_id"][0] in reports and len(reports) > 1:
+        return ""
+    if not rows["has_rankings"].any() and not reports:
         return "They came without per-query data: only their averages are known."
-    if scope.golden_set_id is None:
-        return "No golden set of this collection could score their rankings."
-    if quality.measure is None:
-        return f"{quality.bare} is known from aggregates only, so its queries cannot be paired."
-    alone = rows.filter(~pl.col("has_rankings"))["name"].to_list()
-    if not rows["has_rankings"][0] or rows.height - len(alone) < 2:
+    if rows["has_rankings"].any() and (scope.golden_set_id is None or quality.measure is None):
+        unknown = f"{quality.bare} is known from aggregates only, so its queries cannot be paired."
+        unjudged = "No golden set of this collection could score their rankings."
+        return unknown if scope.golden_set_id else unjudged
+    alone = rows.filter(~ranked, ~pl.col("run_id").is_in(list(reports)))["name"].to_list()
+    if alone and (rows["name"][0] in alone or rows.height - len(alone) < 2):
         return f"{' and '.join(alone)} came without per-query data: only averages are known."
+    if not rows["has_rankings"][0] or rows.filter(ranked).height < 2:
+        return "Scores made here and elsewhere cannot be paired query by query."
     return ""
 
 

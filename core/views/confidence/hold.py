@@ -21,9 +21,10 @@ from core.stats.latency import SHARES
 from core.store import Snapshot
 from core.views.decision.facts import CHANCES, status_rows
 from core.views.workspace.latencies import sample
-from core.views.workspace.query_sets import among
+from core.views.workspace.query_sets import scores_by_query
+from core.views.workspace.reported import QueryScores
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import Floats, at_cutoff, evidence
+from core.views.workspace.scores import Floats
 from core.views.workspace.stacks import harm_measure
 
 
@@ -148,9 +149,10 @@ def joint_sample(
         The sample in the order of the table; None when no stack has results per query.
     """
     ids = table["run_id"].to_list()
-    scored = _scored(snapshot, table, scope, quality.measure)
+    scored = _long(scores_by_query(snapshot, table, scope, quality))
     name = harm_measure(table)
-    harmful = _scored(snapshot, table, scope, Measure.parse(name) if name else None)
+    harm = Quality(str(Measure.parse(name).at(None)), quality.k) if name else None
+    harmful = _long(scores_by_query(snapshot, table, scope, harm) if harm else None)
     timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
     harmful = harmful.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list()))
     queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
@@ -169,17 +171,15 @@ def joint_sample(
     )
 
 
-def _scored(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, measure: Measure | None) -> pl.DataFrame:
-    """run_id, query_id, value of the runs that have rankings."""
-    ranked = table.filter("has_rankings")["run_id"].to_list() if "has_rankings" in table.columns else []
+def _long(scores: QueryScores | None) -> pl.DataFrame:
+    """run_id, query_id, value of what is scored."""
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
-    if measure is None or scope.golden_set_id is None or not ranked:
+    if scores is None:
         return pl.DataFrame(schema=schema)
-    found = evidence(snapshot, ranked, scope.golden_set_id, [measure], only=among(snapshot, scope))
     rows = {
-        "run_id": np.repeat(np.array(found.run_ids), len(found.query_ids)),
-        "query_id": np.tile(np.array(found.query_ids), len(found.run_ids)),
-        "value": at_cutoff(found, measure).ravel(),
+        "run_id": np.repeat(np.array(scores.run_ids), len(scores.query_ids)),
+        "query_id": np.tile(np.array(scores.query_ids), len(scores.run_ids)),
+        "value": scores.values.ravel(),
     }
     return pl.DataFrame(rows, schema=schema).filter(pl.col("value").is_not_nan())
 

@@ -19,6 +19,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.query_sets import among, asked_in
+from core.views.workspace.reported import QueryScores, computed, query_scores
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence
 
@@ -28,6 +29,7 @@ FOUND_NOTHING = "The stack was asked this query and ranks nothing, so it scores 
 NOT_RANKED = "Not ranked: nothing says that the stack was asked this query, so its score is unknown."
 OTHER_NOT_RANKED = "The second stack does not rank this query, so its score is unknown."
 AS_ZERO = "Not ranked; counts as 0 in this comparison."
+NOT_REPORTED = "The import has no score of this query."
 OUTSIDE = "Left out: outside the queries that the stacks of the workspace are compared on."
 
 _SCORES = schema("query_id score:float other:float best:float holes:int32 judged:int32 counts:bool note")
@@ -76,6 +78,15 @@ def query_table(
     """
     texts = snapshot.queries(scope.collection_id).select("query_id", "text", "tags")
     run_ids = [run_id] if other is None else [run_id, other]
+    if reports := _reports(snapshot, scope, quality, run_ids):
+        rows = texts.join(_as_reported(reports, run_ids), on="query_id", how="full", coalesce=True)
+        return rows.with_columns(
+            pl.col("tags").fill_null([]),
+            pl.col("counts").fill_null(value=False),
+            (pl.col("score") - pl.col("other")).alias("delta"),
+            pl.lit(None, pl.Float64).alias("share"),
+            pl.when(pl.col("score").is_null()).then(pl.lit(NOT_REPORTED)).alias("note"),
+        ).sort("query_id")
     scores = _scores(snapshot, scope, quality, run_ids, as_zero=as_zero)
     return (
         texts.join(scores, on="query_id", how="full", coalesce=True)
@@ -90,6 +101,25 @@ def query_table(
         .with_columns(pl.when(pl.col("judged") == 0).then(pl.lit(UNJUDGED)).otherwise("note").alias("note"))
         .sort("query_id")
     )
+
+
+def _reports(
+    snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str]
+) -> QueryScores | None:
+    """What runs report of every query, where their rankings are not scored here."""
+    runs = snapshot.runs(scope.collection_id).filter(pl.col("run_id").is_in(run_ids))
+    return None if computed(runs, scope, quality) else query_scores(snapshot, run_ids, quality)
+
+
+def _as_reported(reports: QueryScores, run_ids: Sequence[str]) -> pl.DataFrame:
+    """Scores in the columns of `_SCORES`; of passages nothing is known."""
+    values = {"query_id": reports.query_ids, "counts": [True] * len(reports.query_ids)}
+    rows = pl.DataFrame(values, schema={"query_id": pl.String, "counts": pl.Boolean})
+    for column, run_id in zip(("score", "other"), run_ids, strict=False):
+        if run_id in reports.run_ids:
+            own = reports.values[reports.run_ids.index(run_id)]
+            rows = rows.with_columns(pl.Series(column, own).fill_nan(None))
+    return pl.concat([pl.DataFrame(schema=_SCORES), rows], how="diagonal")
 
 
 def _scores(
@@ -292,10 +322,10 @@ def _trace(part: _Part, hover: list[str]) -> theme.Spec:
 def _hover(row: dict[str, Any]) -> str:
     question = text.escape(text.shorten(row["text"] or "", _QUESTION))
     against = "" if row["other"] is None else f"<br>second stack {text.score(row['other'])}"
-    return (
-        f"<b>{text.escape(row['query_id'])}</b> {question}<br>score {text.score(row['score'])} of a possible "
-        f"{text.score(row['best'])}{against}<br>{text.count(row['holes'], 'hole')} in the Top-K"
-    )
+    possible = "" if row["best"] is None else f" of a possible {text.score(row['best'])}"
+    holes = "" if row["holes"] is None else f"<br>{text.count(row['holes'], 'hole')} in the Top-K"
+    head = f"<b>{text.escape(row['query_id'])}</b> {question}"
+    return f"{head}<br>score {text.score(row['score'])}{possible}{against}{holes}"
 
 
 def _pointer(drawn: pl.DataFrame, heights: Floats, selected: str | None) -> list[theme.Spec]:

@@ -84,8 +84,9 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
         made.append(
             ("Worst", text.score(worst["score"][0]), text.quoted(worst["query_id"][0], worst["text"][0]))
         )
-    unjudged = scored["holes"].to_numpy().mean()
-    made.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
+    if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
+        unjudged = scored["holes"].to_numpy().mean()
+        made.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
     if missing := rows.height - scored.height:
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
@@ -129,6 +130,7 @@ def best(side: Side, quality: Quality) -> str:
     return f"{quality.name} {text.score(side.best)}: of the first {quality.k}, those that earn anything"
 
 
+NO_PASSAGES = "Scored elsewhere: which passages were ranked is not known. Import the rankings to see them."
 LISTS = {
     "ranking": "its ranking",
     "oracle": "the best order of its pool",

@@ -196,7 +196,8 @@ _LACKING: Mapping[Has, str] = {
 
 def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
     """What each collection has of what pages may need."""
-    runs, ranked = snapshot.runs(), snapshot.runs().filter("has_rankings")
+    runs, scored_there = snapshot.runs(), snapshot.sizes("signals")["id"].to_list()
+    ranked = runs.filter(pl.col("has_rankings") | pl.col("run_id").is_in(scored_there))
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
     # Published scores come without the answers
     scored = pl.concat(snapshot.sizes(table)["id"] for table in ("answers", "answer_scores"))

@@ -25,6 +25,7 @@ from core.errors import UnknownNameError
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.views.workspace.reported import QueryScores, computed, query_scores
 from core.views.workspace.scope import Quality, Scope, audits
 from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence, places
 
@@ -210,12 +211,19 @@ def paired(
     """Quality per query of the stacks of a workspace, for telling ties from differences.
 
     Returns:
-        The values of the runs with rankings; None where there are none.
+        The values of `scores_by_query`; None where there are none.
     """
-    measure, golden = quality.measure, scope.golden_set_id
-    ranked = table.filter("has_rankings")["run_id"].to_list()
-    if measure is None or golden is None or not ranked:
-        return None
-    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
-    values = at_cutoff(found, measure)
-    return Paired(found.run_ids, values, seed) if values.shape[1] else None
+    scores = scores_by_query(snapshot, table, scope, quality)
+    return Paired(scores.run_ids, scores.values, seed) if scores and scores.query_ids else None
+
+
+def scores_by_query(
+    snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality
+) -> QueryScores | None:
+    """Quality per query of the stacks of a table: of those that are scored here, else as they report it."""
+    ranked = computed(table, scope, quality)
+    if quality.measure is None or not ranked:
+        return query_scores(snapshot, table["run_id"].to_list(), quality)
+    golden = scope.golden_set_id or ""
+    found = evidence(snapshot, ranked, golden, [quality.measure], only=among(snapshot, scope))
+    return QueryScores(found.run_ids, found.query_ids, at_cutoff(found, quality.measure))

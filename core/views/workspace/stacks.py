@@ -29,6 +29,7 @@ from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.query_sets import among, chosen_runs
+from core.views.workspace.reported import with_intervals
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -277,13 +278,14 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Quality of runs that came as aggregates only."""
+    """Quality of runs whose rankings are not scored here."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
     if (asked := quality.measure) and asked.name == ANSWER.name:
         answered = means(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
         main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
+    main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality)
     main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
     rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():

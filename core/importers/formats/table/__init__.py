@@ -38,7 +38,8 @@ class TableFormat(Format):
 
     name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
     takes = dict.fromkeys(
-        ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates"), ""
+        ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates", "signals"),
+        "",
     )
     recognised = "A table that has the columns of one of the kinds"
     maps_columns = True
