@@ -47,8 +47,6 @@ def head(
     with frame.head.container(gap="xsmall"):
         st.title(plain(answer), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-        if warning:
-            st.markdown(f":material/warning: {plain(warning)}")
         view = find_view()
         with line:
             if details:
@@ -57,6 +55,8 @@ def head(
                 prices.chip(view)
                 _differing(view)
             _chips(caveats)
+            if warning:
+                st.markdown(f":material/warning: {plain(warning)}", width="content")
 
 
 def _differing(view: View) -> None:
