@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
+from core.importers.read.written import OpenNumbersError
 from core.ui import cache, door, show
 from core.ui.add import files, large, target
 from core.ui.pages import PAGES, pick_section
@@ -28,6 +29,7 @@ def results() -> None:
         chosen = target.options(decided)
     with blocks:
         chosen, places = files.blocks(files.looked(items, chosen), chosen)
+        chosen = target.as_decided(chosen, decided)
         wrong = files.problems(files.looked(items, chosen), places, chosen.skip)
     workspace = target.open_workspace(chosen)
     plan = Plan() if wrong or files.large(items) else read(items, chosen, decided, workspace)
@@ -38,13 +40,17 @@ def results() -> None:
             st.caption(words.NOTHING_YET)
             large.start(items, chosen, workspace, ready=not wrong)
         elif plan.made is None:
-            if plan.problem is not None:
+            if isinstance(plan.problem, OpenNumbersError):
+                target.numbers(plan.problem, decided)
+            elif plan.problem is not None:
                 st.error(plain(words.on_page(str(plan.problem))), icon=":material/error:")
+            target.numbers_read(decided)
             st.caption("Nothing was written.")
         else:
             st.caption(words.NOTHING_YET)
             target.matches(plan, decided, workspace)
             target.strangers(plan, decided)
+            target.numbers_read(decided)
             waiting = [] if decided.take else [name for group in plan.strange for name in group.files]
             large.bar(plan.made, decided.names, "take" if decided.take else "refuse", waiting)
 

@@ -254,6 +254,27 @@ def test_of_several_files_the_one_with_foreign_ids_waits(
     assert sorted(Store.open(store).read().runs()["collection_id"]) == collections
 
 
+@pytest.mark.parametrize(("way", "latency"), [("thousands0", 1200.0), ("decimal-comma0", 1.2)])
+def test_numbers_that_say_two_things_are_asked_with_their_first_cells(
+    open_page: OpenPage, tmp_path: Path, way: str, latency: float
+):
+    store = tmp_path / "store"
+    table = b'stack,nDCG@10,latency_ms\nA,0.5,"1,200"\nB,0.4,"3,400"\n'
+    app = upload(open_page(store, "add"), stacks_csv=table)
+    assert_sound(app)
+    assert "1,200 · 3,400" in everything(app)
+    labels = [button.label for button in app.button if button.label.startswith("Read as")]
+    assert labels == ["Read as 1200 · 3400 (comma between thousands)", "Read as 1.2 · 3.4 (decimal comma)"]
+    app.button(key=way).click().run()
+    assert_sound(app)
+    app.button(key="undo_numbers").click().run()
+    app.button(key=way).click().run()
+    import_now(app)
+    figures = Store.open(store).read()
+    found = figures.aggregates(figures.runs()["run_id"].to_list()).filter(measure="latency_p50")
+    assert latency in found["value"].to_list()
+
+
 def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
     """Retrieval and reranking unless the visitor takes all; the rest is one line per kind."""
     members = {"m/r/a.json": json.dumps(test_mteb.NEW), "m/r/b.json": test_mteb.other("clustering")}

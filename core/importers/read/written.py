@@ -230,4 +230,4 @@ def _said(cells: pl.Series, way: Way, name: str) -> list[str]:
     if example.is_empty():
         return []
     value = way.plain(example.head(1))[0]
-    return [f"{name}: `{shown(cells.name)}` is read as plain numbers: {shown(example[0])} is {value}."]
+    return [f"{name}: in `{shown(cells.name)}`, {shown(example[0])} is read as {value}."]

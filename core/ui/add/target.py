@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
 
 from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
+from core.importers.read.written import SAID, OpenNumbersError, Reading
 from core.ui import cache
 from core.ui.add.files import leave_out
 from core.views.add import imports, words
@@ -24,13 +25,15 @@ _LINES = 6
 
 @dataclass
 class Decided:
-    """What a visitor decided about ids that the workspace does not have, for one set of files."""
+    """What a visitor decided about one set of files: ids that the workspace does not have, and numbers."""
 
     files: str  # what identifies them
     names: tuple[str, ...] = ()  # their names
     # File → what is taken off its ids; nothing = it makes a workspace of its own
     strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
     take: bool = False  # whether everything is taken as it is
+    # File → column → how its numbers are read, where they say two things
+    numbers: dict[str, dict[str, Reading]] = field(default_factory=dict)
 
 
 def decided_about(items: Sequence[Any]) -> Decided:
@@ -79,6 +82,36 @@ def options(decided: Decided) -> Options:
         known_collections=known,
         documents=StoredDocuments.of(snapshot),
     )
+
+
+def as_decided(chosen: Options, decided: Decided) -> Options:
+    """The options with how numbers are read."""
+    tables = {
+        name: replace(chosen.table_as(name), numbers=numbers) for name, numbers in decided.numbers.items()
+    }
+    return replace(chosen, tables={**chosen.tables, **tables}) if tables else chosen
+
+
+def numbers(problem: OpenNumbersError, decided: Decided) -> None:
+    """Ask of each column that can be read in two ways how it is read, with its first cells as either."""
+    st.markdown(f":material/help: {plain(words.open_numbers(problem))}")
+    own = decided.numbers.setdefault(problem.name, {})
+    for place, column in enumerate(problem.columns):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(column.column)}** {plain(' · '.join(column.cells))}", width="content")
+            for way in column.ways:
+                label = plain(words.read_as(column, way))
+                st.button(label, key=f"{way}{place}", on_click=own.update, args=({column.column: way},))
+
+
+def numbers_read(decided: Decided) -> None:
+    """How numbers are read as the visitor said, and the button that asks again."""
+    said = [f"{column}: {SAID[way]}" for read in decided.numbers.values() for column, way in read.items()]
+    if said:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(plain("; ".join(said)), width="content")
+            st.button("Undo", key="undo_numbers", type="tertiary", icon=":material/undo:",
+                      on_click=decided.numbers.clear)  # fmt: skip
 
 
 def open_workspace(chosen: Options) -> str | None:

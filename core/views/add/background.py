@@ -235,6 +235,9 @@ def _forget(job: Job, *parts: str) -> None:
 
 
 def _flags(options: Options) -> list[str]:
+    # The options of the command are of all tables: what was said of one is said of all where it is the only
+    # one.
+    (said,) = options.tables.values() if len(options.tables) == 1 else (options.table_as(""),)
     given = {
         "--as": options.format,
         "--label": options.label,
@@ -243,14 +246,15 @@ def _flags(options: Options) -> list[str]:
         "--grades": options.grades,
         "--split": options.split,
         "--sheet": options.sheet,
-        "--row": options.row,
+        "--row": said.row,
     }
     flags = [f"{name}={value}" for name, value in given.items() if value]
     flags += ["--all-tasks"] * options.all_tasks
     flags += [f"--skip={name}" for name in sorted(options.skip)]
     flags += [f"--strip={what}={pattern}" for what, pattern in options.strip.items()]
-    flags += [f"--without={name}" for name in sorted(options.without)]
-    return [*flags, *(f"--column={role}={name}" for role, name in options.columns.items())]
+    flags += [f"--without={name}" for name in sorted(said.without)]
+    flags += [f"--numbers={column}={reading}" for column, reading in said.numbers.items()]
+    return [*flags, *(f"--column={role}={name}" for role, name in said.columns.items())]
 
 
 def _placed(item: Offered, folder: Path) -> Path:

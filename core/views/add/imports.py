@@ -16,6 +16,7 @@ import polars as pl
 from core.errors import ClqError
 from core.importers import FORMATS, Import, Offered, Options, Progress, load
 from core.importers.base import merged
+from core.importers.read.text import shown
 from core.importers.runs import slug
 from core.records import Run
 from core.store import Snapshot, Store
@@ -26,7 +27,7 @@ from core.views.add.matching import (
     Unmatched,
     UnmatchedError,
     belongs_anywhere,
-    fits,
+    follows,
     matches,
     refused,
     suggested,
@@ -155,8 +156,8 @@ def read_into(
     """Read what was offered for the collection that it belongs to.
 
     Args:
-        options: The user's decisions. Where they name no collection, and the files would make a new one
-            without queries and passages, their ids decide whether they go into the workspace.
+        options: The user's decisions. Where they name no collection, and the files would make a new one,
+            their ids decide whether they go into a stored one (`core.views.add.matching.follows`).
         unmatched: "own": what names nothing that its collection has makes a new collection instead.
         apart: What becomes of single files of the offer whose ids are not those of the collection.
 
@@ -166,12 +167,16 @@ def read_into(
     if apart:
         return _in_groups(offered, options, snapshot, workspace, apart)
     made = load(offered, options, progress)
-    into = None
-    if options.collection_id is None and workspace and belongs_anywhere(made, options.known_collections):
-        into = workspace if fits(matches(snapshot, made, workspace)) else None
-    elif unmatched == "own" and refused(matches(snapshot, made)):
+    into = follows(snapshot, made, workspace) if options.collection_id is None else None
+    if into is None and unmatched == "own" and refused(matches(snapshot, made)):
         into = own_name(made, snapshot)
-    return load(offered, replace(options, collection_id=into), progress) if into else made
+    if into is None:
+        return made
+    known = load(offered, replace(options, collection_id=into), progress)
+    if into in options.known_collections and into != workspace:
+        note = f"It goes into {shown(into)}, whose queries it names; or name another (--collection)."
+        known = replace(known, notes=(*known.notes, note))
+    return known
 
 
 def name_of(item: Offered) -> str:

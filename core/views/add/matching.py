@@ -25,7 +25,7 @@ _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "sign
 Unmatched = Literal["refuse", "take", "own"]
 """What to do with runs and judgements that name nothing that their collection has."""
 _NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
-_AMONG = {"judgements": "are judged in", "rankings": "are ranked in"}
+_AMONG = {"judgements": "are judged in", "rankings": "are ranked in", "signals": "are scored in"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +166,13 @@ def suggested(snapshot: Snapshot, made: Import) -> tuple[Match, ...]:
     """Of an import that goes into a new collection, the matches with the stored one that it fits best."""
     if not belongs_anywhere(made, frozenset(snapshot.collections()["collection_id"])):
         return ()
-    latest = snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
-    tried = [matches(snapshot, made, name) for name in latest]
+    tried = [matches(snapshot, made, name) for name in _latest(snapshot)]
     fitting = [found for found in tried if fits(found)]
     return max(fitting, key=lambda found: sum(each.known / each.offered for each in found), default=())
+
+
+def _latest(snapshot: Snapshot) -> list[str]:
+    return snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
 
 
 def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
@@ -178,6 +181,49 @@ def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
     return (
         len(named) == 1 and not named & known and not {"queries", "passages", "chunks"} & made.frames.keys()
     )
+
+
+def follows(snapshot: Snapshot, made: Import, workspace: str | None) -> str | None:
+    """Find the stored collection that an import belongs to where nobody named one; None for a new one.
+
+    It is the open workspace where at least half of the ids exist there, or of the ids in use there come with
+    their texts; and for a table of queries alone the only collection that has nearly all of them.
+    """
+    known = frozenset(snapshot.collections()["collection_id"])
+    if workspace and belongs_anywhere(made, known) and fits(matches(snapshot, made, workspace)):
+        return workspace
+    if workspace and _are_texts_of(snapshot, made, workspace, known):
+        return workspace
+    if {"rankings", "judgements", "spans"} & made.frames.keys() or not belongs_anywhere(made, known):
+        return None
+    tried = {name: matches(snapshot, made, name) for name in _latest(snapshot)}
+    whole = [
+        name
+        for name, found in tried.items()
+        if found and all(each.known >= _MOST * each.offered for each in found)
+    ]
+    return whole[0] if len(whole) == 1 else None
+
+
+def _are_texts_of(snapshot: Snapshot, made: Import, workspace: str, known: frozenset[str]) -> bool:
+    """Whether an import has the texts of queries or passages that a collection uses and has none of."""
+    named = {each.collection_id for each in made.collections}
+    if made.runs or len(named) != 1 or named & known or "chunks" in made.frames:
+        return False
+    shelf = _Shelf(snapshot, Import(), workspace, {})
+    brought = [what for what in ID_COLUMNS if what in made.frames]
+    return bool(brought) and all(_is_covered(shelf, made, what) for what in brought)
+
+
+def _is_covered(shelf: _Shelf, made: Import, what: str) -> bool:
+    """Whether texts come for at least half of the ids in use, of which none has its text."""
+    column, used = ID_COLUMNS[what], shelf.used(what)
+    if used is None or shelf.stored(what):
+        return False
+    ids = shelf.existing(_Reference(used), column, None)
+    rows, _ = _some(made.frames[what])
+    come = set(rows.select(column).unique().collect().to_series())
+    return bool(ids) and len(come.intersection(ids)) >= _HALF * len(ids)
 
 
 def _owners(made: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
@@ -240,9 +286,14 @@ class _Shelf:
         """The collection's own table, else its judgements or rankings, else the judgements that come now."""
         if self.stored(what) or self._brought(what).head(1).collect().height:
             return _Reference(what)
-        if table := next((table for table in ("judgements", "rankings") if self.stored(table)), None):
+        if table := self.used(what):
             return _Reference(table)
         return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
+
+    def used(self, what: str) -> str | None:
+        """The table that names ids of a kind without their being the collection's own; None if none does."""
+        tables = (table for table in _AMONG if ID_COLUMNS[what] in TABLES[table])
+        return next((table for table in tables if self.stored(table)), None)
 
     def _brought(self, table: str) -> pl.LazyFrame:
         """Rows of queries or passages that the import has of this collection."""

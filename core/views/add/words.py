@@ -9,6 +9,7 @@ import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised
 from core.importers.read.text import shown
+from core.importers.read.written import SAID, Open, OpenNumbersError, Reading
 from core.importers.runs import STAR
 from core.jobs import State
 from core.store import Snapshot
@@ -71,6 +72,7 @@ _FIELDS = {
     "unmatched": "the buttons below",
     "skip": "Leave out",
     "all-tasks": "Tasks above",
+    "column": "the list above the column",
 }
 """Option of the command → what the page calls it."""
 _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
@@ -91,6 +93,17 @@ def on_page(message: str) -> str:
         return f"({name})" if name else f"{option[0][:-1]} on the command line)"
 
     return _QUOTED.sub(r"“\1”", _OPTION.sub(field, message))
+
+
+def open_numbers(problem: OpenNumbersError) -> str:
+    """What is asked of numbers that can be read in two ways."""
+    which = "these columns" if len(problem.columns) > 1 else "this column"
+    return f"How are the numbers of {which} of {problem.name} written?"
+
+
+def read_as(column: Open, way: Reading) -> str:
+    """What the button says that reads a column in one way: its first cells as they would be."""
+    return f"Read as {' · '.join(column.ways[way])} ({SAID[way]})"
 
 
 def taken(made: Import) -> pl.DataFrame:

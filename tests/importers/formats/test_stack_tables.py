@@ -327,7 +327,7 @@ def test_numbers_as_people_write_them_are_read_and_said():
     made = read(up("x.csv", EUROPEAN))
     assert figures(made)["A"] == pytest.approx(FIGURES)
     assert set(rows(made, "aggregates").filter(pl.col("value") < 0.42)["n"]) == {1225, 3}
-    assert any("1.340,5 is 1340.5" in note for note in made.notes)
+    assert any("1.340,5 is read as 1340.5" in note for note in made.notes)
 
 
 def test_texts_of_workbooks_and_parquet_are_numbers_too():

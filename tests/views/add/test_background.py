@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.importers import Options, Upload
+from core.importers import Options, TableAs, Upload
 from core.jobs import Job, State, Status, process
 from core.store import Store
 from core.views.add import background
@@ -50,10 +50,18 @@ def test_an_upload_is_imported_and_a_changed_one_waits_for_a_decision(tmp_path: 
 def test_decisions_reach_the_process() -> None:
     options = Options(
         split="all", row="query", all_tasks=True, skip=frozenset({"b", "a"}), without=frozenset({"x"}),
-        columns={"run": "who"},
+        columns={"run": "who"}, numbers={"ms": "thousands"},
     )  # fmt: skip
     assert background._flags(options) == [
-        "--split=all", "--row=query", "--all-tasks", "--skip=a", "--skip=b", "--without=x", "--column=run=who"
+        "--split=all", "--row=query", "--all-tasks", "--skip=a", "--skip=b", "--without=x",
+        "--numbers=ms=thousands", "--column=run=who",
+    ]  # fmt: skip
+
+
+def test_what_was_said_of_the_only_table_reaches_the_process() -> None:
+    said = TableAs({"run": "who"}, "query", frozenset({"x"}), {"ms": "decimal-comma"})
+    assert background._flags(Options(tables={"a.csv": said})) == [
+        "--row=query", "--without=x", "--numbers=ms=decimal-comma", "--column=run=who"
     ]  # fmt: skip
 
 

@@ -288,3 +288,61 @@ def test_what_is_compared_with_the_same_import_says_so(store: Store) -> None:
     files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "new.trec": trec()}
     assert all(each.own for each in matches(store.read(), read(store, files, collection_id="fresh")))
     assert not any(each.own for each in matches(store.read(), run(store, trec())))
+
+
+def export(query: str = "q{}", queries: int = 10) -> str:
+    """A row per stack and query, as notebooks write them."""
+    rows_ = [f"mine,{query.format(place)},0.5" for place in range(1, queries + 1)]
+    return "\n".join(["stack,query_id,mrr@5", *rows_])
+
+
+@pytest.mark.parametrize(
+    ("text", "workspace", "expected"),
+    [
+        (export(), None, "whole"),
+        (export("j{}", 8), None, "judged"),
+        (export("j{}", 8), "whole", "judged"),
+        (export("k{}"), None, "ranked"),
+        (export("s{}"), None, "scored"),
+        (export("x{}"), "whole", "new"),
+        (export("q{}", 20), None, "new"),
+        (export("q{}", 20), "whole", "whole"),
+        ("stack,mrr@5\nmine,0.5\n", "whole", "new"),
+    ],
+)
+def test_a_table_of_queries_goes_where_its_ids_are(
+    tmp_path: Path, text: str, workspace: str | None, expected: str
+):
+    own = Store(tmp_path / "own")
+    for name in ("whole", "judged", "ranked"):
+        files = {
+            "whole": {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES},
+            "judged": {"gold.qrels": "".join(f"j{place} 0 p{place} 1\n" for place in range(1, 9))},
+            "ranked": {"old.trec": trec("r{}", "k{}")},
+        }[name]
+        bring(own, read(own, files, collection_id=name), name)
+    bring(own, read(own, {"s.csv": export("s{}")}, collection_id="scored"), "scored")
+    snapshot = own.read()
+    options = Options(known_collections=frozenset(snapshot.collections()["collection_id"]))
+    made = read_into([Upload("new.csv", text.encode())], options, snapshot, workspace=workspace)
+    assert {run.collection_id for run in made.runs} == {expected}
+    told = [note for note in made.notes if "--collection" in note]
+    assert bool(told) is (expected not in (workspace, "new"))
+
+
+def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
+    own = Store(tmp_path / "own")
+    bring(own, read(own, {"s.csv": export()}, collection_id="scored"), "scored")
+    snapshot = own.read()
+    options = Options(known_collections=frozenset({"scored"}))
+    for text, workspace, expected in (
+        (QUERIES, "scored", "scored"),
+        (QUERIES, None, "queries"),
+        (QUERIES.replace('"q', '"x'), "scored", "queries"),
+    ):
+        uploads = [Upload("queries.jsonl", text.encode())]
+        made = read_into(uploads, options, snapshot, workspace=workspace)
+        assert set(rows(made, "queries")["collection_id"]) == {expected}
+    again = read_into([Upload("queries.jsonl", QUERIES.encode())], options, snapshot, workspace="scored")
+    bring(own, again, "queries")
+    assert own.read().queries("scored").height == 10
