@@ -81,6 +81,7 @@ class Outside(ABC):
         """Make a new table of vectors, each under its position, and its index."""
         index = cls(place, metric, options)
         row_lengths(vectors)  # refuses what is not finite
+        address(cls.engine, options)  # refuses what is none, before a package is asked for
         started = perf_counter()
         with index.saying("build the index"):
             index._create(vectors)
