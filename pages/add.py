@@ -4,11 +4,12 @@ from core.importers import FORMATS, Offered, Options
 from core.importers.read.written import OpenNumbersError
 from core.ui import cache, door, show
 from core.ui.add import files, large, target
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.view import end
 from core.views.add import imports, words
 from core.views.add import imports as known
 from core.views.add.imports import Plan
+from core.views.pages import PAGES
 from core.views.text import count, plain
 
 

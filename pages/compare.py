@@ -19,7 +19,7 @@ from core.ui.pick import (
     pick_stack,
     selected_row,
 )
-from core.ui.view import Lacking, View, current_view, end
+from core.ui.view import Lacking, current_view, end
 from core.views.compare import changes, charts, words
 from core.views.compare import page as compare
 from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired, usual
@@ -27,6 +27,7 @@ from core.views.decision.words import costed
 from core.views.queries.page import bars
 from core.views.text import count, plain, shorten
 from core.views.workspace.reported import computed, with_queries
+from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"

@@ -9,16 +9,18 @@ import streamlit as st
 from core.decide.planner import Bill, bill
 from core.decide.rules import Constraints
 from core.ui import cache, door, show
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_listed
 from core.ui.sections.confidence import chances, other_weights, sample, what_flips_it, would_it_hold
 from core.ui.sections.judge_cards import book
-from core.ui.view import View, current_view
+from core.ui.view import current_view
 from core.views.confidence import charts, words, worth
 from core.views.confidence.worth import Plan
 from core.views.golden.judging import propose
 from core.views.golden.value import USUAL, Next, before_and_after, next_words, what_next
+from core.views.pages import PAGES
 from core.views.text import plain
+from core.views.workspace.view import View
 
 _JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
 _ASSUMED_USD = 0.01  # A judgement, while the user names no price

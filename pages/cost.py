@@ -8,13 +8,14 @@ from core.prices import PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs, calculator
 from core.ui import cache, prices, show
 from core.ui.pick import BY_RULE, listed, pick_listed, still_offered
-from core.ui.view import View, find_view
+from core.ui.view import find_view
 from core.views import text
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView
 from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
 from core.views.cost.stack import recorded as recorded_by
 from core.views.text import plain
+from core.views.workspace.view import View
 
 TYPED = "no stack: type the amounts"
 LARGEST = 1_000_000_000

@@ -3,16 +3,18 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_listed, pick_one, pick_stack, pick_stacks
-from core.ui.view import View, current_view
+from core.ui.view import current_view
 from core.views import theme
 from core.views.cost.stack import models
 from core.views.curves import cuts, page
+from core.views.pages import PAGES
 from core.views.text import plain
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
 
 NO_GENERATOR = "no generator"
 COLUMNS = {

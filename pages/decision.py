@@ -9,10 +9,9 @@ from core.decide.axes import COST, LATENCY
 from core.decide.near import near_misses
 from core.ui import cache, limits, pages, show
 from core.ui.live import pareto_chart
-from core.ui.pages import PAGES
 from core.ui.pick import pick_stack
 from core.ui.sections.confidence import drawn
-from core.ui.view import View, current_frame, current_view
+from core.ui.view import current_frame, current_view
 from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.decision import limits as ranges
 from core.views.decision import words
@@ -21,9 +20,11 @@ from core.views.decision.facts import Asked, caveats
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import broken, kind, near_rows, promising_rows, way_in
 from core.views.decision.parallel import parallel
+from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import jitter_words
+from core.views.workspace.view import View
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
 NEAR_SHOWN = 1

@@ -11,17 +11,19 @@ from core.diagnostics.names.margins import Check
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_one, still_offered
-from core.ui.view import View, current_view
+from core.ui.view import current_view
 from core.views.diagnostics import landing, named_page
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_page as noisy
 from core.views.diagnostics.names import spoken
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
+from core.views.pages import PAGES
 from core.views.run.paid import embedders
 from core.views.text import plain
 from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
 
 
 def names(view: View) -> None:

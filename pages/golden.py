@@ -5,14 +5,16 @@ from core.stats.judges import Agreement, Policy
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, SECTION, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_one, still_offered, still_offered_all
 from core.ui.sections.judge import QUEUE, judge
-from core.ui.view import View, current_view, end
+from core.ui.view import current_view, end
 from core.views.decision.near import overturned
 from core.views.golden import judges, page, soundness, words
 from core.views.golden.judges import POLICIES
+from core.views.pages import PAGES, SECTION
 from core.views.text import plain
+from core.views.workspace.view import View
 
 STACK = {"name": show.text_column("stack", width=290)}
 MIX_COLUMNS = {

@@ -6,15 +6,17 @@ import streamlit as st
 from core.store import Snapshot
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_one, pick_stacks
 from core.ui.settings import timed_answers
-from core.ui.view import Place, View, current_view, end
+from core.ui.view import current_view, end
 from core.views import theme
 from core.views.latency import charts, indexes, page
+from core.views.pages import PAGES
 from core.views.text import plain
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latencies import modelled_ms
+from core.views.workspace.view import Place, View
 
 COLUMNS = {
     "index": show.text_column("index", width=230),

@@ -8,14 +8,16 @@ from core.stats.correlation import KINDS, Kind
 from core.store import Snapshot
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_listed
-from core.ui.view import View, current_view, end, find_view
+from core.ui.view import current_view, end, find_view
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
+from core.views.pages import PAGES
 from core.views.text import plain
 from core.views.workspace.scope import Scope
+from core.views.workspace.view import View
 
 MEASURE_COLUMNS = {
     name: show.text_column(name, width=width)

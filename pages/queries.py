@@ -9,7 +9,7 @@ from core.stats.significance import Setup
 from core.ui import cache, show
 from core.ui.cache import cached
 from core.ui.pick import pick_from_chart, pick_listed, pick_one, pick_stack
-from core.ui.view import Lacking, View, current_view, end
+from core.ui.view import Lacking, current_view, end
 from core.views.compare.sides import by_tag
 from core.views.queries import one_query as single
 from core.views.queries import page as queries
@@ -18,6 +18,7 @@ from core.views.queries.one_query import ROWS, OneQuery, one_query, shown_text
 from core.views.text import plain
 from core.views.workspace.reported import query_scores
 from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
 from core.written import upright
 
 _TABLE = "table_queries"

@@ -6,14 +6,16 @@ import streamlit as st
 
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import pick_one, pick_stacks, still_offered, still_offered_all
 from core.ui.sections.readers_depth import by_depth, found_in, matrix, no_curve, with_and_without_gold
-from core.ui.view import View, current_view
+from core.ui.view import current_view
 from core.views import theme
+from core.views.pages import PAGES
 from core.views.readers import generators as data
 from core.views.readers import joint, rebel, words
 from core.views.text import plain
+from core.views.workspace.view import View
 
 _TARGET = 0.5
 

@@ -18,11 +18,12 @@ from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
 from core.store import Snapshot
 from core.ui import cache, door, show, work
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
 from core.views.library.export import StoreShelf
+from core.views.pages import PAGES
 from core.views.run import form as asked
 from core.views.run import plan as told
 from core.views.run.form import AXES, LEVELS, Form

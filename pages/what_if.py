@@ -7,12 +7,13 @@ import streamlit as st
 from core.decide.near import conditioned
 from core.errors import ClqError
 from core.ui import cache, show
-from core.ui.pages import PAGES, pick_section
+from core.ui.pages import pick_section
 from core.ui.pick import KEPT, carry_over, pick_one
 from core.ui.sections.routing import routing
 from core.ui.state import linked
-from core.ui.view import View, current_view
+from core.ui.view import current_view
 from core.views.link import RULES
+from core.views.pages import PAGES
 from core.views.text import plain
 from core.views.what_if import words
 from core.views.what_if.deeper import PER, step_chart, step_rows, steps
@@ -31,6 +32,7 @@ from core.views.what_if.scenarios import (
 )
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.view import View
 
 _OWN, _PROBLEM = "scen", "_scenario_problem"
 # What the form asks of a scenario: its field, label and largest value

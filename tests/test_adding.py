@@ -9,7 +9,7 @@ import pytest
 
 from core.metrics import REGISTRY
 from core.paths import ROOT
-from core.ui.pages import PAGES
+from core.views.pages import PAGES
 
 OF_THE_PRODUCT = re.compile(r"(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)")
 """Measures that pages rest on by name; what is said here holds for the others."""

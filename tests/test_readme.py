@@ -1,9 +1,9 @@
 """The README says what is so."""
 
 from core.paths import ROOT
-from core.ui.pages import pages_markdown
 from core.views.add.imports import formats_markdown
 from core.views.measures.words import measures_markdown
+from core.views.pages import pages_markdown
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -20,7 +20,7 @@ def test_the_table_of_formats_is_that_of_the_importers() -> None:
 
 def test_the_table_of_pages_is_that_of_the_navigation() -> None:
     table = README.partition("<!-- pages -->")[2].partition("<!-- /pages -->")[0].strip()
-    assert table == pages_markdown(), "print(core.ui.pages.pages_markdown()) prints the table"
+    assert table == pages_markdown(), "print(core.views.pages.pages_markdown()) prints the table"
 
 
 def test_every_picture_is_there() -> None:

@@ -18,7 +18,6 @@ from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
-from core.ui.view import View
 from core.views.cost.stack import recorded
 from core.views.decision.near import own_scope
 from core.views.queries.page import query_table
@@ -30,6 +29,7 @@ from core.views.workspace.query_sets import paired as read_paired
 from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
+from core.views.workspace.view import View
 
 BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {
     # Texts: Streamlit would look at each part of a tuple by itself.

@@ -14,8 +14,8 @@ from core.decide.rules import Rule, decide
 from core.report.data import Case, Verdict
 from core.report.files import command, record_file, snapshot_file
 from core.ui.sections.confidence import chances, drawn
-from core.ui.view import View
 from core.views.decision.facts import Asked
+from core.views.workspace.view import View
 
 _component = st.components.v2.component(
     "clq_share",

@@ -17,28 +17,18 @@ from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import cache, door
-from core.ui.pages import ADD, PAGES, RUN, Page
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
-from core.ui.view import (
-    Empty,
-    Frame,
-    Lacking,
-    PageEnd,
-    Place,
-    arrive,
-    current_page,
-    find_place,
-    find_view,
-    remember,
-)
+from core.ui.view import Empty, Frame, Lacking, PageEnd, arrive, current_page, find_place, find_view, remember
 from core.ui.workspace import go_to_workspace, open_workspace
 from core.views.decision.words import FORMS
 from core.views.library.inventory import gone
 from core.views.link import RULES, pinned
+from core.views.pages import ADD, PAGES, RUN, Page
 from core.views.text import count, plain
 from core.views.workspace.choices import lacking
+from core.views.workspace.view import Place
 
 _ASKED = "_asked"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"

@@ -15,11 +15,12 @@ import streamlit as st
 
 from core.ui import prices
 from core.ui.state import PHONE
-from core.ui.view import View, current_frame, current_page, find_view
+from core.ui.view import current_frame, current_page, find_view
 from core.views import text
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
 
 _PERCENT, _DOLLARS = "%.1f %%", "%.3g"
 _DECIMALS = re.compile(r"%\+?\.\df")

@@ -5,18 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.rules import Constraints, Decision
-from core.decide.ties import Paired
-from core.prices import PriceBook
-from core.store import Snapshot
-from core.ui.pages import PAGES, Page
+from core.views.pages import PAGES, Page
 from core.views.workspace.choices import Has
-from core.views.workspace.comparable import Comparability
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import Place, View
 
 _SLOT, _EMPTIED = "_view", "_emptied"
 _PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"
@@ -31,30 +25,6 @@ class Frame:
     numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
     strip: DeltaGenerator  # the limits, below those
     headed: bool = False  # whether the page has said its answer
-
-
-@dataclass(frozen=True)
-class Place:
-    """The workspace of one script run, on pages that read no results."""
-
-    snapshot: Snapshot  # the data at the chosen revision
-    scope: Scope  # collection, golden set and runs
-
-
-@dataclass(frozen=True)
-class View(Place):
-    """The workspace of one script run, with what is asked of it."""
-
-    quality: Quality  # measure and cutoff
-    latency: Latency  # percentile and scope
-    constraints: Constraints  # SLA, budget and quality floor
-    book: PriceBook  # prices
-    table: pl.DataFrame  # the stack table, one row per run
-    decision: Decision  # the stack that the constraints select
-    paired: Paired | None  # quality per query of the stacks, where it is known
-    compared: Comparability  # what differs between the runs and is kept off the charts
-    # The golden set whose grades are drawn in the chances; None = no judge noise in them
-    noise: str | None = None
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:

@@ -17,10 +17,11 @@ from core.ui.pages import links
 from core.ui.pick import KEPT, pick_listed, pick_one
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
-from core.ui.view import Frame, Lacking, Place, View, current_page
+from core.ui.view import Frame, Lacking, current_page
 from core.views.workspace.answers import agreed
 from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
+from core.views.workspace.view import Place, View
 
 _NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
 _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The settings behind the button

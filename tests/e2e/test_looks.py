@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from core.paths import DATA, ROOT
-from core.ui.pages import PAGES, SECTION
+from core.views.pages import PAGES, SECTION
 from tests.e2e.watch import Visit
 from tests.server import Server, serve
 

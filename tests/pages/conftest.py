@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from core.paths import ROOT
 from core.ui import cache
 from core.ui.door import SETTING
-from core.ui.pages import PAGES
+from core.views.pages import PAGES
 from tests.pages.reading import go, like_a_server
 
 OpenPage = Callable[..., AppTest]

@@ -12,8 +12,8 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from core.ui.pages import MOVED, SECTION, Page
-from core.ui.pages import PAGES as PAGES_OF
+from core.views.pages import MOVED, SECTION, Page
+from core.views.pages import PAGES as PAGES_OF
 
 TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
 """Pages by their name, and their further sections as "page/section", with their heading."""

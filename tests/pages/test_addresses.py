@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.ui.pages import GROUPS
-from core.ui.pages import PAGES as PAGES_OF
 from core.ui.state import SETTINGS, unreadable
+from core.views.pages import GROUPS
+from core.views.pages import PAGES as PAGES_OF
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, TITLES, everything, page_of
 

@@ -11,7 +11,7 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 import core
-from core.ui.pages import GROUPS
+from core.views.pages import GROUPS
 from core.views.text import escape
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, TITLES, assert_sound, everything, figure, figures, stacks

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from core.store import Store
-from core.ui.pages import MOVED, PAGES, SECTION
 from core.views.link import pinned
+from core.views.pages import MOVED, PAGES, SECTION
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import TITLES, assert_sound, everything
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.importers.formats.published.readers import published_readers
 from core.store import Store
-from core.ui.pages import PAGES
+from core.views.pages import PAGES
 from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows, unescaped

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from core.ui.pages import PAGES as PAGES_OF
+from core.views.pages import PAGES as PAGES_OF
 from tests import warm
 from tests.cli.everything import READERS, WRITERS, Outcome, outcomes
 from tests.pages.reading import PAGES

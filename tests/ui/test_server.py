@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.ui.door import HEADERS
-from core.ui.pages import MOVED, PAGES
+from core.views.pages import MOVED, PAGES
 from tests.client import Session, visiting
 from tests.server import Server, serve_cold
 

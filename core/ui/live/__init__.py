@@ -17,10 +17,10 @@ from core.ui import show
 from core.ui.door import PLOTLY
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
-from core.ui.view import View
 from core.views.decision.chart import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
 from core.views.theme import chart_config
+from core.views.workspace.view import View
 
 _HERE = Path(__file__).parent
 _KEY, _FAILED = "live_pareto", "_live_failed"

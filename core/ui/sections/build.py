@@ -17,12 +17,12 @@ from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
-from core.ui.pages import SECTION
-from core.ui.view import View
 from core.views.golden import form, refined
 from core.views.golden.form import Form
+from core.views.pages import SECTION
 from core.views.run.paid import dollars
 from core.views.text import plain
+from core.views.workspace.view import View
 
 _CURVES = {
     "turn": show.number_column("turn", 0),

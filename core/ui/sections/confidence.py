@@ -14,7 +14,7 @@ from core.decide.rules import Constraints, Decision, Rule, decide
 from core.metrics import Measure
 from core.ui import cache, show
 from core.ui.pick import pick_one, pick_stack
-from core.ui.view import View, end
+from core.ui.view import end
 from core.views.confidence import charts, weights, words
 from core.views.confidence.hold import (
     BEST,
@@ -44,6 +44,7 @@ from core.views.link import RULES
 from core.views.text import plain
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
+from core.views.workspace.view import View
 
 
 def would_it_hold(view: View) -> None:

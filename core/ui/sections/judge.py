@@ -16,11 +16,12 @@ from core.golden.by_hand import SAMPLINGS, Sampling
 from core.ui import door, show
 from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
-from core.ui.view import View, current_frame
+from core.ui.view import current_frame
 from core.views.golden import judging, words
 from core.views.golden.sheet import sheet, to_excel
 from core.views.golden.value import what_next
 from core.views.text import label, plain, to_csv
+from core.views.workspace.view import View
 
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"

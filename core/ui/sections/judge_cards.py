@@ -16,9 +16,9 @@ from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, SECTION
 from core.views.golden import judging, soundness, words
 from core.views.golden.judging import Card, Opinion
+from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
 from core.written import upright

@@ -11,10 +11,11 @@ import streamlit as st
 from core.importers.formats.published.readers import RAGGED
 from core.ui import show
 from core.ui.cache import cached
-from core.ui.pages import PAGES, SECTION, way
+from core.ui.pages import way
 from core.ui.pick import pick_one, still_offered, still_offered_all
-from core.ui.view import View, end
+from core.ui.view import end
 from core.views import theme
+from core.views.pages import PAGES, SECTION
 from core.views.readers import charts, words
 from core.views.readers.data import (
     Answered,
@@ -27,6 +28,7 @@ from core.views.readers.data import (
     with_sent,
 )
 from core.views.readers.told import published
+from core.views.workspace.view import View
 
 _MOST = 6  # Curves of a panel where none were picked: as many as have a colour
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}

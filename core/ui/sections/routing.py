@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.ui import cache, show
 from core.ui.pick import listed, pick_listed, pick_one
 from core.ui.state import linked
-from core.ui.view import View, end
+from core.ui.view import end
 from core.views.text import plain
 from core.views.what_if import simulator, words
 from core.views.what_if.families import (
@@ -31,6 +31,7 @@ from core.views.what_if.families import (
 )
 from core.views.what_if.routing import Asked, Routable, Way, gather
 from core.views.what_if.simulator import AXES, chart, drawable
+from core.views.workspace.view import View
 
 OF_MY_CHOICE = "stacks of my choice"
 _MOST = 3

@@ -1,0 +1,220 @@
+"""The pages: the one list that the navigation, the old addresses, the README and the browser tests read.
+
+No Streamlit in it: the command line draws the same pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from core.views.workspace.choices import Has
+
+SECTION = "sec"  # Setting of the address that opens a section of a page
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the dashboard."""
+
+    name: str  # its file in pages/ and its address
+    title: str  # its name on screen
+    icon: str  # what stands beside its name
+    tells: str  # one sentence: what it tells, or does
+    # Its sections by the word that opens them; the first is open where none is asked for
+    sections: tuple[str, ...] = ()
+    # Addresses that lead here, with the section that each opens: those of the last release, and the name of
+    # the first page, which Streamlit serves at the root alone
+    moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    compares: bool = False  # whether it puts stacks side by side, and so says what those differ in
+    # Its settings that shape the record of the decision; empty where it offers none
+    records: tuple[str, ...] = ()
+    needs: Has | None = None  # what a workspace must have to fill it; empty where it needs none
+
+    @property
+    def group(self) -> str:
+        """The group that it stands in."""
+        return next(group for group, pages in GROUPS.items() if self in pages)
+
+    @property
+    def limits(self) -> bool:
+        """Whether the limits stand on it."""
+        return self.group in ("Decide", "Explain")
+
+    @property
+    def settings(self) -> bool:
+        """Whether it reads results, and so has settings."""
+        return self.group != "Data"
+
+    @property
+    def file(self) -> str:
+        """Where its script is, as Streamlit wants it."""
+        return f"pages/{self.name}.py"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Itself and each of its further sections, as "name" and "name/section"."""
+        return (self.name, *(f"{self.name}/{section}" for section in self.sections[1:]))
+
+
+GROUPS: Mapping[str, tuple[Page, ...]] = {
+    "Decide": (
+        Page(
+            "decision",
+            "Decision",
+            ":material/flag:",
+            "Which stack your limits select, what holds it back, and what else they leave.",
+            moved={"decision": "", "overview": "", "pareto": ""},
+            compares=True,
+            records=("form",),
+            needs="results",
+        ),
+        Page(
+            "cost",
+            "Cost",
+            ":material/payments:",
+            "What a stack costs per query and per month, and which stage the money goes to.",
+        ),
+        Page(
+            "confidence",
+            "Confidence",
+            ":material/percent:",
+            "How often the choice would hold, and what it takes to turn it.",
+            ("would it hold", "what flips it", "other weights", "worth measuring more"),
+            moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
+            compares=True,
+            records=("rule",),
+            needs="results",
+        ),
+        Page(
+            "what_if",
+            "What if",
+            ":material/alt_route:",
+            "Which stack other limits or latency targets give, what a larger K buys, K query by query.",
+            ("scenarios", "latency targets", "larger K", "routing"),
+            moved={"scenarios": "", "routing": "routing"},
+            needs="results",
+        ),
+    ),
+    "Explain": (
+        Page(
+            "headroom",
+            "Headroom",
+            ":material/vertical_align_top:",
+            "Whether better retrieval or better ordering would raise the quality.",
+            compares=True,
+            needs="results",
+        ),
+        Page(
+            "curves",
+            "K curves",
+            ":material/show_chart:",
+            "How quality grows with the number of passages you send, and where it stops.",
+            ("by cutoff", "by candidate depth", "cut-off methods"),
+            compares=True,
+            needs="results",
+        ),
+        Page(
+            "readers",
+            "Readers",
+            ":material/chat:",
+            "What the passages are worth to the answer: how good answers are by reader and by passages sent.",
+            ("by depth", "with and without gold", "matrix", "joint k", "generators", "rerankers"),
+            needs="answers",
+        ),
+        Page(
+            "latency",
+            "Latency",
+            ":material/timer:",
+            "How long queries take, how sure that is, and which stage and K cost the time.",
+            ("where the time goes", "reranker by K", "generator", "every stack", "indexes"),
+            needs="results",
+        ),
+        Page(
+            "compare",
+            "Compare",
+            ":material/compare_arrows:",
+            "Whether one stack is really better than another, by how much, on which queries.",
+            compares=True,
+            needs="results",
+        ),
+        Page(
+            "queries",
+            "Queries",
+            ":material/manage_search:",
+            "On which queries a stack is weak, against what it could reach or another stack.",
+            needs="rankings",
+        ),
+    ),
+    "Evidence": (
+        Page(
+            "golden",
+            "Golden sets",
+            ":material/fact_check:",
+            "How many judgements carry the scores, and whether judging more could change them.",
+            ("soundness", "judges", "build", "judge"),
+            moved={"evidence": ""},
+            needs="judgements",
+        ),
+        Page(
+            "measures",
+            "Measures",
+            ":material/straighten:",
+            "What a measure means, how to work it out by hand, and which one predicts good answers.",
+            ("all measures", "predicting answers"),
+            moved={"outcome": "predicting answers"},
+        ),
+        Page(
+            "diagnostics",
+            "Diagnostics",
+            ":material/labs:",
+            "How much an embedder leans on names, and what typing as people chat costs.",
+            ("names", "noise"),
+        ),
+    ),
+    "Data": (
+        Page(
+            "add",
+            "Add results",
+            ":material/upload:",
+            "Brings results you already have into the store; nothing is written before you say so.",
+            ("files", "formats"),
+            moved={"import": "", "formats": "formats"},
+        ),
+        Page(
+            "run",
+            "Run",
+            ":material/play_circle:",
+            "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists "
+            "what was run for every store in its folder.",
+            ("stacks", "readers"),
+        ),
+        Page(
+            "library",
+            "Library",
+            ":material/database:",
+            "What the store holds, where it came from, and what happened to it.",
+            moved={"data": ""},
+        ),
+    ),
+}
+"""Every page by the group that it stands in; the first is the one that opens."""
+
+PAGES: Mapping[str, Page] = {page.name: page for group in GROUPS.values() for page in group}
+"""Every page by its name, in the order of the navigation."""
+ADD, RUN = PAGES["add"], PAGES["run"]
+"""The pages that bring results: one's own, and new ones."""
+MOVED: Mapping[str, tuple[Page, str]] = {
+    address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
+}
+"""Page and section that an address leads to; the section is empty for the first."""
+
+
+def pages_markdown() -> str:
+    """Return the README's table of the pages."""
+    rows = ["| group | page | what it tells or does |", "|---|---|---|"]
+    for page in PAGES.values():
+        sections = f" Sections: {', '.join(page.sections)}." if page.sections else ""
+        rows.append(f"| {page.group} | {page.title} | {page.tells}{sections} |")
+    return "\n".join(rows)
