@@ -80,7 +80,7 @@ COLUMNS: Mapping[str, Any] = {
     "delta": show.signed_column("difference"),
     "score": show.score_column("stack"),
     "other": show.score_column("against"),
-    "tags": st.column_config.ListColumn("tags"),
+    "tags": show.list_column("tags"),
 }
 
 

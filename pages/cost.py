@@ -7,9 +7,10 @@ import streamlit as st
 from core.prices import PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, CostInputs, calculator
 from core.ui import cache, prices, show
-from core.ui.pick import BY_RULE, listed, pick_listed, still_offered
+from core.ui.pick import listed, pick_listed, still_offered
 from core.ui.view import find_view
 from core.views import text
+from core.views.ask import BY_RULE
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS, CostView
 from core.views.cost.stack import NONE, Start, basis_by_stage, models, start_from
@@ -264,7 +265,7 @@ BILL_MORE: Mapping[str, Any] = {
     "unit_price": show.text_column("unit price", "Amount and currency / number of units it buys.", 145),
     "usd_per_query": show.dollar_column("$ / query"),
     "confirmed": show.text_column("confirmed", "yes: two independent public pages state it."),
-    "looked_up": st.column_config.DateColumn("looked up"),
+    "looked_up": show.date_column("looked up"),
     "source": show.text_column("source", width="large"),
     "note": show.text_column("note"),
 }
@@ -289,7 +290,7 @@ BOOK: Mapping[str, Any] = {
     "per": st.column_config.NumberColumn("per", format="localized"),
     "currency": show.text_column("currency"),
     "confirmed": show.text_column("confirmed"),
-    "looked_up": st.column_config.DateColumn("looked up"),
+    "looked_up": show.date_column("looked up"),
 }
 BOOK_MORE: Mapping[str, Any] = {
     "source": show.text_column("source", width="large"),

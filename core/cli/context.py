@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,14 +74,24 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _table(rows: pl.DataFrame) -> None:
-    piped = not sys.stdout.isatty()
-    console = Console(width=_WHOLE if piped else None, highlight=False)
-    table = Table(box=SIMPLE_HEAD)
-    for name, dtype in rows.schema.items():
-        table.add_column(Text(name), justify="right" if dtype.is_numeric() else "left", overflow="fold")
-    for row in rows.iter_rows():
-        # Text objects: nothing in a cell is read as markup.
-        table.add_row(*(Text(_cell(value, _WHOLE if piped else _CELL)) for value in row))
+    most = _CELL if sys.stdout.isatty() else _WHOLE
+    heads = [(name, dtype.is_numeric()) for name, dtype in rows.schema.items()]
+    grid(heads, ([_cell(value, most) for value in row] for row in rows.iter_rows()))
+
+
+def grid(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of texts for people.
+
+    Args:
+        heads: What stands above each column, and whether numbers stand in it.
+        rows: Texts of others may stand in any cell: nothing in one is read as markup.
+    """
+    console = Console(width=None if sys.stdout.isatty() else _WHOLE, highlight=False)
+    table = Table(box=SIMPLE_HEAD, show_header=any(name for name, _ in heads))
+    for name, numeric in heads:
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -38,6 +38,7 @@ from core.views.workspace.scope import (
 
 if TYPE_CHECKING:
     from core.report.data import Case
+    from core.views.workspace.view import View
 
 _LINE = 600
 
@@ -135,11 +136,46 @@ class Question:
         """Find what is asked about."""
         # Here because the frontier's library takes long to load, which no other command should wait for.
         from core.report.data import Case  # noqa: PLC0415
-        from core.views.confidence.noise import auditor  # noqa: PLC0415
         from core.views.decision.facts import Asked  # noqa: PLC0415
 
-        book = context.book(self.prices).derived(self.price or ())
-        snapshot = context.store().read(self.revision)
+        book, snapshot = self._on(context)
+        quality, limits, found, drawn = self._asked(snapshot, book)
+        asked = Asked(limits, self.rule, quality, found.latency, noise=drawn)
+        return Case(snapshot, found.scope, asked, book, self.seed, remarks=found.compared.sentences)
+
+    def on_page(self, context: Context) -> View:
+        """The workspace as a page of the dashboard has it."""
+        from core.decide.rules import decide  # noqa: PLC0415
+        from core.views.workspace.query_sets import paired  # noqa: PLC0415
+        from core.views.workspace.view import View  # noqa: PLC0415
+
+        book, snapshot = self._on(context)
+        quality, limits, found, drawn = self._asked(snapshot, book)
+        pairs = paired(snapshot, found.table, found.scope, quality, seed=self.seed)
+        return View(
+            snapshot=snapshot,
+            scope=found.scope,
+            quality=quality,
+            latency=found.latency,
+            constraints=limits,
+            book=book,
+            table=found.table,
+            decision=decide(found.table, limits, self.rule, paired=pairs),
+            paired=pairs,
+            compared=found.compared,
+            noise=drawn,
+        )
+
+    def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:
+        """The prices and the data that are asked about."""
+        return context.book(self.prices).derived(self.price or ()), context.store().read(self.revision)
+
+    def _asked(
+        self, snapshot: Snapshot, book: PriceBook
+    ) -> tuple[Quality, Constraints, Narrowed, str | None]:
+        """The measure, the limits, what compares, and the golden set that the chances draw grades of."""
+        from core.views.confidence.noise import auditor  # noqa: PLC0415
+
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin or (), self.runs or ())
         answering = Answering(as_word(self.reader), as_word(self.scorer), self.cost_per, self.correct_from)
         quality = quality_of(self.measure) if self.measure else choices(snapshot, scope).quality
@@ -165,13 +201,10 @@ class Question:
             answers=answering.measure(quality.k) if self.latency == "end-to-end" else None,
         )
         found = self._compared(snapshot, scope, quality, latency, book)
-        remarks = found.compared.sentences
         narrowed = found.scope.shared or found.scope.apart or found.latency.machine
-        for words in remarks:
+        for words in found.compared.sentences:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
-        drawn = auditor(snapshot, found.scope, self.judge_noise)
-        asked = Asked(limits, self.rule, quality, found.latency, noise=drawn)
-        return Case(snapshot, found.scope, asked, book, self.seed, remarks=remarks)
+        return quality, limits, found, auditor(snapshot, found.scope, self.judge_noise)
 
     def _compared(
         self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook

@@ -154,19 +154,25 @@ def _own(words: str) -> Markup:
     return Markup(words)  # noqa: S704 - files of this package and of the plotly package
 
 
-def _embedded(figure: go.Figure) -> Markup:
-    """A figure as data: without the template that Plotly adds, in the document's font."""
+def figure_data(figure: go.Figure) -> dict[str, Any]:
+    """A figure as plain data: its traces and its layout, without the template that Plotly adds."""
     spec: dict[str, Any] = json.loads(figure.to_json(validate=False))
+    for name in ("template", "uirevision"):
+        spec["layout"].pop(name, None)
+    return {"data": spec["data"], "layout": spec["layout"]}
+
+
+def _embedded(figure: go.Figure) -> Markup:
+    """A figure as data, in the document's font."""
+    spec = figure_data(figure)
     layout = spec["layout"]
-    layout.pop("template", None)
-    layout.pop("uirevision", None)
     layout |= {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
     layout["font"] = {"family": "system-ui, sans-serif", "size": 12, **layout.get("font", {})}
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
             axis.setdefault("automargin", True)
     layout["colorway"] = list(theme.OKABE_ITO)
-    return _data({"data": spec["data"], "layout": layout})
+    return _data(spec)
 
 
 def _data(value: Mapping[str, object]) -> Markup:

@@ -15,10 +15,11 @@ from core.decide.rules import Decision
 from core.tables import remembered
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
+from core.views.ask import BY_RULE, run_of, usual_stacks
 
 T = TypeVar("T")
 
-BY_RULE = "recommended stack"
+
 _LISTED = 300
 KEPT = "_kept_"
 """With a setting's name behind it: where a choice is kept while pages without its widget are shown."""
@@ -43,7 +44,7 @@ def pick_stack(
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
-    return str(table.row(by_predicate=pl.col("name") == picked, named=True)["run_id"])
+    return run_of(table, picked)
 
 
 def pick_one(
@@ -174,8 +175,7 @@ def pick_stacks(
             table where nothing is feasible.
         most: How many may be picked.
     """
-    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
-    usual = usual or [table["name"][row] for row in rows] or table["name"].head(1).to_list()
+    usual = usual or usual_stacks(table, decision)
     picked = st.multiselect(
         "Beside the chosen stack",
         listed(table, key, decision.quality),

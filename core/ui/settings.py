@@ -17,9 +17,9 @@ from core.ui import cache
 from core.ui.pick import pick_listed, pick_one
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
-from core.views.latency.page import fitted
-from core.views.latency.page import speed as in_words
-from core.views.latency.page import timed_answers as read_answers
+from core.views.latency.data import fitted
+from core.views.latency.sections import speed as in_words
+from core.views.latency.sections import timed_answers
 from core.views.link import parameter_key
 from core.views.text import plain
 from core.views.workspace.answers import as_word
@@ -172,10 +172,6 @@ _SPEEDS = (
     ("gin", "Per 1,000 prompt tokens (ms)", "Reading the prompt; decides the first token."),
     ("gout", "Per output token (ms)", "Writing the answer."),
 )
-
-
-timed_answers = cache.cached(entries=16)(read_answers)
-"""The timed answers of a workspace, kept; see `core.views.latency.page.timed_answers`."""
 
 
 def generation(revision: int, scope: Scope) -> Generation | None:

@@ -259,9 +259,19 @@ def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
     return st.column_config.TextColumn(label, help=help_text or None, width=width)
 
 
-def time_column(label: str) -> Any:
+def time_column(label: str, help_text: str = "") -> Any:
     """A column of moments, to the minute."""
-    return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm")
+    return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm", help=help_text or None)
+
+
+def date_column(label: str, help_text: str = "") -> Any:
+    """A column of days."""
+    return st.column_config.DateColumn(label, help=help_text or None)
+
+
+def list_column(label: str, help_text: str = "") -> Any:
+    """A column of lists of words."""
+    return st.column_config.ListColumn(label, help=help_text or None)
 
 
 NUMBERS: Mapping[str, Any] = {

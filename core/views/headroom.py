@@ -13,8 +13,12 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
+from core.views.columns import COLUMNS
 from core.views.what_if.families import without_depth
 from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
 
 POOL = (
     "What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "
@@ -42,9 +46,9 @@ LEVERS = {
 MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 
 
-def no_ceiling(quality: Quality) -> tuple[str, str]:
+def no_ceiling(quality: Quality) -> Answer:
     """Why the page is empty, and the way out."""
-    return (
+    return Answer(
         f"No stack here has a ceiling for {quality.name}.",
         "A ceiling (PROC) needs rankings with their candidate pool, or published ceilings at this cutoff: "
         "choose another measure or cutoff.",
@@ -217,3 +221,29 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
     ]  # fmt: skip
     fig = theme.stacked(names, parts, x=f"{quality.name}, of a possible 1", chosen=marked)
     return fig.update_xaxes(range=[0, 1])
+
+
+@section()
+def limit(view: View, ask: Ask) -> Blocks:
+    """What is lost in ordering and in retrieval, stack by stack."""
+    offered = conventions(view.table, view.decision.chosen)
+    pool = ask.listed("Candidate pool", offered, "pool", about=POOL, width=240) if offered else ""
+    found = headroom(view.table, view.quality, pool, view.decision.chosen)
+    if found is None:
+        yield no_ceiling(view.quality)
+        return
+    mixed = found.table["pool"].n_unique() > 1
+    yield Answer(answer(found.explained), caveats=caveats(found.explained, mixed=mixed))
+    yield Cards(cards(found.explained, view.quality))
+    yield Chart(found.figure, "headroom", numbers(found.explained, view.quality))
+    actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]
+    yield Table(
+        found.table,
+        "headroom",
+        ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
+        (*actual[1:], "proc", "n", "quality_basis"),
+    )
+
+
+ACTUAL = {"quality": "actual", "quality_low": "actual, low", "quality_high": "actual, high"}
+SECTIONS = (limit,)

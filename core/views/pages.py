@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from core.views.workspace.choices import Has
+
+if TYPE_CHECKING:
+    from core.views.blocks import Section
 
 SECTION = "sec"  # Setting of the address that opens a section of a page
 
@@ -22,8 +27,8 @@ class Page:
     title: str  # its name on screen
     icon: str  # what stands beside its name
     tells: str  # one sentence: what it tells, or does
-    # Its sections by the word that opens them; the first is open where none is asked for
-    sections: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()  # the names of its sections where its file draws them by hand
+    home: str = ""  # the module with its SECTIONS, which whoever asks draws; empty where it has none
     # Addresses that lead here, with the section that each opens: those of the last release, and the name of
     # the first page, which Streamlit serves at the root alone
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -31,6 +36,16 @@ class Page:
     # Its settings that shape the record of the decision; empty where it offers none
     records: tuple[str, ...] = ()
     needs: Has | None = None  # what a workspace must have to fill it; empty where it needs none
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Its sections by the word that opens them; the first is open where none is asked for."""
+        return self.own or tuple(section.name for section in self.drawn() if section.name)
+
+    def drawn(self) -> tuple[Section, ...]:
+        """Its sections that whoever asks draws; their module is imported with the first question."""
+        made: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
+        return made
 
     @property
     def group(self) -> str:
@@ -103,6 +118,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Headroom",
             ":material/vertical_align_top:",
             "Whether better retrieval or better ordering would raise the quality.",
+            home="core.views.headroom",
             compares=True,
             needs="results",
         ),
@@ -128,7 +144,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Latency",
             ":material/timer:",
             "How long queries take, how sure that is, and which stage and K cost the time.",
-            ("where the time goes", "reranker by K", "generator", "every stack", "indexes"),
+            home="core.views.latency.sections",
             needs="results",
         ),
         Page(

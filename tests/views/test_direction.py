@@ -21,7 +21,7 @@ from core.views.decision.facts import frontier_rows, marked, ordered, status_row
 from core.views.decision.marks import density, grid
 from core.views.decision.near import overturned
 from core.views.golden.page import with_bounds
-from core.views.latency import page as latency
+from core.views.latency import data as latency
 from core.views.queries import page as queries
 from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows

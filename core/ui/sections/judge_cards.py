@@ -254,7 +254,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         st.markdown(plain(soundness.sentence(found)))
         columns = {
             "query_id": show.text_column("query"),
-            "passages": st.column_config.ListColumn("your order, best first"),
+            "passages": show.list_column("your order, best first"),
             "tau": show.signed_column("tau-b", "1 = the same order, −1 = the reverse."),
         }
         show.table(found.rows, "orders_by_hand", columns)

@@ -12,7 +12,7 @@ import polars as pl
 from core.stats.latency import FIRST_TOKEN, GENERATE, TOTAL, Generation
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
-from core.views.latency.page import shown_stages
+from core.views.latency.data import shown_stages
 
 Shape = Literal["ECDF", "box"]
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
@@ -37,7 +37,7 @@ def distributions(
     """Draw every stage of some stacks, one panel each; log where the times span more than a decade.
 
     Args:
-        samples: Of `core.views.latency.page.stage_samples`.
+        samples: Of `core.views.latency.data.stage_samples`.
         colours: Colour by name of the stack; the first is what the jitter band is drawn around.
         shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 of their range).
         jitter_ms: Half of the width of the band around the median total of the first stack; ms.

@@ -216,8 +216,6 @@ HOW = (
     "Measure some by `python -m core indexes bench`, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."
 )
-RECALL_HELP = "Share of the exact K neighbours that the index finds, over n queries."
-CLIENTS_HELP = "Each asks one vector at a time and waits; the tools that were imported may count otherwise."
 DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."
 SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."
 

@@ -9,8 +9,9 @@ from core.records import Batch
 from core.stats.latency import TOTAL, Generation, Speed
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.latency import charts, page
-from core.views.latency.page import (
+from core.views.latency import charts
+from core.views.latency import sections as page
+from core.views.latency.data import (
     fitted,
     path_stages,
     percentile_table,
@@ -109,9 +110,11 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
 
 def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
-    said, way_out = page.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
-    assert said == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
-    assert "imported files" in way_out
+    told = page.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
+    assert (
+        told.sentence == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
+    )
+    assert "imported files" in told.details
 
 
 def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store: Path):

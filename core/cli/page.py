@@ -1,0 +1,148 @@
+"""``page NAME``: what a page of the dashboard says, as text, data, a table or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core.cli.context import grid
+from core.cli.deciding import Question, deciding
+from core.errors import InputError, UnknownNameError
+from core.files import write_text
+from core.views.pages import PAGES, Page
+from core.written import upright
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from core.report.page import Said
+    from core.views.blocks import Block
+
+_ROWS = 30  # Rows of a table as text; every other form has more
+
+
+class PageForm(StrEnum):
+    """How a section is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    HTML = "html"
+    MARKDOWN = "md"
+
+
+@deciding
+def run(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    name: Annotated[str, typer.Argument(help="A page, as its address has it: headroom, latency …")],
+    section: Annotated[str | None, typer.Option(help="One of its sections; by default the first.")] = None,
+    choose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A choice of the section, by its key in the address; again for several of one key.",
+        ),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="With csv: which of its tables.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default standard output.")] = None,
+    form: Annotated[PageForm, typer.Option("--format", help="How to write it.")] = PageForm.TEXT,
+) -> None:
+    """Say what a page of the dashboard says: the same sentences, numbers and tables."""
+    from core.report.page import say  # noqa: PLC0415 - the charts' library takes long to load
+
+    page = _page(name)
+    said = say(page, section, question.on_page(ctx.obj), _choices(choose or ()))
+    if form is PageForm.TEXT and out is None:
+        _print(said)
+        return
+    written = _written(said, form, table)
+    if out is None:
+        typer.echo(written, nl=not written.endswith("\n"))
+    else:
+        write_text(out, written)
+
+
+def _page(name: str) -> Page:
+    known = [page.name for page in PAGES.values() if page.home]
+    if name not in known:
+        raise UnknownNameError("page for the command line", name, known)
+    return PAGES[name]
+
+
+def _choices(given: Sequence[str]) -> dict[str, list[str]]:
+    """The answers by key."""
+    found: dict[str, list[str]] = {}
+    for each in given:
+        key, sign, value = each.partition("=")
+        if not sign or not key:
+            raise InputError(f"--set {each!r} is no choice.", do="Write --set KEY=VALUE.")
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _written(said: Said, form: PageForm, table: str | None) -> str:
+    from core.report.page import as_file, as_json  # noqa: PLC0415
+    from core.views.text import to_csv  # noqa: PLC0415
+
+    if form is PageForm.JSON:
+        return as_json(said)
+    if form is PageForm.CSV:
+        return to_csv(_chosen(said, table)).decode()
+    if form is PageForm.TEXT:
+        raise InputError("Text goes to standard output.", do="Choose --format md, html, json or csv.")
+    return as_file(said, form.value)
+
+
+def _chosen(said: Said, name: str | None) -> pl.DataFrame:
+    """All rows and columns of one of a section's tables."""
+    tables = said.tables
+    if not tables:
+        raise InputError(f"No table here: {said.answer}", do="Choose --format text or json.")
+    if name is not None and name not in tables:
+        raise UnknownNameError("table", name, tables)
+    block = tables[name] if name is not None else next(iter(tables.values()))
+    return block.rows if block.whole is None else block.whole
+
+
+def _print(said: Said) -> None:
+    """Write a section for people: charts are named, their numbers stand in the tables."""
+    for block in said.blocks:
+        _print_block(block)
+
+
+def _print_block(block: Block) -> None:
+    from core.report.page import holding, written  # noqa: PLC0415
+    from core.views.blocks import Answer, Cards, Chart, Fold, Table, Text  # noqa: PLC0415
+
+    match block:
+        case Answer(sentence, details, warning, caveats):
+            notes = [f"{label}: {words}" for label, words in caveats.items() if words]
+            _lines(sentence, details, warning and f"warning: {warning}", *notes)
+        case Cards(cards):
+            grid([("", False), ("", True), ("", False)], cards)
+        case Chart(_, name, alt, caption):
+            _lines(f"[chart {name}] {alt}", caption)
+        case Table(rows):
+            shown = holding(block)
+            cells = ([written(row[each.name], each) for each in shown] for row in rows.head(_ROWS).to_dicts())
+            grid([(each.label, each.form not in ("text", "list")) for each in shown], cells)
+            if rows.height > _ROWS:
+                _lines(f"The first {_ROWS} of {rows.height:,} rows; --format csv has all.")
+        case Text(words):
+            _lines(words)
+        case Fold(title, blocks):
+            _lines(title)
+            for each in blocks:
+                _print_block(each)
+
+
+def _lines(*words: str) -> None:
+    for line in filter(None, words):
+        typer.echo(upright(line))

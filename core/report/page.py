@@ -1,0 +1,211 @@
+"""A section of a page as data, as one HTML file or as Markdown: the same blocks that the dashboard draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from typing import Any
+
+from core.errors import UnknownNameError
+from core.records import JsonMap
+from core.report import render, tables
+from core.views import text
+from core.views.ask import Given
+from core.views.blocks import Answer, Block, Cards, Chart, Fold, Table, Way
+from core.views.columns import Column, columns
+from core.views.pages import Page
+from core.views.workspace.view import View
+from core.written import escaped
+
+FORMAT = "clq-explorer/page"
+VERSION = 1
+"""Of the JSON, which `page.schema.json` describes: grows where a field changes its meaning or goes."""
+ROWS = 300  # Rows of a table in HTML and Markdown at most; JSON and CSV have all
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a section says of a workspace."""
+
+    page: Page
+    section: str  # empty where the page has no sections
+    view: View
+    blocks: tuple[Block, ...]
+    choices: Mapping[str, JsonMap]  # what it asked, by key: label, value, options, help
+
+    @property
+    def answer(self) -> str:
+        """Its first sentence; the title of the page where it has none."""
+        answers = [block.sentence for block in self.blocks if isinstance(block, Answer)]
+        return answers[-1] if answers else self.page.title
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Its tables by name, those behind folds too."""
+        return {block.name: block for block in flat(self.blocks) if isinstance(block, Table)}
+
+
+def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequence[str]]) -> Said:
+    """Have a section of a page say what it says of a workspace.
+
+    Args:
+        section: Its name; None = the first.
+        given: What to answer to what it asks, by key.
+
+    Raises:
+        UnknownNameError: If the page has no such section, or it asks nothing of that key.
+        InputError: If an answer is none that it could take.
+    """
+    sections = page.drawn()
+    named = {each.name: each for each in sections}
+    if section is not None and section not in named:
+        raise UnknownNameError("section", section, [name for name in named if name])
+    chosen, ask = sections[0] if section is None else named[section], Given(given)
+    blocks = tuple(chosen.draw(view, ask))
+    ask.unasked()
+    return Said(page, chosen.name, view, blocks, ask.asked)
+
+
+def flat(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks in their order, those behind folds too."""
+    return [one for block in blocks for one in (flat(block.blocks) if isinstance(block, Fold) else [block])]
+
+
+def as_data(said: Said) -> JsonMap:
+    """What a section says as plain data; see `page.schema.json`."""
+    view = said.view
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "page": said.page.name,
+        "section": said.section or None,
+        "workspace": {
+            "collection": view.scope.collection_id,
+            "golden_set": view.scope.golden_set_id,
+            "revision": view.snapshot.revision,
+            "quality": view.quality.name,
+            "latency": view.latency.name,
+            "prices": view.book.title,
+            "remarks": list(view.compared.sentences),
+        },
+        "choices": dict(said.choices),
+        "blocks": [_block(each) for each in said.blocks],
+    }
+
+
+def as_json(said: Said) -> str:
+    """`as_data` as text."""
+    return escaped(json.dumps(as_data(said), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _block(block: Block) -> JsonMap:
+    """A block by its kind and its fields; nothing that is empty but null."""
+    own: JsonMap
+    match block:
+        case Answer(caveats=caveats):
+            own = {"caveats": {label: words for label, words in caveats.items() if words}}
+        case Cards(cards):
+            own = {"cards": [dict(zip(("label", "value", "note"), one, strict=True)) for one in cards]}
+        case Chart(figure):
+            own = {"figure": render.figure_data(figure)}
+        case Table():
+            own = _table(block)
+        case Fold(_, blocks):
+            own = {"blocks": [_block(each) for each in blocks]}
+        case Way(settings=settings):
+            own = {"settings": {key: _value(value) for key, value in settings.items()}}
+        case _:
+            own = {}
+    words = {each.name: getattr(block, each.name) for each in fields(block)}
+    texts = {name: value or None for name, value in words.items() if isinstance(value, str)}
+    return {"kind": type(block).__name__.lower(), **texts, **own}
+
+
+def _table(block: Table) -> JsonMap:
+    shown = (*columns(block.columns), *columns(block.more))
+    about = [{"name": each.name, "label": each.label, "form": each.form, "help": each.help or None}
+             for each in shown]  # fmt: skip
+    rows = block.rows.select(each.name for each in shown).to_dicts()
+    return {"columns": about, "rows": [{name: _value(value) for name, value in row.items()} for row in rows]}
+
+
+def _value(value: object) -> object:
+    """A value as JSON has it; what is not known is null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return value
+
+
+def written(value: Any, column: Column) -> str:  # noqa: ANN401
+    """A value of a column as people read it; empty where it is not known."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _NUMBERS.get(column.form, _number)(value, column.digits)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}".replace("-", text.MINUS)
+
+
+_NUMBERS: Mapping[str, Callable[[float, int], str]] = {
+    "score": lambda value, _: text.score(value),
+    "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),
+    "share": lambda value, _: text.percent(value),
+    "usd": lambda value, _: text.usd(value, ""),
+}
+
+
+def holding(block: Table) -> tuple[Column, ...]:
+    """The columns of a table that hold anything; all of one without rows."""
+    return tuple(
+        each
+        for each in (*columns(block.columns), *columns(block.more))
+        if block.rows.is_empty() or block.rows[each.name].null_count() < block.rows.height
+    )
+
+
+def laid_out(block: Table) -> tables.Table | None:
+    """A table as the files' templates take it."""
+    return tables.table(block.rows.to_dicts(), [_laid(each) for each in holding(block)], ROWS, sortable=True)
+
+
+def _laid(column: Column) -> tables.Column:
+    def cell(row: Mapping[str, Any]) -> tables.Cell:
+        value = row[column.name]
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return tables.Cell(written(value, column), float(value) if number else None)
+
+    return tables.Column(column.label, cell, number=column.form not in ("text", "list", "date", "time"))
+
+
+def as_file(said: Said, form: str) -> str:
+    """What a section says as one file that needs no network ("html"), or as Markdown ("md")."""
+    view = said.view
+    charts = {block.name: render.Chart(block.figure, block.alt, block.caption)
+              for block in flat(said.blocks) if isinstance(block, Chart)}  # fmt: skip
+    context: JsonMap = {
+        "title": f"{said.page.title} · CLQ Explorer",
+        "kind": f"{said.page.title}{f', {said.section}' if said.section else ''}",
+        "data": {"answer": {"sentence": said.answer}},
+        "said": said,
+        "laid_out": laid_out,
+        "cards": lambda block: [
+            (label, f"{value} ({note})" if note else value) for label, value, note in block.cards
+        ],
+        "made": f"{view.scope.collection_id}, revision {view.snapshot.revision}, prices {view.book.title}.",
+    }
+    fill = render.html if form == "html" else render.markdown
+    return fill("blocks.j2", charts, **context)
+
+
+def _pairs(block: Cards) -> list[tuple[str, str]]:
+    return [(label, f"{value} ({note})" if note else value) for label, value, note in block.cards]

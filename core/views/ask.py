@@ -1,0 +1,165 @@
+"""What a section asks, and of whom: a visitor of the dashboard, or a command that was told beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import polars as pl
+
+from core.decide.rules import Decision
+from core.errors import InputError, UnknownNameError
+from core.records import JsonMap
+
+T = TypeVar("T")
+
+BY_RULE = "recommended stack"
+"""The entry of a list of stacks that stands for no choice of one's own."""
+
+
+class Ask(Protocol):
+    """Where a section's choices come from. A key is the choice's name in an address."""
+
+    def one(
+        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = ""
+    ) -> T:
+        """Ask for one of a few; the first unless `usual` says which."""
+        ...
+
+    def listed(
+        self,
+        label: str,
+        options: Iterable[T],
+        key: str,
+        *,
+        usual: T | None = None,
+        about: str = "",
+        width: int = 0,
+    ) -> T:
+        """Ask for one of a list; otherwise as `one`."""
+        ...
+
+    def number(
+        self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
+        *, step: float = 1.0, about: str = "", width: int = 0,
+    ) -> float | None:  # fmt: skip
+        """Ask for a number; None where neither anybody nor `usual` says."""
+        ...
+
+    def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
+        """Ask for a stack; its run_id, or the recommended one's, None where there is none."""
+        ...
+
+    def stacks(
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
+    ) -> list[str]:
+        """Ask for several stacks, by name; the first of the usual ones is always among them."""
+        ...
+
+
+def usual_stacks(table: pl.DataFrame, decision: Decision) -> list[str]:
+    """The recommended stack and the runner-up by name; the first of the table where nothing is feasible."""
+    rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
+    return [table["name"][row] for row in rows] or table["name"].head(1).to_list()
+
+
+def run_of(table: pl.DataFrame, name: str) -> str:
+    """The run of a stack of the table by its name."""
+    return str(table.row(by_predicate=pl.col("name") == name, named=True)["run_id"])
+
+
+@dataclass
+class Given:
+    """Answers that were given beforehand, by key; what none was given for is as usual.
+
+    Raises:
+        UnknownNameError: If a choice is none of those that are offered, or a key that nobody asks for.
+        InputError: If a number is none, or out of its range.
+    """
+
+    given: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    asked: dict[str, JsonMap] = field(default_factory=dict)  # what was asked, by key: label, value, options
+
+    def one(
+        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = ""
+    ) -> T:
+        """Take the given choice, or the usual one."""
+        offered = list(options)
+        words = self._last(key)
+        value = (offered[0] if usual is None else usual) if words is None else None
+        if words is not None:
+            value = next((each for each in offered if str(each) == words), None)
+            if value is None:
+                raise UnknownNameError(key, words, [str(each) for each in offered])
+        self._note(key, label, value, [str(each) for each in offered], about)
+        return value  # type: ignore[return-value]  # one of the offered, or the usual one
+
+    def listed(
+        self,
+        label: str,
+        options: Iterable[T],
+        key: str,
+        *,
+        usual: T | None = None,
+        about: str = "",
+        width: int = 0,
+    ) -> T:
+        """Take the given choice, or the usual one."""
+        del width
+        return self.one(label, options, key, usual=usual, about=about)
+
+    def number(
+        self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
+        *, step: float = 1.0, about: str = "", width: int = 0,
+    ) -> float | None:  # fmt: skip
+        """Take the given number, or the usual one."""
+        del step, width
+        words, value = self._last(key), usual
+        if words is not None:
+            try:
+                value = float(words)
+            except ValueError:
+                raise InputError(
+                    f"{key}: {words!r} is no number.", do=f"Write {key}=10, for example."
+                ) from None
+            if not low <= value <= (float("inf") if high is None else high):
+                most = "" if high is None else f" and at most {high:g}"
+                raise InputError(f"{key}: {value:g} is out of range.", do=f"At least {low:g}{most}.")
+        self._note(key, label, value, None, about)
+        return value
+
+    def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
+        """Take the given stack, or the recommended one."""
+        name = self.one(label, [BY_RULE, *table["name"]], key)
+        if name != BY_RULE:
+            return run_of(table, name)
+        return None if decision.chosen is None else str(table["run_id"][decision.chosen])
+
+    def stacks(
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
+    ) -> list[str]:
+        """Take the given stacks, or the usual ones."""
+        usual, names = usual or usual_stacks(table, decision), table["name"].to_list()
+        picked = list(self.given.get(key, ()))
+        for name in picked:
+            if name not in names:
+                raise UnknownNameError("stack", name, names)
+        if len(picked) > most:
+            raise InputError(f"{key}: {len(picked)} stacks were given.", do=f"Give {most} at most.")
+        chosen = list(dict.fromkeys([*usual[:1], *(picked or usual)]))
+        self._note(key, "Beside the chosen stack", chosen, names, "")
+        return chosen
+
+    def unasked(self) -> None:
+        """Refuse what was given and nothing asked for."""
+        for key in self.given:
+            if key not in self.asked:
+                raise UnknownNameError("choice", key, list(self.asked))
+
+    def _last(self, key: str) -> str | None:
+        given = self.given.get(key)
+        return given[-1] if given else None
+
+    def _note(self, key: str, label: str, value: object, options: Sequence[str] | None, about: str) -> None:
+        self.asked[key] = {"label": label, "value": value, "options": options, "help": about}

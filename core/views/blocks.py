@@ -1,0 +1,99 @@
+"""What a section of a page consists of, whoever draws it: the dashboard, a command, a file, a notebook.
+
+A section is a pure function of a view and of what is asked in it; it yields blocks and knows nobody who draws
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.views.ask import Ask
+from core.views.columns import Columns
+from core.views.workspace.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The head of a page; names in its texts may come from users."""
+
+    sentence: str
+    details: str = ""
+    warning: str = ""
+    caveats: Mapping[str, str] = field(default_factory=dict)  # what weakens it, by two or three words
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The numbers of an answer, at most four: label, number, what stands small below it."""
+
+    cards: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure; every chart has a table behind it."""
+
+    figure: go.Figure
+    name: str  # file name without ending
+    alt: str  # what it shows, in words
+    caption: str = ""  # how to read it
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows with the columns to show; all columns of the rows are downloaded."""
+
+    rows: pl.DataFrame
+    name: str  # file name without ending
+    columns: Columns
+    more: Columns = ()  # shown on demand
+    whole: pl.DataFrame | None = None  # what is downloaded; None = the rows
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of words."""
+
+    words: str
+    role: Literal["body", "caption", "heading", "info"] = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Blocks behind a title."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to another page or section, with settings that it takes along."""
+
+    page: str
+    label: str
+    section: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+Block = Answer | Cards | Chart | Table | Text | Fold | Way
+Blocks = Iterator[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page; `draw` is pure: what it yields follows from the view and from what was asked."""
+
+    name: str  # as the address has it; empty where it is all of its page
+    draw: Callable[[View, Ask], Blocks]
+
+
+def section(name: str = "") -> Callable[[Callable[[View, Ask], Blocks]], Section]:
+    """Declare a section."""
+    return lambda draw: Section(name, draw)

@@ -1,0 +1,125 @@
+"""Columns of tables, each said once: its label, how its values are written, and what they mean.
+
+Pages, commands, records and the documents' reference read them from here; a table names its columns, and says
+only what differs in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Form = Literal["text", "score", "signed", "share", "usd", "number", "list", "date", "time"]
+"""How values are written. score: 0..1, three decimals. signed: with its sign. share: 0..1 shown as percent.
+usd: dollars, as many decimals as the least needs. number: plain, with `digits` decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, wherever it is shown."""
+
+    name: str  # in the frame, in JSON and in CSV
+    label: str  # above it
+    form: Form = "text"
+    help: str = ""  # one sentence: what its values are
+    digits: int = 3  # decimals of a number or of a difference
+    width: int | None = None  # pixels on screen; None = as wide as it needs
+
+    def but(self, label: str | None = None, about: str | None = None) -> Column:
+        """The same column under another label, or with other help, in one table."""
+        return replace(
+            self,
+            label=self.label if label is None else label,
+            help=self.help if about is None else about,
+        )
+
+
+Columns = Sequence["Column | str"]
+"""Columns of a table: those of `COLUMNS` by name, or as they are here."""
+
+
+def _text(name: str, label: str, about: str = "", width: int | None = None) -> Column:
+    return Column(name, label, "text", about, width=width)
+
+
+def _score(name: str, label: str, about: str = "") -> Column:
+    return Column(name, label, "score", about)
+
+
+def _number(name: str, label: str, digits: int, about: str = "") -> Column:
+    return Column(name, label, "number", about, digits)
+
+
+_PERCENTILES = ("p50", "p95", "p99")
+
+_EVERY = (
+    _text("name", "stack", width=290),
+    _text("stack", "stack", width=290),
+    _text("pool", "pool"),
+    _text("reading", "reading"),
+    _text("reranker", "reranker"),
+    _text("embedder", "embedder"),
+    _text("reason", "no line because"),
+    _text("stage", "stage"),
+    _text("basis", "figures are"),
+    _text("quality_basis", "figures are"),
+    _score("quality", "quality"),
+    _score("quality_low", "low", "95 % interval over queries."),
+    _score("quality_high", "high", "95 % interval over queries."),
+    _number("n", "n", 0, "Queries."),
+    _score("ordering", "ordering headroom"),
+    _score("retrieval", "retrieval headroom"),
+    _score("proc", "PROC", "The best ordering of the candidate pool."),
+    Column("pct_proc", "%PROC", "share"),
+    _number("latency_ms", "latency ms", 2),
+    Column("cost", "$ / 1k", "usd", "Per 1,000 queries."),
+    *(_number(each, f"{each} ms", 2, "Over queries; empty = unknown or withheld.") for each in _PERCENTILES),
+    *(
+        _number(f"{each}_{end}", f"{each} {end}", 2, "95 % order-statistic interval.")
+        for each in _PERCENTILES
+        for end in ("low", "high")
+    ),
+    *(_text(f"{each}_{why}", f"{each} {why}") for each in _PERCENTILES for why in ("note", "reason")),
+    _number("slope", "ms per candidate", 2),
+    _number("intercept", "ms at K = 0", 0),
+    _number("stacks", "stacks", 0),
+    _number("depths", "depths", 0, "Different K."),
+    _number("breaks_at", "leaves the line from K", 0),
+    _number("worst_ms", "by up to ms", 0),
+    _number("prompt", "prompt tokens", 0),
+    _number("first", "first token ms", 0),
+    _number("added", "whole answer ms", 0),
+    _text("index", "index", width=230),
+    _number("effort", "ef or probes", 0, "What a search looks at."),
+    _number("k", "K", 0),
+    _number(
+        "clients",
+        "clients",
+        0,
+        "Each asks one vector at a time and waits; the tools that were imported may count otherwise.",
+    ),
+    _score("recall", "recall", "Share of the exact K neighbours that the index finds, over n queries."),
+    _score("recall_low", "recall low", "95 % interval over queries."),
+    _score("recall_high", "recall high", "95 % interval over queries."),
+    *(_number(f"{each}_ms", f"{each} ms", 2) for each in _PERCENTILES),
+    _number("queries_per_second", "queries / s", 0, "Of all clients together."),
+    Column("usd_per_1k", "$ / 1k", "usd", "Per 1,000 queries."),
+    _number("searches", "searches", 0, "Behind the latencies."),
+    _number("build_s", "build s", 1),
+    _number("bytes", "bytes", 0, "Memory or disk."),
+    _number("passages", "passages", 0),
+    _text("where", "measured on", width=260),
+)
+
+COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
+"""Every column by its name in frames, JSON and CSV."""
+
+
+def columns(chosen: Columns) -> tuple[Column, ...]:
+    """Look columns up.
+
+    Raises:
+        KeyError: If a name is in none of `COLUMNS`.
+    """
+    return tuple(COLUMNS[each] if isinstance(each, str) else each for each in chosen)

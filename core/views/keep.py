@@ -1,0 +1,42 @@
+"""Pure functions whose results are worth keeping, by whoever draws often; others compute anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Keeping = Callable[[str | bool, int], Callable[[Callable[..., Any]], Callable[..., Any]]]
+_KEEPING: list[Keeping] = []
+
+
+def keep_by(keeping: Keeping) -> None:
+    """Have results kept from now on; `keeping(words, entries)` returns a decorator."""
+    _KEEPING[:] = [keeping]
+
+
+class Kept(Generic[P, R]):
+    """A pure function of hashable arguments, whose results may be kept."""
+
+    def __init__(self, compute: Callable[P, R], words: str | bool, entries: int) -> None:
+        self._compute, self._options = compute, (words, entries)
+        self._keeping: Callable[P, R] | None = None
+        update_wrapper(self, compute)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Compute, or return what was kept."""
+        if self._keeping is None and _KEEPING:
+            self._keeping = _KEEPING[0](*self._options)(self._compute)
+        return (self._keeping or self._compute)(*args, **kwargs)
+
+
+def keep(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Kept[P, R]]:
+    """Declare a function whose results are worth keeping.
+
+    Args:
+        words: What is said while it runs; nothing by default.
+        entries: How many results are kept at most.
+    """
+    return lambda compute: Kept(compute, words, entries)

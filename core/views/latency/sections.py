@@ -1,0 +1,292 @@
+"""Page Latency: how long queries take, how sure that is, and which stage and K cost the time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import polars as pl
+
+from core.stats.latency import Fit
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Table, Text, section
+from core.views.columns import COLUMNS
+from core.views.keep import keep
+from core.views.latency import charts, data, indexes
+from core.views.latency.data import PERCENTILES
+from core.views.what_if.deeper import latency_by_depth
+from core.views.workspace.latencies import modelled_ms
+from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.view import View
+
+SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
+MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
+REPEATS = "Repeats of a query count once, by their median. Grey: too close to the first stack's median."
+NO_STAGES = "No times of single stages are known for these stacks."
+NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
+LINES = (
+    "A line per reranker and embedder, fitted to the depths that agree; dimensions together. Ringed: further "
+    "from the line than the jitter and 10 % (CLQ paper §5.4)."
+)
+NO_LINES = "No stack here has a timed reranker."
+NO_GENERATOR = (
+    "First token and generation are unknown here. Choose the latency end-to-end in the settings to give the "
+    "generator's speed, or import timings of the stages first_token and generate."
+)
+MODELLED = "Dashed: modelled, without the spread of single answers. Dotted: prompts of the stacks shown."
+NOTES, REASONS, ENDS = (
+    tuple(f"{each}_{of}" for each in PERCENTILES for of in kinds)
+    for kinds in (("note",), ("reason",), ("low", "high"))
+)
+SAMPLE = ("n", "basis")
+
+depths = keep()(latency_by_depth)
+timed_answers = keep("Fitting the generator's speed…", entries=64)(data.timed_answers)
+known_indexes = keep("Reading the indexes…")(indexes.figures)
+
+
+@keep("Reading the timings…")
+def percentiles(view: View) -> pl.DataFrame:
+    """The percentiles of every stack."""
+    return data.percentile_table(view.snapshot, view.table, view.latency)
+
+
+@keep("Reading the timings…")
+def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Times per query and stage of some stacks, and their percentiles."""
+    runs = view.table.filter(pl.col("name").is_in(names))
+    samples = data.stage_samples(view.snapshot, runs, view.latency)
+    return samples, data.stage_table(view.snapshot, runs, samples)
+
+
+def head(view: View, ask: Ask) -> Generator[Block, None, tuple[str, ...]]:
+    """Yield what stands above every section but the last; return the stacks, none where none is timed."""
+    known = percentiles(view)
+    if known["p50"].null_count() == known.height:
+        yield unknown(known, view.quality)
+        return ()
+    usual = data.usual(known, view.table, view.decision)
+    names = tuple(ask.stacks(view.table, view.decision, "lats", usual=usual, most=6))
+    row, stack = (
+        rows.row(by_predicate=pl.col("name") == names[0], named=True) for rows in (known, view.table)
+    )
+    parts, jitter_ms = data.path_stages(stages_of(view, names)[1], view.latency), view.decision.jitter_ms
+    by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
+    sentence = answer(row, parts, view.quality, stack["quality"])
+    yield Answer(sentence, caveats=caveats(known, by_depth, jitter_ms))
+    yield Cards(cards(row, view.latency))
+    return names
+
+
+@section("where the time goes")
+def where_the_time_goes(view: View, ask: Ask) -> Blocks:
+    """The stages of some stacks: one after another, query by query, and as a table."""
+    names = yield from head(view, ask)
+    if not names:
+        return
+    samples, rows = stages_of(view, names)
+    parts = data.path_stages(rows, view.latency)
+    if parts.is_empty():
+        yield Text(NO_STAGES, "caption")
+    else:
+        yield Chart(charts.stage_bars(parts, names), "stage_bars", MEDIANS)
+    yield Text("Query by query", "heading")
+    if samples.is_empty():
+        yield Text(NO_SAMPLES, "caption")
+    else:
+        shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
+        drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
+        yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
+    yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS[1:]))
+
+
+@section("reranker by K")
+def reranker_by_k(view: View, ask: Ask) -> Blocks:
+    """How the reranker grows with the candidate depth."""
+    if not (yield from head(view, ask)):
+        return
+    rows = depths(view.snapshot, view.scope, jitter_ms=view.decision.jitter_ms)
+    if rows.is_empty():
+        yield Text(NO_LINES, "caption")
+        return
+    yield Chart(charts.by_depth(rows), "reranker_by_depth", "Reranker latency against K", LINES)
+    lines = (
+        "reranker",
+        "embedder",
+        "slope",
+        "intercept",
+        "stacks",
+        "depths",
+        "breaks_at",
+        "worst_ms",
+        "reason",
+    )
+    yield Table(charts.depth_lines(rows), "reranker_lines", lines)
+
+
+@section("generator")
+def generator(view: View, ask: Ask) -> Blocks:
+    """The generator against its prompt, where it was timed or is modelled."""
+    names = yield from head(view, ask)
+    if not names:
+        return
+    timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
+    if timed.is_empty() and model is None:
+        yield Text(NO_GENERATOR, "caption")
+        return
+    runs = view.table.filter(pl.col("name").is_in(names))
+    added = modelled_ms(view.snapshot, runs, model).join(runs.select("run_id", "name"), on="run_id")
+    if not timed.is_empty():
+        yield Text(speed(data.fitted(timed)))
+    drawn = charts.generator(timed, model, added["prompt"].to_list())
+    yield Chart(drawn, "generator", "Generation time against prompt tokens", MODELLED)
+    if model is not None:
+        first = [model.speed.first_token_ms(prompt) for prompt in added["prompt"]]
+        rows = added.with_columns(pl.Series("first", first, dtype=pl.Float64), basis=pl.lit("modelled"))
+        yield Table(rows, "generation", ("name", "prompt", "first", "added", "basis"))
+
+
+@section("every stack")
+def every_stack(view: View, ask: Ask) -> Blocks:
+    """The percentiles of all stacks, the fastest first."""
+    if (yield from head(view, ask)):
+        yield Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
+
+
+@section("indexes")
+def every_index(view: View, ask: Ask) -> Blocks:
+    """What every index finds and how fast."""
+    known = known_indexes(view.snapshot)
+    if known.is_empty():
+        yield Answer(indexes.NONE)
+        yield Text(indexes.HOW)
+        return
+    benches = indexes.benches(known)
+    if len(benches) > 1:
+        bench = ask.listed("Measured", benches, "ixat", width=330)
+        known = known.filter((pl.col("basis") == indexes.IMPORTED) | (pl.col("where") == bench))
+    depths, asking = (known[name].drop_nulls().unique().sort().to_list() for name in ("k", "clients"))
+    k = ask.listed("K", depths, "ixk", width=110)
+    clients = ask.listed("Clients", asking, "ixc", width=110, about=COLUMNS["clients"].help)
+    price = ask.number(
+        "Machine, $ per hour", "ixusd", None, 0.0, step=0.05, about=indexes.DOLLARS_HELP, width=180
+    )
+    busy = ask.number("Utilisation, %", "ixuse", 50.0, 1.0, 100.0, step=5.0, width=150)
+    rows = indexes.dollars(known, price, (busy or 50.0) / 100)
+    some = rows.filter((pl.col("k") == k) & (pl.col("clients").is_null() | (pl.col("clients") == clients)))
+    yield Answer(indexes.answer(some, k, clients))
+    speed = indexes.drawn(some, indexes.QPS, "queries per second")
+    yield Chart(speed, "indexes_speed", "Recall against queries per second of every index")
+    tail = "p50_ms" if some["p50_ms"].null_count() < some.height else "p99_ms"
+    slow = indexes.drawn(some, tail, f"latency {tail.removesuffix('_ms')} (ms)").update_layout(
+        showlegend=False
+    )
+    yield Chart(slow, "indexes_latency", "Recall against latency of every index", indexes.SCALES)
+    yield Table(rows, "indexes", INDEX, INDEX_MORE)
+
+
+INDEX = (
+    "index",
+    "basis",
+    "effort",
+    COLUMNS["k"].but(about="Neighbours asked for."),
+    "clients",
+    "recall",
+    COLUMNS["n"].but(about="Queries behind the recall."),
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "queries_per_second",
+    COLUMNS["usd_per_1k"].but(about=indexes.DOLLARS_HELP),
+)
+INDEX_MORE = ("recall_low", "recall_high", "searches", "build_s", "bytes", "passages", "where")
+LINE = ("reranker", "embedder", "slope", "intercept", "stacks", "depths", "breaks_at", "worst_ms", "reason")
+SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_index)
+
+
+def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score: float | None) -> str:
+    """Which stage takes the most of a stack's time; takes a row of `percentile_table`, and `path_stages`."""
+    named = f"{row['name']} ({quality.name} {text.score(score)})"
+    own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
+    if own.height < 2 or not own["p50"].sum():
+        return f"{named} answers half of its queries within {text.ms(row['p50'])}."
+    share = 100 * own["p50"][0] / own["p50"].sum()
+    return f"{named} spends about {share:.0f} % of its time in stage {own['stage'][0]}."
+
+
+def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
+    """That no latency is known, and why."""
+    reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
+    why = f": {reasons['p50_note'][0]}" if reasons.height else ""
+    return Answer(
+        f"None of {text.count(rows.height, 'stack')} has a known latency, whatever its {quality.name}{why}.",
+        "Timings come with runs that are made here, or with imported files that have them.",
+    )
+
+
+def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
+    """The three percentiles of a stack: label, number, what it rests on."""
+    made = []
+    for percentile in PERCENTILES:
+        value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
+        label = latency.name.replace(latency.percentile, percentile).removesuffix(" (ms)")
+        number = "withheld" if value is None and "too few" in (note or "") else text.ms(value)
+        span = "" if low is None or high is None else f"[{text.ms(low)}, {text.ms(high)}] "
+        made.append((label, number, f"{span}{text.sample(row['n'])} · {row['basis']}"))
+    return tuple(made)
+
+
+def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[str, str]:
+    """What else there is to know: ties within the jitter, withheld tails, departures from the line by K."""
+    known = rows.filter(pl.col("p50").is_not_null())
+    first = known.row(0, named=True)
+    alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1
+    ties = f"{text.count(alike, 'stack is', 'stacks are')} within the jitter of {text.ms(jitter_ms)}."
+    silent = rows.height - known.height
+    unknown = f"{text.count(silent, 'stack has', 'stacks have')} no known latency." if silent else ""
+    return {
+        "fastest": f"{first['name']} with {text.ms(first['p50'])}. {ties if alike else ''}".strip(),
+        "some unknown": unknown,
+        "high percentiles": " ".join(_withheld(known)),
+        "jumps with K": " ".join(_breaks(depths)),
+    }
+
+
+def _withheld(known: pl.DataFrame) -> list[str]:
+    """Say how many stacks lack a p95 and a p99, and the most frequent reason; once where they agree."""
+    told = {}
+    for percentile in ("p95", "p99"):
+        held = known.filter(pl.col(percentile).is_null())
+        why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
+        reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
+        if held.height:
+            told[percentile] = f"unknown for {held.height} of {text.count(known.height, 'stack')}{reason}."
+    if len(set(told.values())) < len(told):
+        return [f"p95 and p99 are {told['p95']}"]
+    return [f"{percentile} is {words}" for percentile, words in told.items()]
+
+
+def _breaks(depths: pl.DataFrame) -> list[str]:
+    """Return a sentence per reranker and embedder whose latency leaves its line for good."""
+    groups = depths.filter(pl.col("breaks_at").is_not_null() & pl.col("departs")).group_by(
+        "reranker", "embedder", "breaks_at", maintain_order=True
+    )
+    return [
+        f"{reranker}{f' over {embedder}' if embedder else ''} leaves its line from K = {at} on, by up to "
+        f"{text.ms(over)}."
+        for reranker, embedder, at, over in groups.agg(pl.col("over_ms").max()).iter_rows()
+    ]
+
+
+def speed(found: Fit) -> str:
+    """A fitted speed as a sentence, or why there is none."""
+    own = found.speed
+    if own is None:
+        return f"No speed can be fitted: {found.reason}."
+    sure = f"R² {found.r2:.2f}, " if found.r2 == found.r2 else ""
+    parts = [text.ms(ms) for ms in (own.base_ms, own.ms_per_1k_prompt, own.ms_per_output)]
+    return (
+        f"Fitted to the timings of all stacks: {parts[0]} + {parts[1]} per 1,000 prompt tokens + {parts[2]} "
+        f"per output token ({sure}n = {found.n})."
+    )

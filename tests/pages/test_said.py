@@ -1,0 +1,154 @@
+"""A page says the same on screen, in the command line and in files."""
+
+import json
+import math
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from core.cli.app import app as commands
+from core.cli.context import Context
+from core.cli.deciding import Question
+from core.errors import InputError, UnknownNameError
+from core.report import page as report
+from core.report.page import Said, as_file, as_json, flat, say
+from core.store import Store
+from core.ui.draw import configured
+from core.views.ask import Given
+from core.views.blocks import Cards, Chart, Table
+from core.views.columns import COLUMNS
+from core.views.pages import PAGES
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import answer, figures, page_of, rows, unescaped
+
+
+def run(*words: str) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(commands, words)
+
+
+PLACES = [place for page in PAGES.values() if page.home for place in page.places]
+STORES = ("demo_store", "published_store", "answered_store", "hostile_store")
+SCHEMA = json.loads(Path(report.__file__).with_name("page.schema.json").read_text())
+
+
+def said(store: Path, place: str, collection: str, **given: list[str]) -> Said:
+    """What the command line says of a place."""
+    name, _, section = place.partition("/")
+    return say(PAGES[name], section or None, Question(collection=collection).on_page(Context(store)), given)
+
+
+@cache
+def collections(store: Path) -> list[str]:
+    """The workspaces of a store with runs, the first that the dashboard opens first."""
+    runs = Store.open(store).read().runs()
+    return runs["collection_id"].unique().sort().to_list()
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_says_the_same_on_screen_and_as_data(
+    open_page: OpenPage, request: pytest.FixtureRequest, kind: str, place: str
+):
+    store = request.getfixturevalue(kind)
+    app = open_page(store, place)
+    if not app.title or app.title[0].value == page_of(app).title:
+        pytest.skip("the workspace cannot fill the page")
+    found = said(store, place, app.session_state["_view"].scope.collection_id)
+    assert answer(app) == unescaped(found.answer)
+    cards = [card for block in found.blocks if isinstance(block, Cards) for card in block.cards]
+    assert [unescaped(each.value) for each in app.main.metric] == [value for _, value, _ in cards]
+    tables = [block for block in flat(found.blocks) if isinstance(block, Table)]
+    assert len(app.dataframe) == len(tables)
+    for at, block in enumerate(tables):
+        shown = rows(app, at)
+        assert set(shown.columns) <= set(configured(block.columns))
+        assert shown.height == min(block.rows.height, 100)
+    charts = [block for block in flat(found.blocks) if isinstance(block, Chart)]
+    drawn = [[trace.get("name") for trace in each["data"]] for each in figures(app)]
+    assert drawn == [[trace.name for trace in block.figure.data] for block in charts]
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("place", PLACES)
+def test_every_form_of_a_place_is_sound(request: pytest.FixtureRequest, kind: str, place: str):
+    store = request.getfixturevalue(kind)
+    for collection in collections(store):
+        found = said(store, place, collection)
+        data = json.loads(as_json(found), parse_constant=pytest.fail)
+        jsonschema.validate(data, SCHEMA)
+        page = as_file(found, "html")
+        parser = _Scripts()
+        parser.feed(page)
+        assert parser.foreign == []
+        assert found.answer.split("<")[0][:30].split("&")[0] in page
+        assert as_file(found, "md").startswith(f"# {found.page.title}")
+
+
+class _Scripts(HTMLParser):
+    """Collects elements that only a name of others could have brought."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.foreign: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("img", "iframe", "a", "object") or any(name.startswith("on") for name, _ in attrs):
+            self.foreign.append(tag)
+
+
+def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
+    asked = ("--store", str(demo_store), "page", "latency", "--collection", "python-docs")
+    done = run(*asked, "--section", "every stack")
+    assert done.exit_code == 0
+    assert "BM25, K = 10" in done.stdout
+    done = run(*asked, "--set", "shape=box", "--format", "json")
+    data = json.loads(done.stdout)
+    assert data["choices"]["shape"]["value"] == "box"
+    assert data["blocks"][-1]["columns"][0] == {
+        "name": "name", "label": COLUMNS["name"].label, "form": "text", "help": None,
+    }  # fmt: skip
+    done = run(*asked, "--format", "csv")
+    assert done.stdout.startswith("stage,n,p50")
+    for form in ("html", "md"):
+        assert run(*asked, "--format", form, "--out", str(tmp_path / form)).exit_code == 0
+        assert (tmp_path / form).stat().st_size > 500
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--section", "generatr"), "No section 'generatr'"),
+        (("--set", "shap=box"), "No choice 'shap'"),
+        (("--set", "shape=pie"), "No shape 'pie'. Found: ECDF, box."),
+        (("--set", "shape"), "Write --set KEY=VALUE."),
+        (("--set", "lats=nobody"), "No stack 'nobody'"),
+        (("--table", "nothing", "--format", "csv"), "No table 'nothing'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(demo_store: Path, more: tuple[str, ...], told: str):
+    done = run("--store", str(demo_store), "page", "latency", "--collection", "python-docs", *more)
+    assert done.exit_code == 1
+    assert told in done.stderr
+
+
+def test_a_page_without_blocks_names_those_that_have_some(demo_store: Path):
+    done = run("--store", str(demo_store), "page", "library", "--collection", "python-docs")
+    assert done.exit_code == 1
+    assert "headroom" in done.stderr
+
+
+def test_a_number_is_refused_out_of_its_range():
+    asked = Given({"a": ["12"], "b": ["x"], "c": ["3"]})
+    assert asked.number("n", "c", None, 1.0) == 3
+    with pytest.raises(InputError, match="out of range"):
+        asked.number("n", "a", None, 1.0, 10.0)
+    with pytest.raises(InputError, match="no number"):
+        asked.number("n", "b", None, 1.0)
+    with pytest.raises(UnknownNameError, match="choice"):
+        Given({"d": ["1"]}).unasked()
+    assert math.isclose(Given({}).number("n", "e", 2.5, 0.0) or 0, 2.5)
