@@ -110,6 +110,21 @@ _EVERY = (
     _number("bytes", "bytes", 0, "Memory or disk."),
     _number("passages", "passages", 0),
     _text("where", "measured on", width=260),
+    _text("measure", "measure"),
+    _score("value", "value"),
+    _score("low", "low", "Lower end of the 95 % interval."),
+    _score("high", "high", "Upper end of the 95 % interval."),
+    _number("tokens", "tokens sent", 0, "Of the passages of Top(K), mean over the queries."),
+    _number("tokens_low", "tokens, low", 0, "Lower end of the 95 % bootstrap interval."),
+    _number("tokens_high", "tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
+    _text("counted", "tokens counted by"),
+    _number("candidates", "K", 0, "Candidate depth."),
+    _text("way", "keeps"),
+    _score("precision", "precision", "Share of what is kept that is relevant (grade 4 or 5)."),
+    _score("f1", "F1", "Mean over the queries of the harmonic mean of the two."),
+    _score("f1_low", "low", "Lower end of the 95 % bootstrap interval of F1 over queries."),
+    _score("f1_high", "high", "Upper end of the 95 % bootstrap interval of F1 over queries."),
+    _number("kept", "passages", 1, "Kept, mean over the queries."),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}

@@ -127,7 +127,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "K curves",
             ":material/show_chart:",
             "How quality grows with the number of passages you send, and where it stops.",
-            ("by cutoff", "by candidate depth", "cut-off methods"),
+            home="core.views.curves.sections",
             compares=True,
             needs="results",
         ),

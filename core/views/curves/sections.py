@@ -1,0 +1,116 @@
+"""Page K curves: how quality grows with the number of passages sent, and where it stops."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.views import theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Chart, Table, Text, section
+from core.views.columns import COLUMNS
+from core.views.cost.stack import models
+from core.views.curves import cuts, page
+from core.views.keep import keep
+from core.views.workspace.comparable import about_pools
+from core.views.workspace.query_sets import among
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+
+NO_GENERATOR = "no generator"
+
+
+@keep("Scoring every cutoff…")
+def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
+    """Every measure of some stacks at every cutoff, with what Top(K) weighs."""
+    runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    measure = view.quality.measure
+    bare = None if measure is None else measure.at(None)
+    only = among(view.snapshot, view.scope)
+    rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only)
+    weights = cuts.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
+    return page.against(rows, weights)
+
+
+@keep("Cutting every ranking…")
+def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
+    """The rankings of a stack, cut by every method."""
+    return cuts.cuts(view.snapshot, view.scope, run_id, counts=counts, fixed=view.quality.k)
+
+
+def ask_generator(view: View, ask: Ask) -> str | None:
+    """Ask which generator reads what is sent."""
+    offered = [NO_GENERATOR, *models([view.book])["generator"]]
+    picked = ask.listed("Generator", offered, "kgen", about=cuts.GENERATOR)
+    return None if picked == NO_GENERATOR else picked
+
+
+@section("by cutoff")
+def by_cutoff(view: View, ask: Ask) -> Blocks:
+    """Every measure of some stacks against the cutoff, or against what is sent."""
+    names = ask.stacks(view.table, view.decision, "curves")
+    generator = ask_generator(view, ask)
+    axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
+    x = axes[ask.one("Against", axes, "kx", usual=page.X_AXES["k"])]
+    rows = points(view, tuple(names), generator)
+    found = page.curves(rows, view.quality, theme.colours_for(names), x)
+    ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
+    chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["pool"])}
+    yield Answer(found.answer, caveats=chips)
+    if found.main.data:
+        yield Chart(found.main, "curves", found.answer)
+    else:
+        yield Text(page.nothing(rows, view.quality, x), "info")
+    if found.beside.data:
+        yield Text("Every other measure", "heading")
+        yield Chart(found.beside, "measures", "Every other measure of the same stacks")
+    else:
+        yield Text(page.NO_OTHERS, "caption")
+    own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
+    yield Table(own_first, "curves", POINTS, ("basis", "tokens_low", "tokens_high", "counted"))
+
+
+@section("by candidate depth")
+def by_candidate_depth(view: View, ask: Ask) -> Blocks:
+    """What a deeper candidate pool buys and costs."""
+    depths = page.depth_table(view.table)
+    if depths.is_empty():
+        yield Answer(page.NO_DEPTHS)
+        return
+    names = ask.stacks(view.table, view.decision, "curves")
+    families = depths["family"].unique(maintain_order=True).to_list()
+    shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
+    sentence = page.depth_answer(depths, shown[0], view.quality)
+    yield Answer(sentence)
+    yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
+    yield Table(depths, "depths", ("name", "candidates", "quality", "proc", "latency_ms", "cost"))
+
+
+@section("cut-off methods")
+def cut_off_methods(view: View, ask: Ask) -> Blocks:
+    """How good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
+    run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
+    generator = ask_generator(view, ask)
+    if run_id is None:
+        yield Answer("No stack is chosen.")
+        return
+    found = cut(view, run_id, cuts.vocabulary(generator, view.book))
+    sentence = cuts.answer(found, view.quality.k)
+    left_out = found.left_out if found.rows.height else ""
+    yield Answer(sentence, caveats={"how to read": cuts.HOW, "not all queries": left_out})
+    if found.rows.height:
+        yield Chart(cuts.figure(found.rows), "cut_offs", sentence)
+        yield Table(found.rows, "cut_offs", CUT)
+
+
+POINTS = (
+    *("name", "measure", "k", "value", "low", "high", "n", "tokens"),
+    COLUMNS["usd_per_1k"].but(about="What the generator charges for reading them."),
+)
+CUT = (
+    *("way", "precision"),
+    COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
+    *("f1", "f1_low", "f1_high", "kept"),
+    COLUMNS["tokens"].but(about="Of what is kept, mean over the queries."),
+    "n",
+)
+SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods)
