@@ -9,6 +9,7 @@ import polars as pl
 
 from core.views import text
 from core.views.text import MINUS, NOT_APPLICABLE, known
+from core.views.workspace.answers import TRIAL
 
 WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions here"
 """Parts of the questions, by what was found."""
@@ -111,6 +112,8 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
         ),
+        "made up": bool(set(depths["reader"]) & {TRIAL})
+        * f"The reader {TRIAL} repeats a sentence: its answers count in no decision.",
         "answers with cut passages": bool(cut)
         * f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit.",
         "no closed book": bool(depths["closed_book"].null_count())
@@ -156,16 +159,21 @@ def of_parts(rows: pl.DataFrame) -> str:
     """Say what gold passages are worth to a reader, and what it does without any.
 
     Args:
-        rows: One reader's rows of `core.views.readers.data.slice_table`.
+        rows: One reader's rows of `core.views.readers.data.slice_table`. Questions with gold in Top(k) grow
+            with k, so a best k is said only where all k are over as many; else both parts are said at the
+            largest k that both have.
     """
+    halves = ((WITH, "with gold"), (WITHOUT, "without")) if WITH in set(rows["part"]) else ((EVERY, ""),)
+    top = rows.filter(mode="top_k")
+    kept = {part: top.filter(part=part) for part, _ in halves}
+    same = all(own["queries"].n_unique() < 2 for own in kept.values())
+    shared = set.intersection(*(set(own["k"]) for own in kept.values()))
     said = []
-    halves = ((WITH, "with gold"), (WITHOUT, "without"))
-    for part, words in halves if WITH in set(rows["part"]) else ((EVERY, ""),):
-        own = rows.filter(part=part)
-        top = own.filter(mode="top_k").sort("value", "k", descending=[True, False])
-        for best in top.head(1).iter_rows(named=True):
-            base = own.filter(pl.col("k").eq_missing(best["k"]), mode="none")["value"]
+    for part, words in halves:
+        own = kept[part] if same or not shared else kept[part].filter(k=max(shared))
+        for best in own.sort("value", "k", descending=[True, False]).head(1).iter_rows(named=True):
+            base = rows.filter(pl.col("k").eq_missing(best["k"]), part=part, mode="none")["value"]
             beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
             at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
             said.append(f"{at} ({', '.join(beside)})")
-    return f"{rows['label'][0]} has at best {', '.join(said)}."
+    return f"{rows['label'][0]} has {'at best ' if same else ''}{', '.join(said)}."

@@ -20,6 +20,7 @@ from core.views.workspace.scope import Answering, Quality
 
 _ASKED = ("reader", "scorer")
 CORRECTNESS = "correctness"  # The scorer of judges who say how right an answer is
+TRIAL = "fake"  # the reader, and the judge, that ship for trying things out: no evidence for a decision
 _UNITS = ("input_tokens", "output_tokens")
 _BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
 _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
@@ -61,14 +62,27 @@ def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
     Returns:
         The columns of `Snapshot.graded_answers` of k from 1 on, and correct: the grade on a scale of 0 to 1,
         null where there is none. A scale is written "low-high"; a grade on any other is not known to be good
-        or bad.
+        or bad. Answers and grades of `TRIAL` are left out.
     """
     asked = {name: str(value) for name in _ASKED if (value := measure.values.get(name, ANY)) != ANY}
     named = {name: as_name(word) for name, word in asked.items()}
     if measure.name == ACC_HIT.name and "scorer" not in named and _judged(snapshot, run_ids):
         named["scorer"] = CORRECTNESS
-    rows = snapshot.graded_answers(run_ids, **named).filter(pl.col("k") >= 1)
+    rows = snapshot.graded_answers(run_ids, **named).filter(pl.col("k") >= 1, _real())
     return rows.with_columns(share("grade").alias("correct"))
+
+
+def _real() -> pl.Expr:
+    return pl.col("reader").ne_missing(TRIAL) & pl.col("judge").ne_missing(TRIAL)
+
+
+def made_up(snapshot: Snapshot, run_ids: Sequence[str]) -> list[str]:
+    """The runs all of whose answers, or of whose grades of answers, `TRIAL` made."""
+    rows = snapshot.answer_scores(run_ids).group_by("run_id").agg(_real().any().alias("real"))
+    return rows.filter(~pl.col("real"))["run_id"].to_list()
+
+
+MADE_UP = f"all answers or their grades are by {TRIAL}, which makes them up"
 
 
 def _judged(snapshot: Snapshot, run_ids: Sequence[str]) -> bool:
@@ -84,7 +98,7 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
         Rows of "answer_scores" of one reader, prompt, temperature, scorer and judge a run.
     """
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
-    rows = snapshot.answer_scores(run_ids).filter(top, pl.col("k") >= 1)
+    rows = snapshot.answer_scores(run_ids).filter(top, pl.col("k") >= 1, _real())
     named = graded(snapshot, run_ids, measure).drop_nulls("correct").select(_BY).unique()
     single = rows.filter(pl.col("query_id").is_not_null())
     single = single.join(named, on=_BY, how="semi", nulls_equal=True)

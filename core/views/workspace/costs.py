@@ -13,7 +13,7 @@ from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_o
 from core.records import Origin
 from core.stats.latency import GENERATE, TOTAL
 from core.store import Snapshot
-from core.views.workspace.answers import answer_usage, shares, taken
+from core.views.workspace.answers import MADE_UP, answer_usage, made_up, shares, taken
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Scope
 
@@ -183,7 +183,11 @@ def _per_correct(snapshot: Snapshot, made: pl.DataFrame, scope: Scope, k: int) -
         "run_id", pl.col("value").alias("correct"), told.alias("told")
     )
     joined = made.drop("correct").join(right, on="run_id", how="left", maintain_order="left")
-    told = pl.col("told").fill_null(f"no answer from {k} passages is scored")
+    trials = pl.col("run_id").is_in(made_up(snapshot, made["run_id"].to_list()))
+    nothing = (
+        pl.when(trials).then(pl.lit(MADE_UP)).otherwise(pl.lit(f"no answer from {k} passages is scored"))
+    )
+    told = pl.coalesce("told", nothing)
     return joined.with_columns(
         *(pl.when(pl.col("correct") > 0).then(pl.col(name) / pl.col("correct")) for name in _DIVIDED),
         pl.concat_str(told, "cost_note", separator="; ", ignore_nulls=True).alias("cost_note"),

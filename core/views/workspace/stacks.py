@@ -24,7 +24,7 @@ from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import remembered, schema
 from core.views import text
-from core.views.workspace.answers import graded, means
+from core.views.workspace.answers import MADE_UP, TRIAL, graded, made_up, means
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
@@ -48,7 +48,6 @@ LEAST_JUDGED = 0.1
 UNPROVEN = "has no evidence: "
 """How the note of a quality begins that is held back because nothing stands behind it."""
 NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge by hand, or import qrels"
-_FAKE = "fake"  # the judge that ships for trying things out; its grades follow a formula
 
 
 def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
@@ -210,6 +209,10 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
         ids = runs.filter("has_rankings")["run_id"].to_list()
         bare = pl.col("quality").is_null() & pl.col("run_id").is_in(ids)
         reported = reported.with_columns(quality_note=pl.when(bare).then(pl.lit(NO_JUDGEMENTS)))
+    if measure and "answers" in measure.info.needs:
+        trials = pl.col("run_id").is_in(made_up(snapshot, rest["run_id"].to_list()))
+        note = pl.when(trials & pl.col("quality").is_null()).then(pl.lit(f"{UNPROVEN}{MADE_UP}"))
+        reported = reported.with_columns(quality_note=note)
     parts.append(reported)
     return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
 
@@ -224,8 +227,8 @@ def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Meas
     not expected to be judged.
     """
     judge = snapshot.golden_sets().filter(golden_set_id=golden)["judge"].to_list()
-    if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {_FAKE}:
-        return f"all grades are by the judge {_FAKE}, which makes them up"
+    if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {TRIAL}:
+        return f"all grades are by the judge {TRIAL}, which makes them up"
     k = measure.k or found.depth
     if "answers" in measure.info.needs or not found.query_ids:
         return ""

@@ -139,3 +139,18 @@ def test_a_chart_has_a_curve_per_reader_and_one_legend(snapshot: Snapshot):
     assert sorted(listed) == ["closed book", "fickle", "k*", "steady"]
     curves = [trace for trace in figure.data if trace.name == "steady"]
     assert [list(trace.x) for trace in curves] == [[100, 200, 500, 1000, 2000]] * 2
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"), [((20, 20), "has at best 80.0"), ((12, 20), "has 60.0 with gold")]
+)
+def test_a_best_k_is_said_of_the_same_questions_alone(counts: tuple[int, int], said: str):
+    figures = {"label": "r", "low": None, "high": None, "n": 1}
+    rows = pl.DataFrame(
+        {**figures, "part": part, "mode": "top_k", "k": k, "queries": n, "value": value}
+        for part, values in ((WITH, (80.0, 60.0)), (WITHOUT, (5.0, 9.0)))
+        for k, n, value in zip((1, 5), counts, values, strict=True)
+    )
+    sentence = words.of_parts(rows)
+    assert said in sentence
+    assert ("at k = 1 " in sentence) == (counts[0] == counts[1])

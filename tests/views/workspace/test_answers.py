@@ -14,9 +14,10 @@ from core.records import Batch, Origin
 from core.store import Snapshot
 from core.tables import frame
 from core.views.link import settings
-from core.views.workspace.answers import agreed, as_name, as_word
+from core.views.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
+from core.views.workspace.stacks import UNPROVEN
 from tests.prices.test_cost import price
 from tests.stores import Lab
 from tests.views.made import LAB, table
@@ -219,3 +220,28 @@ def test_a_judged_correctness_comes_before_f1_given_a_hit(tmp_path: Path):
     asked, _ = agreed(Quality("Acc|Hit", 1), Answering(scorer="f1"))
     assert asked.name == "Acc|Hit@1(scorer=f1)"
     assert agreed(Quality("Acc|Hit", 1), Answering())[0] == Quality("Acc|Hit", 1)
+
+
+@pytest.mark.parametrize("by", ["reader", "judge"])
+def test_answers_and_grades_that_are_made_up_carry_no_decision(tmp_path: Path, by: str):
+    lab = Lab().judge({query: {"a": 5} for query in QUERIES})
+    store = lab.run("only", final={query: ["a", "b"] for query in QUERIES}).write(tmp_path / "store")
+    answers, scores = [], []
+    for query in QUERIES:
+        key = {"run_id": "only", "query_id": query, "reader": "gpt", "mode": "top_k", "k": 2, "pass": 1}
+        told = key | ({"reader": TRIAL} if by == "reader" else {})
+        answers.append({**told, "text": "…", "ms": 1.0, "input_tokens": 10, "output_tokens": 1})
+        judged = {"scorer": "correctness", "judge": TRIAL} if by == "judge" else {"scorer": "f1"}
+        scores.append({**told, **judged, "value": 1.0, "scale": "0-1"})
+    rows = {"answers": answers, "answer_scores": scores}
+    with store.write("answers") as writer:
+        writer.add(Batch(frames={name: frame(name, each) for name, each in rows.items()}))
+    data = store.read()
+    row = table(data, asked(per="correct answer"), Quality("Answer", 2)).row(0, named=True)
+    assert (row["quality"], row["n"]) == (None, None)
+    assert row["quality_note"] == f"{UNPROVEN}{MADE_UP}"
+    assert (row["cost"], row["correct"]) == (None, None)
+    assert MADE_UP in row["cost_note"]
+    assert decide(table(data, LAB, Quality("Answer", 2)), Constraints()).chosen is None
+    answered = table(data, asked(per="answered query"), Quality("Answer", 2)).row(0, named=True)
+    assert answered["cost"] is None
