@@ -116,7 +116,7 @@ def _work() -> Planned[GoldenJob, GoldenPlan]:
         landed=landed,
         ended=form.ended,
         plan=lambda job, problems: plan(job, candidates(job), problems=problems),
-        size_of=form.size_of,
+        size_of=form.planned,
         table=form.table,
         empty="No golden set was built here.",
     )

@@ -229,7 +229,9 @@ class Ordering:
         said = self._chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
         book = self._job.search.book
         usd = 0.0 if self._chat.local else usd_per_call(book, self._chat.item, tokens, said)
-        return predict(noise, grades, settings, usd)
+        limit = self._job.search.budget_usd
+        left = None if limit is None else max(0.0, limit - self._turn.budget.usd)
+        return predict(noise, grades, settings, usd, limit=left)
 
     def all(self, every: list[Items], settings: RefineSettings) -> list[Refinement]:
         """Refine all questions, or what is left of each, as many at once as the judge takes calls."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.golden.job import GoldenJob, Pool, Ranked
+from core.golden.refine.base import METHODS
+from core.golden.refine.predict import World, affordable, usd_per_call, ways_of
 from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.sweep.known import Known
@@ -18,12 +20,14 @@ from core.pipeline.sweep.pools import Pools
 from core.pipeline.sweep.problems import Problem
 from core.providers.chat import chat_config
 from core.providers.tokens import counter
+from core.records import JsonMap
 
 SAMPLE = 2_000  # Of more texts so many are counted, evenly spread, and the sum is scaled
 DISTINCT = 0.75
 """Share of the candidates of several sources that are different passages, where pools are not known."""
-TURNS = {"locks": 200, "map": 100}
-"""Turns a question takes to come to rest (metrics.md, §7, at usual noise); the limit of turns holds, too."""
+ASSUMED_NOISE = 1.0
+"""Of the judge who orders, in grades, before repeats of his judgements have measured it."""
+_SIMULATED = 20  # Queries that are simulated for each way to refine
 JUDGE, REFINE = "judge", "refine"
 _USABLE = "every answer can be used"
 
@@ -39,6 +43,9 @@ class GoldenPlan(Bill):
     pools_known: bool  # Whether the pools were computed; else their size is an estimate
     grades_taken: int  # Grades that are taken from another golden set
     seconds: float  # How long the calls take, as far as is known
+    # What refining would bring and take at `ASSUMED_NOISE`, way by way: method, tau (Kendall's, to the true
+    # order) with low and high, turns (calls a question), usd, recommended; () where nothing is refined
+    ways: tuple[JsonMap, ...] = ()
 
 
 def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
@@ -56,7 +63,9 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
         texts = texts.clear()
     search = plan_search(job.search) if job.stacks else None
     asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
-    asked += _refining(job, pool, texts) if job.refiner else ()
+    spent = sum(line.usd or 0.0 for line in (*(search.lines if search else ()), *asked))
+    lines, ways = _refining(job, pool, texts, spent) if job.refiner else ((), ())
+    asked += lines
     chats = {name: job.chat(name) for name in job.models}
     seconds = sum(asked_seconds(line, chats[line.model]) for line in asked)
     return GoldenPlan(
@@ -70,6 +79,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
         limit=job.search.budget_usd,
         seconds=seconds + (search.resources.total_s if search else 0.0),
         problems=tuple(problems),
+        ways=ways,
     )
 
 
@@ -117,22 +127,36 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     yield from priced_lines(of, used, job.search.book, exact=exact, notes=notes)
 
 
-def _refining(job: GoldenJob, pool: Pool | None, texts: pl.DataFrame) -> Iterator[Line]:
-    """Tokens of ordering: passages of the pool's usual length, as many turns as refining usually takes."""
-    chat, refine = job.chat(job.refiner), job.spec.golden.refine
-    if chat.local:
-        return
+def _refining(
+    job: GoldenJob, pool: Pool | None, texts: pl.DataFrame, spent: float
+) -> tuple[Sequence[Line], tuple[JsonMap, ...]]:
+    """Tokens of ordering passages of the pool's usual length, and what each way would bring.
+
+    As many turns are paid for as simulated questions take to come to rest, within what the budget leaves.
+    """
+    chat, refine, book = job.chat(job.refiner), job.spec.golden.refine, job.search.book
     rows = pool.distinct if pool is not None else texts
     if rows.is_empty():
-        return
+        return (), ()
     settings = refine.settings(refine.method)
     some = rows["text"].gather_every(max(1, rows.height // 50)).to_list()
     five = [some[at % len(some)] for at in range(settings.batch)]
     task = ordering(next(iter(job.questions.values())), five, job.spec.golden.language)
     mean = sum(map(chat.count_tokens, some)) / len(some)
-    frame = task.tokens(chat) - sum(map(chat.count_tokens, five))
-    turns = min(settings.turns, TURNS[settings.method]) * len(job.questions)
+    asked = task.tokens(chat) - sum(map(chat.count_tokens, five)) + settings.batch * mean
     said = chat.count_tokens(f'{{"{ORDER}": {list(range(1, settings.batch + 1))}}}')
-    used = chat.expected(turns * (frame + settings.batch * mean), turns * said)
-    of = (REFINE, job.refiner, turns)
-    yield from priced_lines(of, used, job.search.book, exact=False, notes=[_USABLE])
+    usd = 0.0 if chat.local else usd_per_call(book, chat.item, asked, said)
+    left = None if job.search.budget_usd is None else max(0.0, job.search.budget_usd - spent)
+    queries = len(job.questions)
+    world = World(noise=ASSUMED_NOISE, items=max(2, job.spec.golden.prune.keep))
+    found = ways_of(affordable(settings, usd, queries, left), world, usd, queries, runs=_SIMULATED)
+    ways = tuple(found.drop("worst", "grades").to_dicts())
+    wanted = pl.col("method") == refine.method if refine.method in METHODS else pl.col("recommended")
+    turns = round(found.filter(wanted)["turns"][0] * queries)
+    if chat.local or not turns:
+        return (), ways
+    used, of = chat.expected(turns * asked, turns * said), (REFINE, job.refiner, turns)
+    return tuple(priced_lines(of, used, book, exact=False, notes=[_USABLE, *_SUPPOSED])), ways
+
+
+_SUPPOSED = (f"at an assumed noise of {ASSUMED_NOISE:g} grade",)

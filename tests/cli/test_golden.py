@@ -64,3 +64,33 @@ def test_what_to_judge_next(demo_store: Path, tmp_path: Path):
     reached = json.loads(CliRunner().invoke(app, [*words, "--target", "0"]).stdout)
     assert reached["reached"]
     assert reached["next"] == []
+
+
+@pytest.mark.parametrize(("budget", "advice"), [(5.0, "map is recommended"), (0.6, "locks is recommended")])
+def test_a_plan_recommends_a_way_to_refine_that_the_budget_pays_for(
+    demo_store: Path, tmp_path: Path, budget: float, advice: str
+):
+    spec = tmp_path / "spec.toml"
+    spec.write_text(
+        f"""
+        name = "graded"
+        collection.stored = "python-docs"
+        queries.limit = 10
+        budget_usd = {budget}
+        golden.judge.models = ["gpt-5-mini"]
+        golden.refine.method = "auto"
+        [[golden.pool]]
+        stack.sparse = "bm25"
+        depth = 50
+        """
+    )
+    words = ["--store", str(demo_store), "golden", "plan", str(spec)]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 0, said.output
+    assert advice in said.stdout
+    assert "calls a question" in said.stdout
+    plan = json.loads(CliRunner().invoke(app, [*words, "--format", "json"]).stdout)
+    assert [way["method"] for way in plan["ways"]] == ["none", "locks", "map"]
+    ordering = sum(stage["calls"] for stage in plan["stages"] if stage["stage"] == "refine")
+    (chosen,) = [way for way in plan["ways"] if way["recommended"]]
+    assert ordering == pytest.approx(10 * chosen["turns"], abs=1)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -75,6 +76,7 @@ class Simulated:
     stable: float  # Share of the queries that came to rest before the limit of turns; 0..1
 
 
+@lru_cache(maxsize=128)
 def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: int = SEED) -> Simulated:
     """Refine simulated queries. The same seed gives every method the same queries.
 
@@ -226,6 +228,7 @@ def predict(
     usd: float | None,
     *,
     runs: int = 40,
+    limit: float | None = None,
 ) -> Prediction:
     """Predict what refining gains and costs, both ways, by simulation at the measured noise.
 
@@ -238,32 +241,65 @@ def predict(
         settings: Of the refinement; each method is tried with them.
         usd: Dollars of one call, as `usd_per_call` tells; None = not known.
         runs: Queries to simulate for each method.
+        limit: The most dollars that refining may take; None = any.
 
     Raises:
         InputError: If no query has two items, or the runs are out of range.
     """
-    world, known = world_of(grades, noise.sigma), not np.isnan(noise.high)
+    world = world_of(grades, noise.sigma)
+    worst = None if np.isnan(noise.high) else noise.high * world.spread
+    ways = ways_of(
+        affordable(settings, usd, len(grades), limit), world, usd, len(grades), runs=runs, worst=worst
+    )
+    (recommended,) = ways.filter("recommended")["method"]
+    return Prediction(ways, recommended, noise)
+
+
+def affordable(
+    settings: RefineSettings, usd: float | None, queries: int, limit: float | None
+) -> RefineSettings:
+    """The settings with no more turns than a limit in dollars pays for; the least is one."""
+    if not usd or limit is None:
+        return settings
+    return replace(settings, turns=max(1, min(settings.turns, int(limit / (usd * max(1, queries))))))
+
+
+def ways_of(
+    settings: RefineSettings,
+    world: World,
+    usd: float | None,
+    queries: int,
+    *,
+    runs: int,
+    worst: float | None = None,
+) -> pl.DataFrame:
+    """What each way would bring, and which is recommended: `Prediction.ways`.
+
+    Which one it is follows from the noise and from the turns that the settings allow: at equal calls locks
+    lead with few, maximum a posteriori with many.
+
+    Args:
+        worst: The noise at the upper end of its interval, in grades; None = it has none.
+    """
     rows: list[dict[str, Any]] = []
     worth: list[dict[str, Any]] = []
     for method in METHODS:
         chosen = replace(settings, method=method)
         usual = simulate(chosen, world, runs=runs)
-        worst = (
-            simulate(chosen, replace(world, noise=noise.high * world.spread), runs=runs) if known else None
-        )
+        bad = None if worst is None else simulate(chosen, replace(world, noise=worst), runs=runs)
         row: dict[str, Any] = {
             "method": method, "tau": usual.tau, "low": usual.low, "high": usual.high,
-            "worst": None if worst is None else worst.tau, "grades": usual.grades, "turns": usual.turns,
-            "usd": None if usd is None else usd * usual.turns * len(grades),
+            "worst": None if bad is None else bad.tau, "grades": usual.grades, "turns": usual.turns,
+            "usd": None if usd is None else usd * usual.turns * queries,
         }  # fmt: skip
         rows.append(row)
-        if usual.gain_low > 0 and (worst is None or worst.gain >= 0):
+        if usual.gain_low > 0 and (bad is None or bad.gain >= 0):
             worth.append(row)
     alone = {
         "method": "none", "tau": usual.grades, "low": usual.grades_low, "high": usual.grades_high,
-        "worst": usual.grades if known else None, "grades": usual.grades, "turns": 0.0, "usd": 0.0,
+        "worst": None if worst is None else usual.grades, "grades": usual.grades, "turns": 0.0, "usd": 0.0,
     }  # fmt: skip
     near = [row for row in worth if row["tau"] >= max(each["tau"] for each in worth) - _NEAR]
     recommended: Choice = min(near, key=lambda row: row["turns"])["method"] if near else "none"
     ways = pl.DataFrame([alone, *rows], schema_overrides={"worst": pl.Float64, "usd": pl.Float64})
-    return Prediction(ways.with_columns(recommended=pl.col("method") == recommended), recommended, noise)
+    return ways.with_columns(recommended=pl.col("method") == recommended)

@@ -119,7 +119,7 @@ def _new(view: View) -> None:
     elif not (filled.judges or filled.grades):
         st.caption(form.NO_JUDGE)
         return
-    said = (lambda made: f"{form.size_of(made)}. {dollars(made)}", form.button)
+    said = (lambda made: f"{form.planned(made)}. {dollars(made)}", form.button)
     work.offer(text, "golden", partial(_plan_of, view.snapshot), said, BUILD, key="build")
 
 

@@ -20,7 +20,7 @@ from core.store import Snapshot, Store
 from core.tables import Frame
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, embedders, fact, listed, now, press
-from core.views.text import count
+from core.views.text import count, usd
 from core.written import toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
@@ -62,6 +62,29 @@ def size_of(made: GoldenPlan) -> str:
     passages = f"{about}{made.pool:,} passages in the pools"
     judged = f"{about}{count(made.to_judge, 'text')} to judge{taken}"
     return f"{count(made.questions, 'question')}, {passages}, {judged}"
+
+
+def planned(made: GoldenPlan) -> str:
+    """`size_of`, and what each way to put the best in order would bring."""
+    return f"{size_of(made)}{refining(made)}"
+
+
+def refining(made: GoldenPlan) -> str:
+    """What each way to refine would bring and take, and which is recommended; empty where none is."""
+    told = []
+    for way in made.ways:
+        name = "grades alone" if way["method"] == "none" else way["method"]
+        paid = "" if way["usd"] is None or not way["usd"] else f", {usd(way['usd'], '')}"
+        calls = f" ({way['turns']:.0f} calls a question{paid})" if way["turns"] else ""
+        told.append(f"{name} {way['tau']:.2f}{calls}")
+    chosen = "".join(way["method"] for way in made.ways if way["recommended"])
+    advice = {"": "", "none": "do not refine"}.get(chosen, f"{chosen} is recommended")
+    if not told:
+        return ""
+    return (
+        f". Order of the best, Kendall tau to the true one, simulated at an assumed judge noise of 1 grade: "
+        f"{', '.join(told)}; {advice}"
+    )
 
 
 def button(made: GoldenPlan) -> str:

@@ -8,7 +8,18 @@ import pytest
 
 from core.errors import InputError
 from core.golden.refine.base import RefineSettings
-from core.golden.refine.predict import Noise, World, noise_of, predict, simulate, tau, usd_per_call, world_of
+from core.golden.refine.predict import (
+    Noise,
+    World,
+    affordable,
+    noise_of,
+    predict,
+    simulate,
+    tau,
+    usd_per_call,
+    ways_of,
+    world_of,
+)
 from core.prices import Price, PriceBook
 
 NEAR = 0.03
@@ -188,3 +199,25 @@ def test_without_an_interval_or_a_price_it_says_so():
     found = predict(Noise(0.3, np.nan, np.nan, 0.7, 1, 2), GRADES, RefineSettings(turns=30), None, runs=3)
     assert found.ways["worst"].to_list() == [None] * 3
     assert found.ways["usd"].to_list() == [0.0, None, None]
+
+
+@pytest.mark.parametrize(
+    ("noise", "turns", "best"), [(1.0, 60, "locks"), (1.0, 300, "map"), (0.5, 50, "map")]
+)
+def test_which_way_is_recommended_depends_on_noise_and_calls(noise: float, turns: int, best: str):
+    found = ways_of(RefineSettings(turns=turns), World(noise=noise), 0.001, 64, runs=20)
+    assert found.filter("recommended")["method"].to_list() == [best]
+    assert (found["turns"] <= turns).all()
+
+
+def test_a_budget_limits_the_calls_and_so_the_way():
+    settings = RefineSettings(turns=300)
+    assert affordable(settings, None, 64, 1.0) == affordable(settings, 0.0, 64, 1.0) == settings
+    assert affordable(settings, 0.01, 64, None) == settings
+    assert affordable(settings, 0.01, 64, 38.4).turns == 60
+    assert affordable(settings, 0.01, 64, 0.0).turns == 1
+    noise = Noise(1 / 1.1, np.nan, np.nan, 0.5, 10, 30)
+    rich, poor = (
+        predict(noise, GRADES, settings, 0.01, runs=20, limit=limit) for limit in (None, 10 * 0.01 * 50)
+    )
+    assert (rich.recommended, poor.recommended) == ("map", "locks")
