@@ -1,11 +1,13 @@
 """The page that says how sure the choice is: the rule in the link, limits, who pays for the resampling."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from core.ui.sections import confidence
+from core.views.confidence.noise import QUICK, Noise, noise
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -44,13 +46,26 @@ def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage,
 def test_other_pages_do_not_pay_for_the_resampling(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    drawings: list[int] = []
+
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("resampled")
 
+    def counted(*given: Any, resamples: int, **named: Any) -> Noise | None:
+        drawings.append(resamples)
+        return noise(*given, resamples=resamples, **named)
+
+    for kept in (confidence.sample, confidence.chances, confidence.drawn):
+        kept.clear()  # what other tests left would hide that somebody asks
     monkeypatch.setattr(confidence, "shares", refuse)
-    monkeypatch.setattr(confidence, "joint_sample", refuse)
-    for page in ("decision", "what_if"):
+    monkeypatch.setattr(confidence, "noise", counted)
+    for page in ("what_if", "decision"):
         assert_sound(open_page(demo_store, page, floor="0.123"))
+    assert drawings == [QUICK]  # Decision says last of all what judge noise does, by a quick drawing
+    monkeypatch.setattr(confidence, "joint_sample", refuse)
+    confidence.sample.clear()
+    for page in ("what_if", "decision"):
+        assert_sound(open_page(demo_store, page, floor="0.123", noise="off"))
 
 
 def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
