@@ -84,13 +84,11 @@ def second_set() -> GoldenSet:
     )
 
 
-def passages(*, searched: bool = False) -> pl.DataFrame:
-    """Frame of `TABLES["passages"]`; `searched`: with what is searched of each as its text, and no title."""
+def passages() -> pl.DataFrame:
+    """Frame of `TABLES["passages"]`."""
     rows = pl.read_parquet(PASSAGES).with_columns(
         collection_id=pl.lit(COLLECTION_ID), tokenizer=pl.lit(_TOKENIZER)
     )
-    if searched:
-        rows = rows.with_columns(title=pl.lit(None, pl.String), text="searched")
     return frame("passages", rows.select(list(TABLES["passages"])).to_dict())
 
 
@@ -167,7 +165,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     job = Job(
         name="demo",
         collection_id=COLLECTION_ID,
-        corpora={None: corpus_of(passages(searched=True))},
+        corpora={None: corpus_of(passages())},
         queries=asked,
         stacks=_all() if stacks is None else stacks,
         protocol=Protocol(repeats=REPEATS, shuffled=True),

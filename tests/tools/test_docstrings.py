@@ -195,20 +195,20 @@ def test_versions_name_every_package():
         ("polars.SQLContext", "polars SQL Context"),
     ],
 )
-def test_the_words_of_a_name_are_indexed(title, words):
+def test_the_words_of_a_name_are_stored(title, words):
     name = title.partition("(")[0]
-    assert docstrings.index_text(title, "Text.") == f"{name} {words}\nText."
+    assert docstrings.described(title, "Text.") == (f"{name} {words}", "Text.")
 
 
-def test_examples_are_not_indexed():
+def test_examples_are_not_stored():
     text = "Summary.\n\nReturns\n-------\nA sum.\n\nExamples\n--------\n>>> 1 + 1\n2"
-    assert docstrings.index_text("a.b", text) == "a.b a b\nSummary.\n\nReturns\n-------\nA sum."
-    assert docstrings.index_text("a.b", "Examples\n--------\n>>> 1").endswith(">>> 1")
+    assert docstrings.described("a.b", text) == ("a.b a b", "Summary.\n\nReturns\n-------\nA sum.")
+    assert docstrings.described("a.b", "Examples\n--------\n>>> 1")[1].endswith(">>> 1")
 
 
-def test_passages_for_indexing_keep_rows_and_columns(sampled):
-    made = docstrings.for_indexing(sampled)
+def test_passages_to_store_keep_rows_and_columns(sampled):
+    made = docstrings.to_store(sampled)
     assert made.schema == sampled.schema
     assert made["passage_id"].equals(sampled["passage_id"])
-    assert made["title"].null_count() == made.height
-    assert made.filter(passage_id="sampled.run")["text"].item().startswith("sampled.run sampled run\nRun it.")
+    row = made.filter(passage_id="sampled.run").row(0, named=True)
+    assert (row["title"], row["text"][:7]) == ("sampled.run sampled run", "Run it.")

@@ -80,8 +80,8 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     return {package: importlib.metadata.version(package) for package in packages}
 
 
-def index_text(title: str, text: str) -> str:
-    """What is indexed of a passage: its qualified name, the words of that name, its text up to the examples.
+def described(title: str, text: str) -> tuple[str, str]:
+    """A passage as it is stored and searched: its name with the words of it, and its text up to the examples.
 
     ``polars.DataFrame.group_by`` is a single unknown word to most tokenizers, or one that nobody types; split
     at dots, underscores and capitals it can be found by "group by". Examples are left out because printed
@@ -93,12 +93,12 @@ def index_text(title: str, text: str) -> str:
     """
     name = title.partition("(")[0]
     examples = _EXAMPLES.search(text)
-    described = text[: examples.start()].rstrip() if examples and examples.start() else text
-    return f"{name} {' '.join(_WORD.findall(name))}\n{described}"
+    kept = text[: examples.start()].rstrip() if examples and examples.start() else text
+    return f"{name} {' '.join(_WORD.findall(name))}", kept
 
 
-def for_indexing(passages: pl.DataFrame) -> pl.DataFrame:
-    """The passages as they are to be searched: `index_text` as the text, no title.
+def to_store(passages: pl.DataFrame) -> pl.DataFrame:
+    """The passages with titles and texts of `described`, and the tokens of those.
 
     Args:
         passages: Frame of `TABLES["passages"]` with titles.
@@ -106,8 +106,13 @@ def for_indexing(passages: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The same rows and columns.
     """
-    documents = [index_text(title, text) for title, text in passages.select("title", "text").iter_rows()]
-    return passages.with_columns(title=pl.lit(None, pl.String), text=pl.Series(documents, dtype=pl.String))
+    parts = [described(title, text) for title, text in passages.select("title", "text").iter_rows()]
+    titles, texts = map(list, zip(*parts, strict=True))
+    return passages.with_columns(
+        pl.Series("title", titles),
+        pl.Series("text", texts),
+        pl.Series("tokens", count_tokens(texts), pl.Int32),
+    )
 
 
 def count_tokens(texts: Sequence[str]) -> list[int]:
@@ -121,9 +126,8 @@ def count_tokens(texts: Sequence[str]) -> list[int]:
 
 
 def freeze() -> pl.DataFrame:
-    """Write the demo's passages, with what is searched of each, and return them."""
-    made = passages().drop("collection_id", "tokenizer")
-    made = made.with_columns(searched=for_indexing(made)["text"])
+    """Write the demo's passages and return them."""
+    made = to_store(passages()).drop("collection_id", "tokenizer")
     with replacing(PASSAGES) as draft:
         made.write_parquet(draft, compression="zstd", compression_level=22)
     return made

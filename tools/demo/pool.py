@@ -23,7 +23,6 @@ from core.pipeline import demo
 from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.records import Batch, JsonMap, Stack
-from tools.demo.docstrings import for_indexing
 
 DEPTH = 15
 SHOWN_CHARACTERS = 1100
@@ -72,7 +71,7 @@ def _found(
     job = Job(
         name="pool",
         collection_id=COLLECTION_ID,
-        corpora={None: corpus_of(for_indexing(corpus))},
+        corpora={None: corpus_of(corpus)},
         queries=queries,
         stacks=list({stack.stack_id: stack for stack in map(Stack, specs)}.values()),
         protocol=Protocol(repeats=0),
