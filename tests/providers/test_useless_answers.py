@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,18 @@ def test_who_bills_more_than_the_most_is_reserved_at_what_it_billed(
     assert receipts.settled == pytest.approx(bill, rel=0.01)
     assert receipts.settled <= 0.4 + 0.05  # all after the first were foreseen
     receipts.close()
+
+
+@every_vendor
+@pytest.mark.parametrize("way", ["queries", "batches of one"])
+def test_a_vector_that_never_changes_is_found_call_by_call(
+    vendors: Vendors, tmp_path: Path, name: str, way: str
+):
+    vendors.always(MODELS[name][0], Step("constant"))
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        with connected(vendors, name, journal=journal) as embedder:
+            embedder.batch_items = 1
+            embed = embedder.embed if way == "batches of one" else partial(map, embedder.embed_query)
+            with pytest.raises(ProviderError, match=r"the same vector for all of \d different texts"):
+                list(embed(TEXTS))
+        assert len(journal) == 0

@@ -167,6 +167,8 @@ def _results(step: Step, results: list[Any]) -> list[Any]:
         return [*results[:-1], _with_value(results[-1], _ODD[step.kind])]
     if step.kind == "alike":
         return [_with_value(each, lambda _: _value(results[0])) for each in results]
+    if step.kind == "constant":
+        return [_with_value(each, lambda value: [1.0, *[0.0] * (len(value) - 1)]) for each in results]
     return results
 
 

@@ -21,7 +21,7 @@ class Step:
             "partial" (the last results are missing, at least one is there); "slow" (ok after `seconds`);
             "drop" (the connection is closed without an answer); "no usage" (ok without any figure of usage);
             "null" (the last result is null); "null number", "nan", "zeros" (its numbers are so); "alike" (all
-            results are the first).
+            results are the first); "constant" (every vector of every call is the same).
         billed: What every figure of usage is multiplied by.
         status: Status of an error.
         retry_after: Value of the Retry-After header, seconds or an HTTP date.

@@ -116,6 +116,11 @@ class Journal:
             db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
             db.executemany("DELETE FROM sent WHERE key = ?", [(key,) for key in replies])
 
+    def drop(self, keys: Sequence[str]) -> None:
+        """Let go of replies that turned out to be of no use."""
+        with self._writing() as db:
+            db.executemany("DELETE FROM replies WHERE key = ?", [(key,) for key in keys])
+
     @contextmanager
     def sending(self, keys: Sequence[str]) -> Iterator[None]:
         """Write down that one call is sent, whose replies `put_many` keeps under these keys."""

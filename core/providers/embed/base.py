@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ class Embedder(Model, ABC):
             return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)
 
         def ask() -> Reply[Vectors]:
-            reply = self._checked([text], Purpose.QUERY)
+            reply = self._checked([text], Purpose.QUERY, [key])
             return carrying(reply, np.ascontiguousarray(reply.value[0]))
 
         key = self._key(text, Purpose.QUERY, extra)
@@ -175,7 +175,7 @@ class Embedder(Model, ABC):
         """Embed texts, and keep them text by text, so that other batches of the same texts find it."""
         keys = [self._key(text, purpose) for text in texts]
         with sending(self.journal, keys):
-            reply = self._checked(texts, purpose)
+            reply = self._checked(texts, purpose, keys)
         if self.journal is not None:
             parts = shares(reply, [len(text) + 1 for text in texts])
             self.journal.put_many(dict(zip(keys, parts, strict=True)))
@@ -184,7 +184,7 @@ class Embedder(Model, ABC):
     def _key(self, text: str, purpose: Purpose, extra: str = "") -> str:
         return call_key(self.provider, self.name, self.params(purpose), [text_hash(text)], extra)
 
-    def _checked(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
+    def _checked(self, texts: Sequence[str], purpose: Purpose, keys: Sequence[str]) -> Reply[Vectors]:
         reply = self.embed_batch(texts, purpose)
         vectors = reply.value
         if vectors.shape != (len(texts), self.dim):
@@ -194,7 +194,10 @@ class Embedder(Model, ABC):
                 kind="count",
                 do="Check the model's name and dimension.",
             )
-        if unusable := useless(texts, vectors):
+        alike = self.__dict__.setdefault("_alike", {}).setdefault(purpose, _Alike())
+        if unusable := useless(texts, vectors) or alike.found(texts, vectors, keys):
+            if self.journal is not None:
+                self.journal.drop(alike.keys)
             raise ProviderError(
                 f"Embedder {self.name} returned {unusable}.",
                 kind="unreadable",
@@ -212,7 +215,31 @@ class Embedder(Model, ABC):
         return reply
 
 
-_ALIKE = 3  # Texts of a batch, apart by more than case and spaces, that no model gives the same vector
+_ALIKE = 3  # Texts, apart by more than case and spaces, that no model gives the same vector
+
+
+@dataclass
+class _Alike:
+    """The first answers of a model, call by call, as long as all of them are the same vector."""
+
+    first: Vectors | None = None
+    texts: set[str] = field(default_factory=set)
+    keys: list[str] = field(default_factory=list)  # what the journal keeps them under
+    differ: bool = False
+
+    def found(self, texts: Sequence[str], vectors: Vectors, keys: Sequence[str]) -> str:
+        """Take a call in; why its vectors cannot rank anything, empty where they can."""
+        if self.differ or not len(texts):
+            return ""
+        self.first = vectors[0].copy() if self.first is None else self.first
+        if (vectors != self.first).any():
+            self.differ, self.keys = True, []
+            return ""
+        self.texts.update(" ".join(text.casefold().split()) for text in texts)
+        self.keys.extend(keys)
+        if len(self.texts) < _ALIKE:
+            return ""
+        return f"the same vector for all of {len(self.texts)} different texts"
 
 
 def useless(texts: Sequence[str], vectors: Vectors) -> str:
