@@ -203,13 +203,13 @@ PLAN: Mapping[str, Any] = {
     "usd": show.number_column("$", 2, "Judging and running, as far as known."),
     "flip": show.percent_column("another choice", "Chance that another stack is chosen then than today."),
     "left": show.percent_column(
-        "doubt left", "Chance that judging without end would change the choice then."
+        "doubt left", "Chance that unlimited judging would still change the choice then."
     ),
 }
 RIVALS: Mapping[str, Any] = {
     "name": show.text_column("stack", width=270),
     "today": show.text_column("today"),
-    "final": show.percent_column("chosen in the end", "Share of the worlds, were judging endless."),
+    "final": show.percent_column("wins in the end", "Share of the simulations, with unlimited judging."),
     **show.NUMBERS,
 }
 TAGS: Mapping[str, Any] = {

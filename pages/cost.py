@@ -34,7 +34,7 @@ class Field(NamedTuple):
 FIELDS: Mapping[str, Field] = {
     "embedder": Field("emb", "voyage-3.5"),
     "query_tokens": Field("tokq", 20.0, "embedder"),
-    "cpu_ms": Field("cpu", 0.0, about="Processor time, all stages."),
+    "cpu_ms": Field("cpu", 0.0, about="CPU time, all stages."),
     "reranker": Field("rer", "rerank-2.5"),
     "candidates": Field("cand", 50, "reranker"),
     "tokens_per_candidate": Field(
@@ -49,7 +49,7 @@ FIELDS: Mapping[str, Field] = {
     "tokens_per_chunk": Field("toks", 500.0, "generator"),
     "prompt_tokens": Field("prompt", 0.0, "generator", "Beside the chunks."),
     "output_tokens": Field("out", 300.0, "generator", "Of the answer."),
-    "gpu_ms": Field("gpu", 0.0, about="Processor time of a GPU per query."),
+    "gpu_ms": Field("gpu", 0.0, about="GPU time per query."),
     "passages": Field("npas", 0, about="0: the corpus is left out."),
     "tokens_per_passage": Field("tokp", 500.0, "passages"),
     "spread_queries": Field("spread", 0, "passages", "That its embedding is paid by; 0: left out."),

@@ -61,10 +61,10 @@ def _measured(found: pl.DataFrame, checks: list[Check]) -> None:
         "condition": show.text_column("ablation"),
     }
     show.table(table, "names", columns, more=more, whole=page.deltas(rows, language))
-    st.subheader("Who carries most identity", anchor=False)
+    st.subheader("Which embedder goes most by names", anchor=False)
     show.table(page.ranking(rows, language), "names_ranking", RANKING, more=RANKING_MORE)
-    st.subheader("Built-in checks", anchor=False)
-    show.table(page.checked(checks), "names_checks", CHECKS)
+    with st.expander(page.checks_line(checks)):
+        show.table(page.checked(checks), "names_checks", CHECKS)
 
 
 def _in_questions(view: View) -> None:

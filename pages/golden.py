@@ -112,7 +112,7 @@ def is_sound(view: View) -> None:
     with place:
         show.cards(*words.cards(found, view.table, view.quality))
     draw = (label_mix, holes, bias, conflicts)
-    *tabs, of_queries = st.tabs(["Label mix", "Holes", "Pool bias", "Conflicts", "Queries"])
+    *tabs, of_queries = st.tabs(["Label mix", "Unjudged", "Pool bias", "Conflicts", "Queries"])
     for tab, draw_part in zip(tabs, draw, strict=True):
         with tab:
             draw_part(view, found)
@@ -146,7 +146,7 @@ def holes(view: View, _: page.Judged) -> None:
     chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
     st.caption(words.HOLES)
     figure = page.bounds_figure(bounds, view.quality, chosen)
-    show.chart(figure, "holes", alt="Scores and their bounds by holes")
+    show.chart(figure, "holes", alt="Scores and their bounds if all were judged")
     columns = {
         **STACK,
         "quality": show.score_column(view.quality.name),

@@ -84,7 +84,7 @@ def listed(rows: pl.DataFrame, view: View, selected: str, *, against: bool) -> N
     }
     passages = {
         "best": show.score_column("best reachable", "PROC: the best ordering of the candidate pool."),
-        "holes": show.number_column("holes", 0, f"Unjudged passages among the first {view.quality.k}."),
+        "holes": show.number_column("unjudged", 0, f"Unjudged passages among the first {view.quality.k}."),
     }
     known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
     columns = {
@@ -252,7 +252,7 @@ TYPED_MORE: Mapping[str, Any] = {"run_id": show.text_column("run")}
 _SHOWN: Mapping[str, Any] = {
     "rank": show.number_column("#", 0, "Rank."),
     "place": show.number_column("#", 0, "Place in the best order."),
-    "grade": show.number_column("grade", 0, "1 to 5; – = unjudged, a hole."),
+    "grade": show.number_column("grade", 0, "1 to 5; – = unjudged."),
     "weight": show.score_column("weight", "What it adds to G_obs."),
     "now": show.number_column("rank now", 0, "Rank in the ranking; – = left out of it."),
     "change": show.text_column(

@@ -235,7 +235,11 @@ def larger_k(view: View) -> None:
         show.chart(drawn, "steps", alt=sentence)
         st.caption("Hollow: the step does not pay, for the reason in the table.")
     paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
-    show.table(rows.with_columns(paying), "steps", STEPS, more=STEPS_MORE)
+    told = rows.with_columns(paying)
+    moving = told.filter(pl.col("d_quality").abs().fill_null(1.0) > 0)
+    show.table(moving, "steps", STEPS, more=STEPS_MORE, whole=told)
+    if still := told.height - moving.height:
+        st.caption(words.still_steps(still))
 
 
 @cache.cached("Pricing every step in K…", entries=16)

@@ -64,7 +64,7 @@ def run(
     tokens_per_chunk: Annotated[float | None, _amount("tokens_per_chunk", "Length of a chunk")] = None,
     prompt_tokens: Annotated[float | None, _amount("prompt_tokens", "Sent beside the chunks")] = None,
     output_tokens: Annotated[float | None, _amount("output_tokens", "Of the answer")] = None,
-    cpu_ms: Annotated[float | None, _amount("cpu_ms", "Your own processor's time per query")] = None,
+    cpu_ms: Annotated[float | None, _amount("cpu_ms", "Your own CPU time per query")] = None,
     gpu_ms: Annotated[float | None, _amount("gpu_ms", "Your own GPU time per query")] = None,
     passages: Annotated[float | None, _amount("passages", "Of the corpus; 0 leaves it out")] = None,
     tokens_per_passage: Annotated[float | None, _amount("tokens_per_passage", "Length of one")] = None,

@@ -155,7 +155,7 @@ def proposed(
     found = what_next(case.snapshot, made.table, made.decision, case.scope, quality, seed=case.seed)
     if found is None:
         raise InputError(
-            f"No two stacks are told apart by grades of passages ({quality.name}).",
+            f"No two stacks differ in {quality.name} by grades of passages.",
             do="Choose another measure, or import rankings and judgements.",
         )
     stack, share = found.likeliest

@@ -116,7 +116,7 @@ def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
         for table, rows in batch.frames.items()
         if table not in kept
     ]
-    return (f"{name} has no place for: {', '.join(rest)}.",) if rest else ()
+    return (f"{name} cannot hold, so left out: {', '.join(rest)}.",) if rest else ()
 
 
 def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None:

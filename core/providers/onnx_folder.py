@@ -96,7 +96,7 @@ def _engines(there: Sequence[str], device: Device | None) -> list[str]:
     """Name the engines of a device, the first that can do a step doing it."""
     if device == "cuda" and _CUDA not in there:
         raise InputError(
-            "ONNX models find no graphics processor here.",
+            "ONNX models find no GPU here.",
             where="device",
             do="Install onnxruntime-gpu in place of onnxruntime, or leave device out.",
         )

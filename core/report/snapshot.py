@@ -139,7 +139,7 @@ def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, st
     if bounds.is_empty():
         return words, mix, {}
     best = bounds.head(BOUNDS)
-    alt = f"{case.asked.quality.name} of the best {count(best.height, 'stack')} with its bounds by holes."
+    alt = f"{case.asked.quality.name} of the best {count(best.height, 'stack')}, and its bounds."
     caption = "Line: what the score could be if every unjudged passage were of the worst, or best, grade."
     figure = evidence.bounds_figure(best, case.asked.quality)
     return words, mix, {"bounds": Chart(figure, alt, caption)}

@@ -87,7 +87,7 @@ def jitter(table: pl.DataFrame) -> float | None:
         format="%g",
         placeholder=f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0],
         **bound("jitter", None),
-        help="Latencies that differ by less cannot be told apart (CLQ paper §3.2): of the stacks within it "
+        help="Latencies that differ by less count as the same (CLQ paper §3.2): of the stacks within it "
         "that are not significantly worse than the best, query by query, the one with the smaller prompt is "
         "chosen. Left empty it is measured where passes were repeated, else 75 ms.",
     )

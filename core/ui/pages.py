@@ -7,7 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from core.ui.view import current_frame
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
+from core.views.questions import QUESTIONS
 from core.views.workspace.choices import LACKS, Has
 
 _ASKED = "_section"  # Slot of the session: the section that the page opens next
@@ -36,6 +38,7 @@ def pick_section(page: Page) -> str:
         bind="query-params",
         label_visibility="collapsed",
     )
+    current_frame().question = QUESTIONS.get(f"{page.name}/{chosen}", "")
     return chosen
 
 

@@ -46,6 +46,8 @@ def head(
     frame = current_frame()
     frame.headed = True
     with frame.head.container(gap="xsmall"):
+        if frame.question:
+            st.caption(frame.question)
         st.title(plain(answer), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         view = find_view()
@@ -66,7 +68,7 @@ def _differing(view: View) -> None:
     if not sentences or not current_page().compares:
         return
     apart = view.compared.apart
-    label = f"{text.count(apart.height, 'stack')} set apart" if apart.height else "what is compared"
+    label = view.compared.chip(view.table)
     with st.popover(label, icon=":material/balance:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         if apart.height:

@@ -25,6 +25,7 @@ class Frame:
     numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
     strip: DeltaGenerator  # the limits, below those
     headed: bool = False  # whether the page has said its answer
+    question: str = ""  # what the open section answers; stands above the answer
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:

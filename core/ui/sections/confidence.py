@@ -256,15 +256,15 @@ def other_weights(view: View) -> None:
     if numbers := words.weighed_cards(grid, chosen, flips):
         show.cards(*numbers)
     foreign = f"{view.quality.name} has no such weights: the grid, and the floor in it, are of {measure}."
-    show.caveats({"which orders turn": details, "another measure": "" if own else foreign})
+    show.caveats({"how it is counted": words.ABOUT_WEIGHTS, "another measure": "" if own else foreign})
 
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
-        st.markdown("**Order and choice, cell by cell**")
+        st.markdown("**Order and choice, setting by setting**")
         show.chart(charts.agreement(grid, chosen), "agreement", alt=sentence)
     with right:
         ranked = view.table.filter("has_rankings")
-        run_id = pick_stack(ranked, view.decision, "One stack, cell by cell", default=BEST_STACK)
+        run_id = pick_stack(ranked, view.decision, "One stack, setting by setting", default=BEST_STACK)
         show.chart(charts.one_stack(grid, run_id or grid.leader), "one_stack")
     st.caption(plain(words.weighing_legend(grid, chosen)))
 
@@ -273,9 +273,12 @@ def other_weights(view: View) -> None:
     ranges = weights.stack_ranges(grid, names)
     show.chart(charts.ranges(ranges, str(measure)), "ranges")
     show.table(weights.grouped(ranges), "ranges", RANGES, whole=ranges)
-    st.subheader("Which orders turn round", anchor=False)
-    show.table(flips, "flips", FLIPS, more=FLIPS_MORE)
-    with st.expander("Every stack in every cell"):
+    st.subheader("Which pairs swap places", anchor=False)
+    swapped = flips.filter(pl.col("flips") > 0)
+    st.markdown(plain(details))
+    if not swapped.is_empty():
+        show.table(swapped, "flips", FLIPS, more=FLIPS_MORE, whole=flips)
+    with st.expander("Every stack in every setting"):
         cells = weights.long_table(grid, names, chosen)
         marks = [pl.when(pl.col(name)).then(pl.lit("yes")).alias(name) for name in ("usual", "chosen")]
         show.table(cells.with_columns(marks), "grid", CELLS)
@@ -294,8 +297,8 @@ RANGES: Mapping[str, Any] = {
     "stack": show.text_column("stack", "Of those with the same score on every query, the first.", width=360),
     "quality": show.score_column("as usual"),
     "rank": show.number_column("rank", 0, "As usual; equal scores share a rank."),
-    "lowest": show.score_column("lowest", "Over all cells of the grid."),
-    "highest": show.score_column("highest", "Over all cells of the grid."),
+    "lowest": show.score_column("lowest", "Over all settings tried."),
+    "highest": show.score_column("highest", "Over all settings tried."),
     "best_rank": show.number_column("best rank", 0),
     "worst_rank": show.number_column("worst rank", 0),
 }
@@ -303,7 +306,7 @@ FLIPS: Mapping[str, Any] = {
     "better": show.text_column("better, as usual", width=180),
     "worse": show.text_column("worse, as usual", width=180),
     "difference": show.signed_column("difference", "As usual, mean over queries."),
-    "flips": show.number_column("cells turned", 0, "Cells in which the order is reversed."),
+    "flips": show.number_column("settings", 0, "Settings in which the order is reversed."),
     "reversal": show.signed_column("reversal", "The largest difference the other way."),
     "reading": show.text_column("reading", width=230),
 }
@@ -311,7 +314,7 @@ FLIPS_MORE: Mapping[str, Any] = {
     "low": show.signed_column("low", "Lower end of its 95 % interval."),
     "high": show.signed_column("high", "Upper end of its 95 % interval."),
     "p_holm": show.number_column("p adjusted", 4, "Of the usual order, Holm-adjusted over these pairs."),
-    "where": show.text_column("where", "The cell with the reversal."),
+    "where": show.text_column("where", "The setting with the reversal."),
     "p_there": show.number_column("p there", 4, "Of that reversal, Holm-adjusted over the reversed pairs."),
 }
 CELLS: Mapping[str, Any] = {

@@ -33,7 +33,7 @@ from core.views.workspace.view import View
 _MOST = 6  # Curves of a panel where none were picked: as many as have a colour
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 """What has a panel of its own: its column, and that of the curves in it."""
-_FIGURES = {"best score": "best", "k*": "k_star", "RSS": "rss", "RSC": "rsc"}
+_FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 
 
@@ -225,10 +225,14 @@ DEPTHS: Mapping[str, Any] = {
     "best": _points("best", "Points 0 to 100, at k*."),
     "k_star": show.number_column("k*", 0, "The smallest k with the best score."),
     "gain": show.signed_column("gain", "Points over the closed book at k*, where a question has both.", 1),
-    "rss": show.score_column("RSS", "Worst score within k* ± the rule's distance, as a share of the best."),
-    "rsc": show.number_column("RSC", 2, "Last k that gains, anywhere × (score there − closed book)."),
+    "rss": show.score_column(
+        "stability (RSS)", "Worst score within k* ± the rule's distance, as a share of the best."
+    ),
+    "rsc": show.number_column(
+        "scaling (RSC)", 2, "How far more passages help: the last k that gains × (score there − closed book)."
+    ),
     "rsc_before_stop": show.number_column(
-        "RSC, before it stops", 2, "The same with the last k before the first gain that is none."
+        "scaling, before it stops", 2, "RSC with the last k before the first gain that is none."
     ),
     "shape": show.text_column("shape", width=150),
     "wanted": show.text_column("run k", "Depths that would make RSS known.", 80),
@@ -261,12 +265,12 @@ PUBLISHED: Mapping[str, Any] = {
     "better_than_closed_book": show.text_column("better at", "Than the closed book; Table 1.", 90),
     "over_bm25": show.signed_column("over BM25", "At the best k of each; Table 8.", 1),
     "recall_at_k_star": show.number_column("recall at k*", 1, "Percent of gold paragraphs; Table 9."),
-    "rss": show.score_column("RSS"),
-    "rsc": show.number_column("RSC", 2),
+    "rss": show.score_column("stability (RSS)"),
+    "rsc": show.number_column("scaling (RSC)", 2),
 }
 MORE_PUBLISHED: Mapping[str, Any] = {
     "over_bm25_mean": show.signed_column("over BM25, mean", "Of all k; Table 8.", 1),
-    "rsc_before_stop": show.number_column("RSC, before it stops", 2),
+    "rsc_before_stop": show.number_column("scaling, before it stops", 2),
     "shape": show.text_column("shape"),
     "source": show.text_column("source", width="large"),
 }

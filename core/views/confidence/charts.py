@@ -145,13 +145,13 @@ def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Sp
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
     """Both chances against the number of further queries; what the money pays for as a line."""
     drawn = rows.filter(pl.col("more") > 0)
-    layout = theme.layout(x="further queries", y="share of the worlds", height=360)
+    layout = theme.layout(x="further queries", y="share of the simulations", height=360)
     ticks = list(USUAL)
     layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
     layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
     looks = (
-        ("flip", "another stack is chosen then", theme.FRONTIER, "circle", "solid"),
-        ("left", "yet more would change it", theme.ACCENT, "diamond", "dot"),
+        ("flip", "another stack is chosen by then", theme.FRONTIER, "circle", "solid"),
+        ("left", "unlimited judging would still change it", theme.ACCENT, "diamond", "dot"),
     )
     traces = [
         theme.scatter(
@@ -169,7 +169,12 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
         line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"}
         ends = {"x0": affordable, "x1": affordable, "y0": 0, "y1": 1}
         layout["shapes"] = [{"type": "line", "line": line, "yref": "y domain", **ends}]
-        note = {"text": f"the money: {affordable:,}", "showarrow": False, "yanchor": "top", "xanchor": "left"}
+        note = {
+            "text": f"your budget: {text.count(affordable, 'query')}",
+            "showarrow": False,
+            "yanchor": "top",
+            "xanchor": "left",
+        }
         layout["annotations"] = [{"x": float(np.log10(affordable)), "y": 1, "yref": "paper", **note}]
     return theme.finished(traces, layout)
 

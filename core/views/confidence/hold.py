@@ -27,6 +27,8 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Floats
 from core.views.workspace.stacks import harm_measure
 
+SLIGHT = "next to nothing"  # A change that its two numbers, as they are written, do not show
+
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
     """What would have to be true: one row per number, each changed by itself.
@@ -51,7 +53,7 @@ def _turned(table: pl.DataFrame, turn: Turn) -> dict[str, str | None]:
     row["winner"] = "no stack" if turn.winner is None else str(table["name"][turn.winner])
     if written(turn.then) == row["now"]:  # too small a change to be read
         side = "above" if turn.change > 0 else "below"
-        return {**row, "then": f"just {side} {row['now']}", "change": "next to nothing"}
+        return {**row, "then": f"just {side} {row['now']}", "change": SLIGHT}
     sign, size = "+" if turn.change >= 0 else "−", abs(turn.change)
     share = f" ({sign}{100 * size / turn.now:.1f} %)" if turn.now else ""
     return {**row, "then": written(turn.then), "change": f"{sign}{written(size)}{share}"}

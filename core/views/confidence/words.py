@@ -15,7 +15,7 @@ from core.decide.rules import Decision
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
 from core.views.compare.page import LEVEL
-from core.views.confidence.hold import Front
+from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
@@ -37,13 +37,15 @@ def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.Data
     if best[decision.chosen] is None:
         reason = str(chances["reason"][decision.chosen]).partition(":")[0]
         return f"How often {name} would hold is unknown: {reason}."
-    words = f"{name} is best in {text.percent(best[decision.chosen])} of resamples"
+    alone = text.percent(best[decision.chosen])
     if len(decision.ties) < 2:
-        return f"{words}; no other stack ties with it."
+        return f"{name} is best in {alone} of resamples; no other stack ties with it."
     together = float(best.gather(list(decision.ties)).fill_null(0.0).sum())
     others = len(decision.ties) - 1
-    rivals = "the one that ties" if others == 1 else f"the {others:,} that tie"
-    return f"{words}; with {rivals}, {text.percent(min(together, 1.0))}."
+    rivals = "the one tied with it" if others == 1 else f"one of the {others:,} tied with it"
+    return (
+        f"{name} or {rivals} is best in {text.percent(min(together, 1.0))} of resamples; it alone in {alone}."
+    )
 
 
 def held_cards(
@@ -113,8 +115,11 @@ def turning_words(turned: pl.DataFrame) -> str:
     found = mine.filter(pl.col("then").is_not_null())
     if found.is_empty():
         return "No change of one number alone lets the runner-up win."
-    ways = [f"{number} {now} → {then}" for number, now, then in found.select("number", "now", "then").rows()]
-    return f"The runner-up would win with {', or '.join(ways)}."
+    ways = [
+        f"{number} {then}" if change == SLIGHT else f"{number} {then} instead of {now}"
+        for number, now, then, change in found.select("number", "now", "then", "change").rows()
+    ]
+    return f"The runner-up, {mine['stack'][0]}, would be chosen with {', or with '.join(ways)}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -132,14 +137,12 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 def front_cards(front: Front) -> list[Card]:
     """Size with the knee, and hypervolume."""
-    bend = f"; beyond {front.knee} quality costs most" if front.knee else "; it bends nowhere"
+    bend = f"; knee: {front.knee}, beyond which quality is dearest" if front.knee else ""
+    lost = front.of_all - front.volume
+    limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; the limits cost nothing of it"
     return [
-        ("On the frontier", f"{front.size:,}", f"stacks within the limits that none beats on all axes{bend}"),
-        (
-            "Hypervolume",
-            f"{front.volume:.3f}",
-            f"of the box from the worst stack to the ideal; {front.of_all:.3f} without limits",
-        ),
+        ("On the frontier", f"{front.size:,}", f"stacks that no other beats on all axes{bend}"),
+        ("Hypervolume", f"{front.volume:.3f}", f"0 = worst stack, 1 = ideal in all axes{limited}"),
     ]
 
 
@@ -170,7 +173,8 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
     if ours is None:
         return f"No stack is within the limits as usual {sample}.", _turned(grid, turned)
     where = f"all {cells}" if kept == cells else f"{kept} of {cells}"
-    return f"{ours} is the choice in {where} settings of the weights {sample}.", _turned(grid, turned)
+    stays = "stays the choice" if kept == cells else "is the choice"
+    return f"{ours} {stays} in {where} settings of the weights {sample}.", _turned(grid, turned)
 
 
 def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
@@ -184,29 +188,33 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
     flipped = turned.filter(pl.col("flips") > 0).height
     cells = len(grid.cells)
     return [
-        ("Same choice", f"{cells - others.total()} of {cells}", rest or "settings of alpha, cap4 and cap3"),
-        ("Kendall tau-b", f"≥ {taus.min():.2f}", f"with the usual order of all {stacks} stacks"),
-        ("Orders that turn", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
+        (
+            "Same choice",
+            f"{cells - others.total()} of {cells}",
+            rest or "settings of alpha, cap4, cap3 tried",
+        ),
+        ("Same order", f"τ ≥ {taus.min():.2f}", f"Kendall's tau-b of {stacks} stacks; 1 = same order"),
+        ("Pairs that swap", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
     ]
 
 
 def _turned(grid: Grid, turned: pl.DataFrame) -> str:
-    pairs, flipped = turned.height, turned.filter(pl.col("flips") > 0)
-    of = text.count(pairs, "pairwise order")
-    turn = "turns" if flipped.height < 2 else "turn"
-    best = f"the {len(grid.best)} best stacks of different scores"
-    head = f"Among {best} {flipped.height or 'none'} of {of} {turn}"
+    """Which pairs of the best stacks swap places in some setting, in words."""
+    pairs, flipped = text.count(turned.height, "pair"), turned.filter(pl.col("flips") > 0)
+    of = f"{pairs} of the {len(grid.best)} best stacks of different scores"
     if flipped.is_empty():
-        return f"{head} round anywhere in the grid. {_WHAT}"
+        return f"None of {of} swaps places in any setting."
     counts = flipped["reading"].value_counts(sort=True)
     said = "; ".join(f"{times} {words}" for words, times in counts.iter_rows())
-    return f"{head} round somewhere in the grid: {said}. {_WHAT}"
+    swap = "swaps" if flipped.height < 2 else "swap"
+    return f"{flipped.height} of {of} {swap} places in some setting: {said}."
 
 
-_WHAT = (
-    "Every cell scores the same rankings again; “real” as on page Compare: Holm-adjusted p of a paired "
+ABOUT_WEIGHTS = (
+    "Every setting scores the same rankings again; “real” as on page Compare: Holm-adjusted p of a paired "
     f"randomisation test below {LEVEL}."
 )
+"""How the settings are compared."""
 
 
 def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
@@ -214,9 +222,9 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
     named = [f"{letter} = {name}" for name, letter in letters(chosen, grid.start).items() if name is not None]
     none = ["– = none"] if None in chosen else []
     return (
-        "Left: Kendall's tau-b between the order of the stacks as usual and in the cell, and the stack that "
-        f"the limits choose there: {'; '.join(named + none)}. Right: score and rank of one stack. Framed: "
-        "the weights as usual."
+        "Left: Kendall's tau-b between the order of the stacks as usual and with these weights, and what "
+        f"the limits choose then: {'; '.join(named + none)}. Right: score and rank of one stack. "
+        "Framed: the weights as usual."
     )
 
 
@@ -239,33 +247,33 @@ def plan_answer(
     here = f"({quality.name}, n = {n})"
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd, '')} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence = f"The money pays for {text.count(wanted, 'more query')}{assumed} {here}."
+        sentence = f"Your budget pays for {text.count(wanted, 'more query')}{assumed} {here}."
     else:
         row = at.row(0, named=True)
         sentence = (
-            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}): a "
-            f"{text.percent(row['flip'])} chance of another choice {here}."
+            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}) have a "
+            f"{text.percent(row['flip'])} chance of changing the choice {here}."
         )
     left = rows["left"][0]
     if left < CALM:
         return sentence, (
-            f"Whatever is judged, the choice stays in {text.percent(1 - left)} of the worlds: more queries "
-            "are hardly worth their money."
+            f"Even with unlimited judging the choice stays in {text.percent(1 - left)} of simulations: more "
+            "queries are hardly worth their money."
         )
     calm = rows.filter(pl.col("left") < CALM)
-    doubt = f"In {text.percent(left)} of the worlds, judging without end would choose another stack"
+    doubt = f"With unlimited judging another stack would win in {text.percent(left)} of simulations"
     if calm.is_empty():
         last = rows.row(-1, named=True)
         return sentence, (
-            f"{doubt}; after {last['more']:,} more still in {text.percent(last['left'])}: the leading stacks "
-            "are too close for queries of this kind to separate."
+            f"{doubt}, after {last['more']:,} more queries still in {text.percent(last['left'])}: the "
+            "leading stacks are too close to separate."
         )
     row = calm.row(0, named=True)
-    return sentence, f"{doubt}; from {row['more']:,} more on in less than {text.percent(CALM)}."
+    return sentence, f"{doubt}; after {row['more']:,} more queries in less than {text.percent(CALM)}."
 
 
 ABOUT_WORLDS = (
-    f"{WORLDS:,} worlds, seed {SEED}: in each the queries seen so far have other shares (Bayesian "
+    f"{WORLDS:,} simulations, seed {SEED}: in each the queries seen so far have other shares (Bayesian "
     "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
     "with intervals that shrink) are applied again. Further queries are taken to be like those of today."
 )
@@ -276,13 +284,13 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
     """How many stacks the choice is between, in words."""
     in_play = rivals.filter(pl.col("final") >= CALM)
     if in_play.is_empty():
-        return "No stack is chosen in as much as one world of twenty."
+        return "No stack is chosen in as much as one simulation of twenty."
     names = [
         f"{name} ({text.percent(share)})" for name, share in in_play.select("name", "final").head(3).rows()
     ]
     return (
-        f"Of {text.count(leading_ones, 'leading stack')}, {in_play.height} would be chosen in the end with a "
-        f"chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
+        f"With unlimited judging {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
+        f"with a chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
     )
 
 

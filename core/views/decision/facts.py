@@ -96,7 +96,7 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
         found.append(Finding(row["latency_basis"] == "measured", words))
     if row["hole"] is not None:
         words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
-        bound = "(holes count as 0, so the score is a lower bound)"
+        bound = "(unjudged counts as 0, so the score is a lower bound)"
         found.append(Finding(row["hole"] <= MANY_HOLES, f"{words} {bound}."))
     if row["unjudged_queries"]:
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")

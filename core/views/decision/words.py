@@ -224,7 +224,7 @@ def listed(rows: pl.DataFrame) -> pl.DataFrame:
 
 def band(jitter: str) -> str:
     """What the grey band of the chart is, with where it comes from; takes `jitter_words`."""
-    return f"Grey band: latencies that cannot be told apart from the chosen stack's, ± {jitter}."
+    return f"Grey band: no significant difference in latency from the chosen stack, ± {jitter}."
 
 
 def ticking(ticked: int) -> str:

@@ -143,7 +143,7 @@ HOW = (
 MEANS = {
     "hard_name_mask": "one mask for every name",
     "gibberish_name": "a random token for each name",
-    "edit_distance_near_miss": "impostors 1 to 3 letters off",
+    "edit_distance_near_miss": "a wrong name, 1 to 3 letters off",
     "remove_label": "without “Author:”",
     "strip_diacritics": "without accents",
     "initials_form": "J. Smith",
@@ -177,15 +177,16 @@ def answer(rows: pl.DataFrame, language: str) -> str:
     if lead is None:
         return NOTHING
     near, token = lead["edit_distance_near_miss"], lead["gibberish_name"]
-    lost = "" if near is None else f"; near-identical wrong names {_taken(near)}"
-    random = "" if token is None else f", random tokens {_taken(token)}"
-    head = f"Of the embedders measured, {lead['label']} leans most on names"
-    return f"{head}: D_name {score(lead['d_name'])}{lost}{random}."
+    changes = {"near-identical wrong names": near, "random ones": token}
+    said = [f"{name} {_taken(change)}" for name, change in changes.items() if change is not None]
+    lost = f"; {' and '.join(said)}" if said else ""
+    head = f"{lead['label']} goes most by names: the right one adds {score(lead['d_name'])} to the similarity"
+    return f"{head}{lost}."
 
 
 def _taken(change: float) -> str:
     """What a change of a margin, in percent, does to it."""
-    return f"add {_percent(change)} to it" if change > 0 else f"take {_percent(abs(change))} of it"
+    return f"{'raise' if change > 0 else 'cut'} this by {abs(change):.0f} %"
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
@@ -206,10 +207,10 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 
 
 _CARDS = (
-    ("D_name", BASE, "d_name"),
-    ("Name / topic", BASE, RATIO),
-    ("Near misses", "edit_distance_near_miss", CHANGE),
-    ("Random tokens", "gibberish_name", CHANGE),
+    ("Name signal, D_name", BASE, "d_name"),
+    ("Name ÷ topic signal", BASE, RATIO),
+    ("Near-identical wrong name", "edit_distance_near_miss", CHANGE),
+    ("Random name", "gibberish_name", CHANGE),
 )
 
 
@@ -222,6 +223,13 @@ def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
     values = paper.filter(condition=condition, measure=measure)["value"].sort().to_list()
     parts = [signed(each, "{:.1f}".format) if measure == CHANGE else score(each) for each in values]
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
+
+
+def checks_line(found: Sequence[Check]) -> str:
+    """How many of the built-in checks passed."""
+    passed, failed = (sum(each.passed is answer for each in found) for answer in (True, False))
+    said = f"{failed} of {passed + failed} failed" if failed else f"{passed} of {passed} passed"
+    return f"Built-in checks: {said}"
 
 
 def checked(found: Sequence[Check]) -> pl.DataFrame:
@@ -262,7 +270,7 @@ def chart(rows: pl.DataFrame, language: str) -> go.Figure:
                 hovertemplate=f"%{{y}}: %{{x:+.1f}} %{'' if paper else _SPREAD}",
             )
         )  # fmt: skip
-    figure = theme.figure(traces, x="change of D_name, %", height=520)
+    figure = theme.figure(traces, x="change of the name signal (D_name), %", height=520)
     figure.update_yaxes(categoryorder="array", categoryarray=list(reversed(MEANS.values())))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure

@@ -227,7 +227,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
     shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
     columns = ("name", "quality", "hole_low", "hole_high", "hole")
     hover = [
-        f"{text.escape(name)}: {score:.3f}<br>if every hole were grade 1 … 5: {text.score(low)} … "
+        f"{text.escape(name)}: {score:.3f}<br>if all unjudged were grade 1 … 5: {text.score(low)} … "
         f"{text.score(high)}<br>unjudged {text.percent(hole)}"
         for name, score, low, high, hole in shown.select(columns).iter_rows()
     ]
@@ -236,5 +236,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
     look = {"color": theme.OKABE_ITO[0], "size": 9}
     marks = theme.scatter("", score, list(range(shown.height)), hover=hover, marker=look, error_x=bars)
     height = 100 + 38 * max(shown.height, 2)
-    fig = theme.figure([marks], x=f"{quality.name}, and its bounds by holes", height=height, legend=False)
+    fig = theme.figure(
+        [marks], x=f"{quality.name}, and its bounds if all were judged", height=height, legend=False
+    )
     return theme.name_rows(fig, shown["name"].to_list(), chosen)

@@ -131,7 +131,7 @@ def _read(
 def next_words(found: Next, quality: Quality, target: float = TARGET) -> str:
     """Whether more judging is worth it, and what the first passages would bring."""
     name, share = found.likeliest
-    head = f"{name} has the best {quality.name} in {text.percent(share)} of worlds"
+    head = f"{name} has the best {quality.name} in {text.percent(share)} of simulations"
     if found.worth.rows.is_empty():
         return f"{head}; everything in the Top-{quality.k} of the leading stacks is judged."
     if share >= target:

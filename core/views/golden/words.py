@@ -19,7 +19,7 @@ from core.views.golden.judging import Progress
 from core.views.golden.page import Judged
 from core.views.workspace.scope import Quality
 
-NOTHING = ("There are no judgements of passages here.", "Build one, judge passages, or import one (qrels).")
+NOTHING = ("No judgements yet.", "Generate them with an LLM, judge by hand, or import qrels.")
 PART = (
     "The grades are anchored to characters of the documents. Every chunking has the grades that follow "
     "for its passages; they score its stacks."

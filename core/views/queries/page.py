@@ -38,7 +38,7 @@ _TIES = ("best", "query_id")
 SORTS: Mapping[str, tuple[str, bool]] = {
     "worst first": ("score", False),
     "best first": ("score", True),
-    "most holes": ("holes", True),
+    "most unjudged": ("holes", True),
     "id": ("query_id", False),
 }
 """How the table can be ordered: column, and whether the largest comes first."""
@@ -323,7 +323,7 @@ def _hover(row: dict[str, Any]) -> str:
     question = text.escape(text.shorten(row["text"] or "", _QUESTION))
     against = "" if row["other"] is None else f"<br>second stack {text.score(row['other'])}"
     possible = "" if row["best"] is None else f" of a possible {text.score(row['best'])}"
-    holes = "" if row["holes"] is None else f"<br>{text.count(row['holes'], 'hole')} in the Top-K"
+    holes = "" if row["holes"] is None else f"<br>{row['holes']:,} of the Top-K unjudged"
     head = f"<b>{text.escape(row['query_id'])}</b> {question}"
     return f"{head}<br>score {text.score(row['score'])}{possible}{against}{holes}"
 

@@ -127,8 +127,8 @@ def answer(rows: pl.DataFrame, least: float) -> str:
         )
         return f"{most}; what a correct answer costs is unknown: {why}."
     return (
-        f"Send k = {best['k']}: 1,000 correct answers ({best['scorer']} of {least:g} or more) cost least, "
-        f"{text.usd(best['usd_per_1k_correct'], '')}, by {who} on {best['name']}."
+        f"Send {text.count(best['k'], 'passage')}: 1,000 correct answers ({best['scorer']} of {least:g} or "
+        f"more) are cheapest so, {text.usd(best['usd_per_1k_correct'], '')}, by {who} on {best['name']}."
     )
 
 

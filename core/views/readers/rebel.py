@@ -115,10 +115,11 @@ def answer(rows: pl.DataFrame) -> str:
     best = rows.row(0, named=True)
     speed = "" if best["speed"] is None else f", at {best['speed']:.0f} characters a second"
     method = _SAID.get(best["method"], best["method"].capitalize())
-    begins = f"{method} is best" if rows["method"].n_unique() > 1 else f"{method}, the only method measured"
+    several = rows["method"].n_unique() > 1
+    begins = f"{method} answers best" if several else f"{method}, the only method measured, answers with"
     return (
-        f"{begins}: similarity {best[SIMILARITY]:.2f} of {BEST} × precision "
-        f"{best[PRECISION]:.3f} = {best['quality']:.2f}{speed} ({best['name']}, k = {best['k']})."
+        f"{begins}{':' if several else ''} quality {best['quality']:.2f} of {BEST}, similarity "
+        f"{best[SIMILARITY]:.2f} × precision {best[PRECISION]:.3f}{speed} ({best['name']}, k = {best['k']})."
     )
 
 

@@ -30,13 +30,13 @@ def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quali
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
         return (
-            f"Not worth it: learnt from other queries, the rule by {signal.label} leaves every query at "
+            f"Not worth it: learnt from other queries, the rule by {signal.label} keeps every query at "
             f"{labels[0]}."
         )
-    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "deeper"
+    target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     verdict, why = _verdict(routed, top)
     by = signal.label.partition(" (")[0]
-    return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries {target} by {by} {why}."
+    return f"{verdict}: routing {100 * routed['deeper']:.0f} % of queries to {target} by {by} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -45,12 +45,15 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     interval = text.interval(routed["low"], routed["high"]).strip()
     return [
         (f"{quality.name} routed", text.score(routed["quality"]), f"{interval} n = {routed['n']}".strip()),
-        ("Over one K for all", *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}")),
-        ("Over chance", *_span(routed, "gain", "at the same rate")),
+        (
+            "Against always the best stack",
+            *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}"),
+        ),
+        ("Against chance", *_span(routed, "gain", "at the same rate")),
         (
             "Oracle",
             text.score(best["quality"]),
-            f"no router does better; {100 * best['deeper']:.0f} % deeper",
+            f"best possible routing, {100 * best['deeper']:.0f} % to the slower",
         ),
     ]
 
@@ -72,7 +75,7 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
     """Worth it: the signal tells more than chance, and routing gains quality or loses none and costs less."""
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
         worse = (routed["gain_high"] or 0) < 0
-        return "Not worth it", "does worse than chance" if worse else "shows no help"
+        return "Not worth it", "does worse than chance" if worse else "brings no measurable gain"
     if routed["over_low"] > 0:
         return "Worth it", f"is better than {top['way']}"
     saved = _saved(routed, top)
@@ -213,15 +216,17 @@ def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str
     if not paying:
         if not (rows["d_quality"].abs() > 0).any():
             return f"K changes nothing here: no step to the next larger K moves the quality {sample}."
-        which = f"None of {steps}" if rows.height > 1 else "No step"
-        return f"{which} to the next larger K pays {sample}."
-    words = f"{paying} of {steps} to the next larger K pay{'s' if paying == 1 else ''} {sample}"
-    stop = rows.filter(~pl.col("pays"))["series"].n_unique()
-    if not stop:
-        return f"{words}."
-    stacks = rows["series"].n_unique()
-    which = f"{stop} of {text.count(stacks, 'stack')}" if stacks > 1 else "the stack"
-    return f"{words}; {which} stop{'s' if stop == 1 else ''} paying at some K."
+        which = f"none of {steps}" if rows.height > 1 else "the one step"
+        pays = "pays" if rows.height > 1 else "does not pay"
+        return f"Keep the smallest K: {which} to a larger one {pays} {sample}."
+    best = rows.filter("pays").sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
+    step = f"{best['family']} from K = {best['from_k']} to {best['to_k']}, {text.signed(best['d_quality'])}"
+    return f"A larger K pays in {paying} of {steps} {sample}; most for {step}."
+
+
+def still_steps(n: int) -> str:
+    """How many steps change nothing, and so stand in no table."""
+    return f"{text.count(n, 'further step')} change{'s' if n == 1 else ''} no quality."
 
 
 PAYS = "A step pays where quality rises; where results per query are known, by more than chance."

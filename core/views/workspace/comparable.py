@@ -18,6 +18,7 @@ from core.tables import remembered
 from core.views import text
 from core.views.workspace.query_sets import ENOUGH, QuerySets
 
+_NOTES = "notes on comparability"
 SHARED, EVERY = "shared queries", "all queries"
 SAME, ALL = "comparable ones", "all"
 ALL_MACHINES = "all machines"
@@ -39,6 +40,15 @@ class Comparability:
     # The runs that are not compared with the others: name, why
     apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=APART))
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
+
+    def chip(self, table: pl.DataFrame) -> str:
+        """What differs most between the stacks of a table, in a few words."""
+        unjudged = table.select(pl.max("hole")).item()
+        if self.apart.height:
+            return f"{text.count(self.apart.height, 'stack')} set apart"
+        if self.offers and unjudged:
+            return f"up to {100 * unjudged:.0f} % of results unjudged"
+        return text.count(len(self.sentences) + len(self.offers), "note on comparability", _NOTES)
 
 
 @remembered

@@ -181,7 +181,7 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A is the choice in all 2 settings")
+    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A stays the choice in all 2 settings")
 
 
 def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
@@ -209,12 +209,10 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     assert sentence == "FIVE is the choice in 17 of 24 settings of the weights (RA-nWG@1, n = 8)."
     choice, order, pairs = words.weighed_cards(grid, chosen, flips(grid, NAMES, QUICK))
     assert choice[1:] == ("17 of 24", "FOURS in 6, no stack in 1")
-    assert order == ("Kendall tau-b", f"≥ {grid.taus.min():.2f}", "with the usual order of all 4 stacks")
+    assert order[1] == f"τ ≥ {grid.taus.min():.2f}"
+    assert "4 stacks" in order[2]
     assert pairs[1] == "0 of 3"
-    assert details.startswith(
-        "Among the 3 best stacks of different scores none of 3 pairwise orders turns round anywhere in the "
-        "grid."
-    )
+    assert details.startswith("None of 3 pairs of the 3 best stacks")
 
 
 def test_a_measure_that_applies_nowhere(tmp_path: Path):

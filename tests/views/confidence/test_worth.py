@@ -67,12 +67,12 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
 @pytest.mark.parametrize(
     ("flip", "left", "affordable", "sentence", "details"),
     [
-        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00): a 10.0 % chance",
-         "from 20 more on in less than 5.0 %"),
-        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00): a 30.0 % chance",
-         "after 20 more still in 20.0 %"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "The money pays for 0 more", "hardly worth their money"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "The money pays for 7 more queries", "stays in 100.0 %"),
+        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00) have a 10.0 % chance",
+         "after 20 more queries in less than 5.0 %"),
+        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00) have a 30.0 % chance",
+         "after 20 more queries still in 20.0 %"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "Your budget pays for 0 more", "hardly worth their money"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "Your budget pays for 7 more queries", "stays in 100.0 %"),
     ],
 )  # fmt: skip
 def test_the_answer(flip, left, affordable, sentence, details):
@@ -104,7 +104,7 @@ def test_rivals_are_the_stacks_that_some_world_chooses():
     )
     assert rows["final"].sum() == pytest.approx(1.0)
     assert dict(rows.select("name", "today").rows())["one"] == "chosen"
-    assert words.rival_words(rows, 3).startswith("Of 3 leading stacks, 2 would be chosen")
+    assert words.rival_words(rows, 3).startswith("With unlimited judging 2 of 3 leading stacks")
 
 
 def test_timings_far_from_any_limit_change_nothing_and_near_one_they_do():

@@ -105,7 +105,7 @@ def test_order(snapshot: Snapshot) -> None:
     worst = queries.ordered(zeros, "worst first")["query_id"].to_list()
     assert worst[:2] == ["q6", "q5"], "q6 before q5: its pool held the answer"
     assert queries.ordered(table, "id")["query_id"].to_list() == sorted(worst)
-    assert queries.ordered(table, "most holes")["query_id"][0] == "q6"
+    assert queries.ordered(table, "most unjudged")["query_id"][0] == "q6"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_the_k_that_a_target_asks_for(snapshot: Snapshot, target: float, expect:
     rows = best_rows(joint_table(snapshot, LAB, QUALITY, BOOK), target)
     assert rows["name"].to_list() == ["good", "bad"]
     assert rows["k_target"].to_list() == expect
-    assert "k = 2" in answer(rows, 0.5)
+    assert "Send 2 passages" in answer(rows, 0.5)
     assert f"by {rows['reader'][0]} on good" in answer(rows, 0.5)
     assert len(cards(rows.row(0, named=True), target)) == 4
     assert joint_chart(rows, {"good": "#0072B2"}, QUALITY).data

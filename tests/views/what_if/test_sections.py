@@ -146,7 +146,9 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     assert (rows["d_quality"] == 0).all(), "no stack of the demo has a reranker"
     assert words.step_words(rows, AT_10, whole).startswith("K changes nothing here")
     up = rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True))
-    assert words.step_words(up, AT_10, whole).startswith(f"{rows.height} of {rows.height} step")
+    assert words.step_words(up, AT_10, whole).startswith(
+        f"A larger K pays in {rows.height} of {rows.height} step"
+    )
     assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
     assert deeper.step_chart(rows.clear(), "100 ms") is None
 
@@ -182,4 +184,4 @@ def test_a_step_that_does_not_pay_is_hollow():
     assert list(drawn.data[0].marker.symbol) == ["circle", "circle-open"]
     assert list(drawn.data[0].y) == pytest.approx([0.1, 0.0])
     assert deeper.step_chart(rows, "$1 / 1k") is None  # cost unknown
-    assert "the stack stops paying" in words.step_words(rows, AT_10, made)
+    assert words.step_words(rows, AT_10, made).startswith("A larger K pays in 1 of 2 steps")

@@ -198,13 +198,13 @@ def test_a_signal_that_parts_the_queries_is_worth_it():
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(GAINS), margin(values), AT_10)
     assert made.sentence == (
-        "Worth it: sending 30 % of the queries to K = 100 by top margin is better than always K = 100."
+        "Worth it: routing 30 % of queries to K = 100 by top margin is better than always K = 100."
     )
     cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
     assert cards["RA-nWG@10 routed"][0] == "0.830"
     assert cards["RA-nWG@10 routed"][1].endswith("n = 40")
-    assert cards["Over one K for all"][0] == "+0.070"
-    assert cards["Over one K for all"][1].endswith("always K = 100, 0.760")
+    assert cards["Against always the best stack"][0] == "+0.070"
+    assert cards["Against always the best stack"][1].endswith("always K = 100, 0.760")
     routed_row = made.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     best = made.rows.row(by_predicate=pl.col("kind") == "oracle", named=True)
     assert routed_row["quality"] == pytest.approx(best["quality"])
@@ -222,7 +222,7 @@ def test_medians_within_the_jitter_are_no_reason_to_route(jitter: float, said: s
 
 def test_a_useless_signal_is_not_worth_it():
     made = simulate(routable(GAINS), margin(np.random.default_rng(4).random(N)), AT_10)
-    assert made.sentence.startswith("Not worth it: sending ")
+    assert made.sentence.startswith("Not worth it: routing ")
     told = {kind: made.rows.row(by_predicate=pl.col("kind") == kind, named=True) for kind in NAMES if
             kind != "own"}  # fmt: skip
     assert told["routed"]["gain_low"] <= 1e-12
@@ -232,7 +232,7 @@ def test_a_useless_signal_is_not_worth_it():
 
 def test_a_deeper_pool_that_only_harms_is_left_alone():
     made = simulate(routable(GAINS[::-1] * [[1], [0.1]]), margin(np.linspace(0, 1, N)), AT_10)
-    assert made.sentence.startswith("Not worth it: learnt from other queries, the rule by top margin leaves")
+    assert made.sentence.startswith("Not worth it: learnt from other queries, the rule by top margin keeps")
 
 
 def test_a_threshold_of_ones_own_stands_beside():
@@ -251,7 +251,7 @@ def test_saving_cost_without_loss_is_worth_it():
     quality = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.8)])
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(quality), margin(values), AT_10)
-    assert made.sentence.startswith("Worth it for what it saves, 35 % of the cost: sending ")
+    assert made.sentence.startswith("Worth it for what it saves, 35 % of the cost: routing ")
     assert made.sentence.endswith("shows no loss.")
 
 

@@ -142,3 +142,11 @@ def test_what_is_said():
     assert comparable.about_machines({"A": 3}, None) == ""
     assert comparable.about_pools(["dense@50", None, "dense@50"]).endswith("dense@50, not stated.")
     assert comparable.about_pools(["dense@50"]) == ""
+
+
+def test_the_chip_says_what_differs_most():
+    half = stacks(hole=[0.1, 0.46])
+    assert comparable.Comparability(offers=("more",)).chip(half) == "up to 46 % of results unjudged"
+    assert "note" in comparable.Comparability(("one", "two")).chip(half)
+    apart = pl.DataFrame([("a", "elsewhere")], schema=comparable.APART, orient="row")
+    assert comparable.Comparability(("one",), apart, ("more",)).chip(half) == "1 stack set apart"

@@ -268,7 +268,7 @@ def _figures(piece: Piece, options: Options) -> Import:
     batch = published_batch(piece)
     others = read_figures(piece).filter(~pl.col("metric").is_in(_TAKEN_FIGURES)).group_by("metric").len()
     left = {
-        f"figures of `{shown(metric)}`: there is no place for them": count
+        f"figures of `{shown(metric)}`: not stored": count
         for metric, count in others.sort("metric").iter_rows()
     }
     fresh = [each for each in batch.collections if each.collection_id not in options.known_collections]

@@ -67,7 +67,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "rewrites": {
         "text": TAKEN, "text_rewrite": TAKEN, "model": TAKEN, "output_dimension": TAKEN, "qid": TAKEN,
         "input_type": _COPY, "truncation": _COPY, "bm25_query": _REWRITE,
-        "embedding": "there is no place for vectors of questions",
+        "embedding": "not stored: vectors of questions",
     },
     "dense": {**_SEARCHED, "rank_dense": TAKEN, "score_cos": TAKEN},
     "sparse": {**_SEARCHED, "rank_sparse": TAKEN, "score_bm25": TAKEN},
