@@ -107,7 +107,13 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
         made.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table).filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
     for tau, stacks in kept.select("tau", "stacks").iter_rows():
-        made.append(("Order of the stacks", f"τ {tau:.2f}", f"{stacks} stacks, against clean queries"))
+        made.append(
+            (
+                "Order of the stacks",
+                f"τ {tau:.2f}",
+                f"Kendall's tau-b, {stacks} stacks, against clean queries",
+            )
+        )
     return made
 
 
