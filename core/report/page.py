@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from core.records import JsonMap
 from core.report import render, tables
 from core.views import text
 from core.views.ask import Given
-from core.views.blocks import Answer, Block, Cards, Chart, Fold, Table, Way
+from core.views.blocks import Answer, Block, Cards, Chart, Fold, Table, Tabs, Way
 from core.views.columns import Column, columns
 from core.views.pages import Page
 from core.views.workspace.view import View
@@ -64,12 +64,24 @@ def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequenc
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
-    blocks = tuple(chosen.draw(view, ask))
+    blocks = tuple(_held(chosen.draw(view, ask)))
     ask.unasked()
     return Said(page, chosen.name, view, blocks, ask.asked)
 
 
-def flat(blocks: Sequence[Block]) -> list[Block]:
+def _held(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Go through blocks once and keep those behind folds; tabs follow one another."""
+    for block in blocks:
+        match block:
+            case Tabs(folds):
+                yield from _held(folds)
+            case Fold(title, folded):
+                yield Fold(title, tuple(_held(folded)))
+            case _:
+                yield block
+
+
+def flat(blocks: Iterable[Block]) -> list[Block]:
     """The blocks in their order, those behind folds too."""
     return [one for block in blocks for one in (flat(block.blocks) if isinstance(block, Fold) else [block])]
 
@@ -205,7 +217,3 @@ def as_file(said: Said, form: str) -> str:
     }
     fill = render.html if form == "html" else render.markdown
     return fill("blocks.j2", charts, **context)
-
-
-def _pairs(block: Cards) -> list[tuple[str, str]]:
-    return [(label, f"{value} ({note})" if note else value) for label, value, note in block.cards]

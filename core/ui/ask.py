@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import polars as pl
@@ -10,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import Decision
-from core.ui.pick import pick_listed, pick_one, pick_stack, pick_stacks
+from core.ui.pick import pick_listed, pick_one, pick_stack, pick_stacks, still_offered_all
 from core.ui.state import linked
 
 T = TypeVar("T")
@@ -58,6 +59,31 @@ class Visitor:
                 placeholder="unknown", **_wide(width),
             )  # fmt: skip
         return asked
+
+    def several(
+        self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
+        most: int | None = None, about: str = "",
+    ) -> list[str]:  # fmt: skip
+        """Ask for several of a list."""
+        offered = list(options)
+        still_offered_all(key, offered)
+        with self._place():
+            picked = st.multiselect(
+                label, offered, **linked(key), max_selections=most, placeholder=words or None,
+                help=about or None,
+            )  # fmt: skip
+        return list(picked or usual)
+
+    @contextmanager
+    def aside(self, title: str) -> Iterator[None]:
+        """Ask in a popover, which stands in the row."""
+        row = self._place()
+        with row:
+            self._row = st.popover(title, icon=":material/tune:")
+        try:
+            yield
+        finally:
+            self._row = row
 
     def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
         """Ask for a stack."""

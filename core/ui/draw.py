@@ -2,43 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import cache, show
 from core.ui.ask import Visitor
 from core.ui.pages import pick_section, way
 from core.ui.view import current_page, current_view
-from core.views.blocks import Answer, Block, Cards, Chart, Fold, Table, Text, Way
+from core.views.blocks import Answer, Block, Cards, Chart, Fold, Section, Table, Tabs, Text, Way
 from core.views.columns import Column, Columns, columns
 from core.views.keep import keep_by
 from core.views.pages import PAGES
 from core.views.text import plain
+from core.views.workspace.view import View
 
 keep_by(lambda words, entries: cache.cached(words, entries=entries))
 
 
-def draw_page() -> None:
-    """Draw the page that this script run shows: the section that is open, in full."""
-    page, view = current_page(), current_view()
-    sections = page.drawn()
-    chosen = pick_section(page) if len(sections) > 1 else sections[0].name
-    section = next(each for each in sections if each.name == chosen)
+ByHand = Callable[[View], None]
+
+
+def draw_page(by_hand: Mapping[str, ByHand] = MappingProxyType({}), *, runs: bool = True) -> None:
+    """Draw the page that this script run shows: the section that is open, in full.
+
+    Args:
+        by_hand: What draws the page's own sections, or a form below the blocks of a section, by its name.
+        runs: Whether the page needs runs.
+    """
+    page, view = current_page(), current_view(runs=runs)
+    sections = {section.name: section for section in page.drawn()}
+    chosen = pick_section(page) if len(page.sections) > 1 else next(iter(sections))
+    if chosen in sections:
+        _draw_section(sections[chosen], view)
+    if chosen in by_hand:
+        by_hand[chosen](view)
+
+
+def _draw_section(section: Section, view: View) -> None:
     numbers, visitor = st.container(), Visitor()
-    for block in section.draw(view, visitor):
+    draw(section.draw(view, visitor), visitor, numbers)
+
+
+def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> None:
+    """Draw blocks one below the other where the page stands.
+
+    Args:
+        numbers: Where cards stand: below the answer, whatever is asked before them.
+    """
+    ways = None
+    for block in blocks:
         visitor.next_row()
-        if isinstance(block, Cards):  # which stand below the answer, whatever is asked before them
-            with numbers:
-                draw(block)
-        else:
-            draw(block)
+        ways = (ways or _row()) if isinstance(block, Way) else None
+        with numbers if isinstance(block, Cards) else ways or nullcontext():
+            _draw(block, visitor, numbers)
+        visitor.next_row()
 
 
-def draw(block: Block) -> None:
-    """Draw one block where the page stands."""
+def _row() -> DeltaGenerator:
+    return st.container(horizontal=True, vertical_alignment="center")
+
+
+def _draw(block: Block, visitor: Visitor, numbers: DeltaGenerator) -> None:
     match block:
         case Answer():
             show.head(block.sentence, block.details, block.warning, block.caveats)
@@ -54,10 +84,15 @@ def draw(block: Block) -> None:
             _SAYS[role](plain(words))
         case Fold(title, blocks):
             with st.expander(plain(title)):
-                for each in blocks:
-                    draw(each)
-        case Way(page, label, name, settings):
+                draw(blocks, visitor, numbers)
+        case Tabs(folds):
+            for tab, fold in zip(st.tabs([plain(fold.title) for fold in folds]), folds, strict=True):
+                with tab:
+                    draw(fold.blocks, visitor, numbers)
+        case Way(page, label, name, settings) if name or settings:
             way(PAGES[page], label, name, **settings)
+        case Way(page, label):
+            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon)
 
 
 _SAYS: Mapping[str, Callable[[str], Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -45,6 +46,17 @@ class Ask(Protocol):
         *, step: float = 1.0, about: str = "", width: int = 0,
     ) -> float | None:  # fmt: skip
         """Ask for a number; None where neither anybody nor `usual` says."""
+        ...
+
+    def several(
+        self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
+        most: int | None = None, about: str = "",
+    ) -> list[str]:  # fmt: skip
+        """Ask for several of a list; the usual ones where none is picked, which `words` say in short."""
+        ...
+
+    def aside(self, title: str) -> AbstractContextManager[None]:
+        """Ask what is asked within it behind a title, as few visitors change it."""
         ...
 
     def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
@@ -129,6 +141,22 @@ class Given:
         self._note(key, label, value, None, about)
         return value
 
+    def several(
+        self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
+        most: int | None = None, about: str = "",
+    ) -> list[str]:  # fmt: skip
+        """Take the given choices, or the usual ones."""
+        del words
+        offered = list(options)
+        picked = self._all(key, key, offered, most)
+        self._note(key, label, picked or list(usual), offered, about)
+        return picked or list(usual)
+
+    def aside(self, title: str) -> AbstractContextManager[None]:
+        """Take them as any other."""
+        del title
+        return nullcontext()
+
     def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
         """Take the given stack, or the recommended one."""
         name = self.one(label, [BY_RULE, *table["name"]], key)
@@ -141,12 +169,7 @@ class Given:
     ) -> list[str]:
         """Take the given stacks, or the usual ones."""
         usual, names = usual or usual_stacks(table, decision), table["name"].to_list()
-        picked = list(self.given.get(key, ()))
-        for name in picked:
-            if name not in names:
-                raise UnknownNameError("stack", name, names)
-        if len(picked) > most:
-            raise InputError(f"{key}: {len(picked)} stacks were given.", do=f"Give {most} at most.")
+        picked = self._all(key, "stack", names, most)
         chosen = list(dict.fromkeys([*usual[:1], *(picked or usual)]))
         self._note(key, "Beside the chosen stack", chosen, names, "")
         return chosen
@@ -160,6 +183,15 @@ class Given:
     def _last(self, key: str) -> str | None:
         given = self.given.get(key)
         return given[-1] if given else None
+
+    def _all(self, key: str, noun: str, offered: Sequence[str], most: int | None) -> list[str]:
+        picked = list(self.given.get(key, ()))
+        for name in picked:
+            if name not in offered:
+                raise UnknownNameError(noun, name, offered)
+        if most is not None and len(picked) > most:
+            raise InputError(f"{key}: {len(picked)} were given.", do=f"Give {most} at most.")
+        return picked
 
     def _note(self, key: str, label: str, value: object, options: Sequence[str] | None, about: str) -> None:
         self.asked[key] = {"label": label, "value": value, "options": options, "help": about}

@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,15 +66,22 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks behind a title."""
+    """Blocks behind a title; drawn once, and may ask while they are."""
 
     title: str
-    blocks: Sequence[Block]
+    blocks: Iterable[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """Folds side by side, of which a page shows one at a time; elsewhere they follow one another."""
+
+    folds: Sequence[Fold]
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to another page or section, with settings that it takes along."""
+    """A way to another page or section, with settings that it takes along; several in turn share a row."""
 
     page: str
     label: str
@@ -82,7 +89,7 @@ class Way:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-Block = Answer | Cards | Chart | Table | Text | Fold | Way
+Block = Answer | Cards | Chart | Table | Text | Fold | Tabs | Way
 Blocks = Iterator[Block]
 
 

@@ -27,7 +27,7 @@ class Page:
     title: str  # its name on screen
     icon: str  # what stands beside its name
     tells: str  # one sentence: what it tells, or does
-    own: tuple[str, ...] = ()  # the names of its sections where its file draws them by hand
+    own: tuple[str, ...] = ()  # the names of its sections that its file draws by hand, the last ones
     home: str = ""  # the module with its SECTIONS, which whoever asks draws; empty where it has none
     # Addresses that lead here, with the section that each opens: those of the last release, and the name of
     # the first page, which Streamlit serves at the root alone
@@ -40,7 +40,7 @@ class Page:
     @property
     def sections(self) -> tuple[str, ...]:
         """Its sections by the word that opens them; the first is open where none is asked for."""
-        return self.own or tuple(section.name for section in self.drawn() if section.name)
+        return (*(section.name for section in self.drawn() if section.name), *self.own)
 
     def drawn(self) -> tuple[Section, ...]:
         """Its sections that whoever asks draws; their module is imported with the first question."""

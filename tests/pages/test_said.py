@@ -5,6 +5,7 @@ import math
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -19,7 +20,7 @@ from core.report.page import Said, as_file, as_json, flat, say
 from core.store import Store
 from core.ui.draw import configured
 from core.views.ask import Given
-from core.views.blocks import Cards, Chart, Table
+from core.views.blocks import Blocks, Cards, Chart, Fold, Section, Table, Tabs, Text
 from core.views.columns import COLUMNS
 from core.views.pages import PAGES
 from tests.pages.conftest import OpenPage
@@ -31,7 +32,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(commands, words)
 
 
-PLACES = [place for page in PAGES.values() if page.home for place in page.places]
+PLACES = [place for page in PAGES.values() for place in page.places[: len(page.drawn())]]
 STORES = ("demo_store", "published_store", "answered_store", "hostile_store")
 SCHEMA = json.loads(Path(report.__file__).with_name("page.schema.json").read_text())
 
@@ -137,7 +138,7 @@ def test_what_cannot_be_asked_is_refused(demo_store: Path, more: tuple[str, ...]
 
 
 def test_a_page_without_blocks_names_those_that_have_some(demo_store: Path):
-    done = run("--store", str(demo_store), "page", "library", "--collection", "python-docs")
+    done = run("--store", str(demo_store), "page", "add", "--collection", "python-docs")
     assert done.exit_code == 1
     assert "headroom" in done.stderr
 
@@ -152,3 +153,25 @@ def test_a_number_is_refused_out_of_its_range():
     with pytest.raises(UnknownNameError, match="choice"):
         Given({"d": ["1"]}).unasked()
     assert math.isclose(Given({}).number("n", "e", 2.5, 0.0) or 0, 2.5)
+
+
+def test_several_of_a_list_are_taken_or_the_usual_ones():
+    offered = ("one", "two", "three")
+    asked = Given({"a": ["two", "one"], "b": ["four"]})
+    with asked.aside("Rules"):
+        assert asked.several("n", offered, "a", usual=["three"]) == ["two", "one"]
+    assert asked.several("n", offered, "c", usual=["three"]) == ["three"]
+    with pytest.raises(UnknownNameError, match="four"):
+        asked.several("n", offered, "b", usual=[])
+    with pytest.raises(InputError, match="2 were given"):
+        asked.several("n", offered, "a", usual=[], most=1)
+
+
+def test_tabs_and_folds_are_kept_though_they_are_drawn_once():
+    def told() -> Blocks:
+        yield Text("inside")
+
+    page = SimpleNamespace(
+        drawn=lambda: (Section("", lambda view, ask: iter([Tabs([Fold("tab", told())])])),)
+    )
+    assert say(page, None, None, {}).blocks == (Fold("tab", (Text("inside"),)),)
