@@ -18,7 +18,7 @@ from core.ui.view import current_page, current_view
 from core.views.blocks import Answer, Block, Cards, Chart, Fold, Section, Table, Tabs, Text, Way
 from core.views.columns import Column, Columns, columns
 from core.views.keep import keep_by
-from core.views.pages import PAGES
+from core.views.pages import PAGES, Page
 from core.views.text import plain
 from core.views.workspace.view import View
 
@@ -59,8 +59,17 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
     for block in blocks:
         visitor.next_row()
         ways = (ways or _row()) if isinstance(block, Way) else None
-        with numbers if isinstance(block, Cards) else ways or nullcontext():
-            _draw(block, visitor, numbers)
+        match block:
+            case Fold(title, folded):
+                with st.expander(plain(title)):
+                    draw(folded, visitor, numbers)
+            case Tabs(folds):
+                for tab, fold in zip(st.tabs([plain(fold.title) for fold in folds]), folds, strict=True):
+                    with tab:
+                        draw(fold.blocks, visitor, numbers)
+            case _:
+                with numbers if isinstance(block, Cards) else ways or nullcontext():
+                    _draw(block)
         visitor.next_row()
 
 
@@ -68,7 +77,14 @@ def _row() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="center")
 
 
-def _draw(block: Block, visitor: Visitor, numbers: DeltaGenerator) -> None:
+def _lead(page: Page, label: str, section: str, settings: Mapping[str, object]) -> None:
+    if section or settings:
+        way(page, label, section, **settings)
+    else:
+        st.page_link(page.file, label=label, icon=page.icon)
+
+
+def _draw(block: Block) -> None:
     match block:
         case Answer():
             show.head(block.sentence, block.details, block.warning, block.caveats)
@@ -82,17 +98,8 @@ def _draw(block: Block, visitor: Visitor, numbers: DeltaGenerator) -> None:
             show.table(rows, name, configured(shown), more=configured(more), whole=whole)
         case Text(words, role):
             _SAYS[role](plain(words))
-        case Fold(title, blocks):
-            with st.expander(plain(title)):
-                draw(blocks, visitor, numbers)
-        case Tabs(folds):
-            for tab, fold in zip(st.tabs([plain(fold.title) for fold in folds]), folds, strict=True):
-                with tab:
-                    draw(fold.blocks, visitor, numbers)
-        case Way(page, label, name, settings) if name or settings:
-            way(PAGES[page], label, name, **settings)
-        case Way(page, label):
-            st.page_link(PAGES[page].file, label=label, icon=PAGES[page].icon)
+        case Way(page, label, name, settings):
+            _lead(PAGES[page], label, name, settings)
 
 
 _SAYS: Mapping[str, Callable[[str], Any]] = {

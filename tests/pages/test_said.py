@@ -168,10 +168,8 @@ def test_several_of_a_list_are_taken_or_the_usual_ones():
 
 
 def test_tabs_and_folds_are_kept_though_they_are_drawn_once():
-    def told() -> Blocks:
-        yield Text("inside")
+    def draw(*_: object) -> Blocks:
+        yield Tabs([Fold("tab", iter([Text("inside")]))])
 
-    page = SimpleNamespace(
-        drawn=lambda: (Section("", lambda view, ask: iter([Tabs([Fold("tab", told())])])),)
-    )
+    page = SimpleNamespace(drawn=lambda: [Section("", draw)])
     assert say(page, None, None, {}).blocks == (Fold("tab", (Text("inside"),)),)
