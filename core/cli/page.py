@@ -135,8 +135,8 @@ def _print_block(block: Block) -> None:
             grid([(each.label, each.form not in ("text", "list")) for each in shown], cells)
             if rows.height > _ROWS:
                 _lines(f"The first {_ROWS} of {rows.height:,} rows; --format csv has all.")
-        case Text(words):
-            _lines(words)
+        case Text(words, _, label):
+            _lines(f"{label} {words}".strip())
         case Fold(title, blocks):
             _lines(title)
             for each in blocks:

@@ -14,7 +14,7 @@ from core.records import JsonMap
 from core.report import render, tables
 from core.views import text
 from core.views.ask import Given
-from core.views.blocks import Answer, Block, Cards, Chart, Fold, Table, Tabs, Way
+from core.views.blocks import Answer, Beside, Block, Cards, Chart, Control, Fold, Table, Tabs, Way
 from core.views.columns import Column, columns
 from core.views.pages import Page
 from core.views.workspace.view import View
@@ -64,21 +64,33 @@ def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequenc
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
-    blocks = tuple(_held(chosen.draw(view, ask)))
+    blocks = _settled(_held(chosen.draw(view, ask)))
     ask.unasked()
     return Said(page, chosen.name, view, blocks, ask.asked)
 
 
 def _held(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Go through blocks once and keep those behind folds; tabs follow one another."""
+    """Go through blocks once and keep those behind folds; what stands side by side follows one another."""
     for block in blocks:
         match block:
             case Tabs(folds):
                 yield from _held(folds)
+            case Beside(left, right):
+                yield from _held((*left, *right))
+            case Control():
+                pass
             case Fold(title, folded):
                 yield Fold(title, tuple(_held(folded)))
             case _:
                 yield block
+
+
+def _settled(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """Leave out the answers and cards that later ones took the place of."""
+    kept: dict[object, Block] = {}
+    for place, block in enumerate(blocks):
+        kept[type(block) if isinstance(block, Answer | Cards) else place] = block
+    return tuple(kept.values())
 
 
 def flat(blocks: Iterable[Block]) -> list[Block]:
@@ -171,6 +183,7 @@ def _number(value: float, digits: int) -> str:
 _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
     "score": lambda value, _: text.score(value),
     "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),
+    "change": lambda value, _: text.signed(value, lambda size: f"{size:.3g}"),
     "share": lambda value, _: text.percent(value),
     "usd": lambda value, _: text.usd(value, ""),
 }

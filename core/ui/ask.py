@@ -11,8 +11,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import Decision
-from core.ui.pick import pick_listed, pick_one, pick_stack, pick_stacks, still_offered_all
+from core.ui.pick import (
+    KEPT,
+    carry_over,
+    pick_listed,
+    pick_one,
+    pick_stack,
+    pick_stacks,
+    still_offered_all,
+)
 from core.ui.state import linked
+from core.views.ask import BESIDE, BY_RULE, RUNNER_UP
 
 T = TypeVar("T")
 
@@ -48,31 +57,70 @@ class Visitor:
         with self._place():
             return pick_listed(label, options, key, usual=usual, help=about or None, **_wide(width))
 
+    def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
+        """Ask for one of a list, or for what is written instead."""
+        with self._place():
+            asked: str = st.selectbox(
+                label,
+                options,
+                options.index(usual),
+                **linked(key),
+                help=about or None,
+                accept_new_options=True,
+            )
+        return asked
+
+    def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:
+        """Ask for a line of text, which is kept from page to page."""
+        carry_over(key)
+        with self._place():
+            line: str = st.text_input(label, **linked(key), placeholder=unsaid, help=about or None)
+        st.session_state[KEPT + key] = line
+        return line
+
     def number(
         self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
-        *, step: float = 1.0, about: str = "", width: int = 0,
+        *, step: float = 1.0, about: str = "", width: int = 0, unsaid: str = "unknown",
     ) -> float | None:  # fmt: skip
         """Ask for a number."""
         with self._place():
             asked: float | None = st.number_input(
                 label, low, high, usual, step, format="%.4g", **linked(key), help=about or None,
-                placeholder="unknown", **_wide(width),
+                placeholder=unsaid, **_wide(width),
             )  # fmt: skip
         return asked
+
+    def slide(
+        self, label: str, key: str, usual: Sequence[float], low: float, high: float, *, step: float,
+        about: str = "",
+    ) -> tuple[float, ...]:  # fmt: skip
+        """Ask for one number of a range, or for two."""
+        kept = st.session_state.get(key)
+        if kept is not None:  # it may be of another range
+            ends = kept if isinstance(kept, tuple | list) else [kept]
+            if not all(low <= float(each) <= high for each in ends):
+                del st.session_state[key]
+        value = (usual[0], usual[-1]) if len(usual) > 1 else usual[0]
+        form = "%.4g" if isinstance(low, float) else None
+        with self._place():
+            asked = st.slider(label, low, high, value, step, form, **linked(key), help=about or None)
+        return tuple(asked) if isinstance(asked, tuple) else (asked,)
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
         most: int | None = None, about: str = "",
     ) -> list[str]:  # fmt: skip
         """Ask for several of a list."""
-        offered = list(options)
+        offered, kept = list(options), key in st.session_state
         still_offered_all(key, offered)
+        if kept and not words:  # what is gone was of another list
+            st.session_state[key] = st.session_state[key] or list(usual)
         with self._place():
             picked = st.multiselect(
-                label, offered, **linked(key), max_selections=most, placeholder=words or None,
-                help=about or None,
+                label, offered, None if kept or words else list(usual), **linked(key), max_selections=most,
+                placeholder=words or None, help=about or None,
             )  # fmt: skip
-        return list(picked or usual)
+        return list(picked or usual) if words else picked
 
     @contextmanager
     def aside(self, title: str) -> Iterator[None]:
@@ -85,17 +133,20 @@ class Visitor:
         finally:
             self._row = row
 
-    def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
+    def stack(
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
+    ) -> str | None:
         """Ask for a stack."""
         with self._place():
-            return pick_stack(table, decision, label, key)
+            return pick_stack(table, decision, label, key, usual)
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
-    ) -> list[str]:
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
+        label: str = BESIDE, unsaid: str = RUNNER_UP,
+    ) -> list[str]:  # fmt: skip
         """Ask for several stacks."""
         with self._place():
-            return pick_stacks(table, decision, key, usual=usual, most=most)
+            return pick_stacks(table, decision, key, usual=usual, most=most, label=label, unsaid=unsaid)
 
     def _place(self) -> DeltaGenerator:
         if self._row is None:

@@ -11,11 +11,24 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.ui import cache, show
+from core.ui import cache, controls, show
 from core.ui.ask import Visitor
 from core.ui.pages import pick_section, way
-from core.ui.view import current_page, current_view
-from core.views.blocks import Answer, Block, Cards, Chart, Fold, Section, Table, Tabs, Text, Way
+from core.ui.view import current_page, current_view, find_view
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Block,
+    Cards,
+    Chart,
+    Control,
+    Fold,
+    Section,
+    Table,
+    Tabs,
+    Text,
+    Way,
+)
 from core.views.columns import Column, Columns, columns
 from core.views.keep import keep_by
 from core.views.pages import PAGES, Page
@@ -35,17 +48,20 @@ def draw_page(by_hand: Mapping[str, ByHand] = MappingProxyType({}), *, runs: boo
         by_hand: What draws the page's own sections, or a form below the blocks of a section, by its name.
         runs: Whether the page needs runs.
     """
-    page, view = current_page(), current_view(runs=runs)
+    page = current_page()
     sections = {section.name: section for section in page.drawn()}
+    if not any(section.bare for section in sections.values()):
+        current_view(runs=runs)  # before anything is drawn that needs one
     chosen = pick_section(page) if len(page.sections) > 1 else next(iter(sections))
     if chosen in sections:
-        _draw_section(sections[chosen], view)
+        section = sections[chosen]
+        _draw_section(section, find_view() if section.bare else current_view(runs=runs))
     if chosen in by_hand:
-        by_hand[chosen](view)
+        by_hand[chosen](current_view(runs=runs))
 
 
-def _draw_section(section: Section, view: View) -> None:
-    numbers, visitor = st.container(), Visitor()
+def _draw_section(section: Section, view: View | None) -> None:
+    numbers, visitor = st.empty(), Visitor()
     draw(section.draw(view, visitor), visitor, numbers)
 
 
@@ -67,8 +83,13 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
                 for tab, fold in zip(st.tabs([plain(fold.title) for fold in folds]), folds, strict=True):
                     with tab:
                         draw(fold.blocks, visitor, numbers)
+            case Beside(left, right, shares):
+                places = st.columns(shares, vertical_alignment="bottom")
+                for place, part in zip(places, (left, right), strict=True):
+                    with place:
+                        draw(part, visitor, numbers)
             case _:
-                with numbers if isinstance(block, Cards) else ways or nullcontext():
+                with numbers.container() if isinstance(block, Cards) else ways or nullcontext():
                     _draw(block)
         visitor.next_row()
 
@@ -96,8 +117,11 @@ def _draw(block: Block) -> None:
                 st.caption(plain(caption))
         case Table(rows, name, shown, more, whole):
             show.table(rows, name, configured(shown), more=configured(more), whole=whole)
-        case Text(words, role):
-            _SAYS[role](plain(words))
+        case Text(words, role, label):
+            shown = words if role == "code" else plain(words)
+            _SAYS[role](f"**{plain(label)}** {shown}" if label else shown)
+        case Control(name, given):
+            controls.CONTROLS[name](**given)
         case Way(page, label, name, settings):
             _lead(PAGES[page], label, name, settings)
 
@@ -107,6 +131,8 @@ _SAYS: Mapping[str, Callable[[str], Any]] = {
     "caption": st.caption,
     "heading": partial(st.subheader, anchor=False),
     "info": partial(st.info, icon=":material/info:"),
+    "warning": partial(st.warning, icon=":material/edit:"),
+    "code": partial(st.code, language=None, wrap_lines=True),
 }
 
 
@@ -127,6 +153,7 @@ def _config(column: Column) -> Any:
 
 _FORMS: Mapping[str, Callable[[str, str], Any]] = {
     "score": show.score_column,
+    "change": show.change_column,
     "share": show.percent_column,
     "usd": show.dollar_column,
     "time": show.time_column,

@@ -15,7 +15,7 @@ from core.decide.rules import Decision
 from core.tables import remembered
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
-from core.views.ask import BY_RULE, run_of, usual_stacks
+from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, run_of, usual_stacks
 
 T = TypeVar("T")
 
@@ -165,22 +165,30 @@ def selected_row(key: str) -> int | None:
 
 
 def pick_stacks(
-    table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
+    table: pl.DataFrame,
+    decision: Decision,
+    key: str,
+    *,
+    usual: Sequence[str] = (),
+    most: int = 8,
+    label: str = BESIDE,
+    unsaid: str = RUNNER_UP,
 ) -> list[str]:
-    """A choice of several stacks, by name; the first of the usual ones is always among them.
+    """A choice of several stacks, by name; under `BESIDE` the first of the usual ones is always among them.
 
     Args:
         key: Setting of the address that holds the choice.
         usual: The stacks where nothing was picked; else the chosen one and the runner-up, or the first of the
             table where nothing is feasible.
         most: How many may be picked.
+        unsaid: What the usual ones are called.
     """
     usual = usual or usual_stacks(table, decision)
     picked = st.multiselect(
-        "Beside the chosen stack",
+        label,
         listed(table, key, decision.quality),
         **linked(key),
         max_selections=most,
-        placeholder="the runner-up",
+        placeholder=unsaid,
     )
-    return list(dict.fromkeys([*usual[:1], *(picked or usual)]))
+    return list(dict.fromkeys([*(usual[:1] if label == BESIDE else ()), *(picked or usual)]))

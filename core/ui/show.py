@@ -232,6 +232,11 @@ def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
     return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=help_text or None)
 
 
+def change_column(label: str, help_text: str = "") -> Any:
+    """A column of differences with their sign and three significant digits."""
+    return st.column_config.NumberColumn(label, format="%+.3g", help=help_text or None)
+
+
 def dollar_column(label: str, help_text: str = "") -> Any:
     """A column of dollars that may be very small; `table` gives it the decimals that its least needs."""
     return st.column_config.NumberColumn(label, format=_DOLLARS, help=help_text or None)

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 BY_RULE = "recommended stack"
 """The entry of a list of stacks that stands for no choice of one's own."""
+BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
+"""How several stacks are asked for where the first of the usual ones is always among them."""
 
 
 class Ask(Protocol):
@@ -41,32 +43,56 @@ class Ask(Protocol):
         """Ask for one of a list; otherwise as `one`."""
         ...
 
+    def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
+        """Ask for one of a list, or for what is written instead."""
+        ...
+
+    def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:
+        """Ask for a line of text; `unsaid` stands in its place while it is empty."""
+        ...
+
     def number(
         self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
-        *, step: float = 1.0, about: str = "", width: int = 0,
+        *, step: float = 1.0, about: str = "", width: int = 0, unsaid: str = "unknown",
     ) -> float | None:  # fmt: skip
-        """Ask for a number; None where neither anybody nor `usual` says."""
+        """Ask for a number; None where neither anybody nor `usual` says: what `unsaid` calls it then."""
+        ...
+
+    def slide(
+        self, label: str, key: str, usual: Sequence[float], low: float, high: float, *, step: float,
+        about: str = "",
+    ) -> tuple[float, ...]:  # fmt: skip
+        """Ask for one number of a range, or for two, as many as are usual."""
         ...
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
         most: int | None = None, about: str = "",
     ) -> list[str]:  # fmt: skip
-        """Ask for several of a list; the usual ones where none is picked, which `words` say in short."""
+        """Ask for several of a list; the usual ones where none is picked, which `words` say in short.
+
+        Without such words they are picked at first, and none is picked where a visitor takes them away.
+        """
         ...
 
     def aside(self, title: str) -> AbstractContextManager[None]:
         """Ask what is asked within it behind a title, as few visitors change it."""
         ...
 
-    def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
-        """Ask for a stack; its run_id, or the recommended one's, None where there is none."""
+    def stack(
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
+    ) -> str | None:
+        """Ask for a stack; its run_id, or the recommended one's, None where there is none.
+
+        Another entry than `BY_RULE` for no choice of one's own gives None.
+        """
         ...
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
-    ) -> list[str]:
-        """Ask for several stacks, by name; the first of the usual ones is always among them."""
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
+        label: str = BESIDE, unsaid: str = RUNNER_UP,
+    ) -> list[str]:  # fmt: skip
+        """Ask for several stacks, by name; under `BESIDE` the first of the usual ones is always one."""
         ...
 
 
@@ -121,24 +147,42 @@ class Given:
         del width
         return self.one(label, options, key, usual=usual, about=about)
 
+    def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
+        """Take what is given, or the usual one."""
+        words = self._last(key)
+        value = usual if words is None else words
+        self._note(key, label, value, options, about)
+        return value
+
+    def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:
+        """Take the given line."""
+        del unsaid
+        value = self._last(key) or ""
+        self._note(key, label, value, None, about)
+        return value
+
     def number(
         self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
-        *, step: float = 1.0, about: str = "", width: int = 0,
+        *, step: float = 1.0, about: str = "", width: int = 0, unsaid: str = "unknown",
     ) -> float | None:  # fmt: skip
         """Take the given number, or the usual one."""
-        del step, width
-        words, value = self._last(key), usual
-        if words is not None:
-            try:
-                value = float(words)
-            except ValueError:
-                raise InputError(
-                    f"{key}: {words!r} is no number.", do=f"Write {key}=10, for example."
-                ) from None
-            if not low <= value <= (float("inf") if high is None else high):
-                most = "" if high is None else f" and at most {high:g}"
-                raise InputError(f"{key}: {value:g} is out of range.", do=f"At least {low:g}{most}.")
+        del step, width, unsaid
+        words = self._last(key)
+        value = usual if words is None else _within(key, words, low, high)
         self._note(key, label, value, None, about)
+        return value
+
+    def slide(
+        self, label: str, key: str, usual: Sequence[float], low: float, high: float, *, step: float,
+        about: str = "",
+    ) -> tuple[float, ...]:  # fmt: skip
+        """Take the given numbers, or the usual ones."""
+        del step
+        words = self.given.get(key)
+        value = tuple(usual if words is None else sorted(_within(key, each, low, high) for each in words))
+        if len(value) != len(usual):
+            raise InputError(f"{key}: {len(value)} numbers were given.", do=f"Give {len(usual)}.")
+        self._note(key, label, list(value), None, about)
         return value
 
     def several(
@@ -157,21 +201,26 @@ class Given:
         del title
         return nullcontext()
 
-    def stack(self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack") -> str | None:
+    def stack(
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
+    ) -> str | None:
         """Take the given stack, or the recommended one."""
-        name = self.one(label, [BY_RULE, *table["name"]], key)
-        if name != BY_RULE:
+        name = self.one(label, [usual, *table["name"]], key)
+        if name != usual:
             return run_of(table, name)
-        return None if decision.chosen is None else str(table["run_id"][decision.chosen])
+        chosen = decision.chosen if usual == BY_RULE else None
+        return None if chosen is None else str(table["run_id"][chosen])
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8
-    ) -> list[str]:
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
+        label: str = BESIDE, unsaid: str = RUNNER_UP,
+    ) -> list[str]:  # fmt: skip
         """Take the given stacks, or the usual ones."""
+        del unsaid
         usual, names = usual or usual_stacks(table, decision), table["name"].to_list()
-        picked = self._all(key, "stack", names, most)
-        chosen = list(dict.fromkeys([*usual[:1], *(picked or usual)]))
-        self._note(key, "Beside the chosen stack", chosen, names, "")
+        picked = self._all(key, "stack", names, most) or usual
+        chosen = list(dict.fromkeys([*(usual[:1] if label == BESIDE else ()), *picked]))
+        self._note(key, label, chosen, names, "")
         return chosen
 
     def unasked(self) -> None:
@@ -195,3 +244,15 @@ class Given:
 
     def _note(self, key: str, label: str, value: object, options: Sequence[str] | None, about: str) -> None:
         self.asked[key] = {"label": label, "value": value, "options": options, "help": about}
+
+
+def _within(key: str, words: str, low: float, high: float | None) -> float:
+    """A number that was given as text."""
+    try:
+        value = float(words)
+    except ValueError:
+        raise InputError(f"{key}: {words!r} is no number.", do=f"Write {key}=10, for example.") from None
+    if not low <= value <= (float("inf") if high is None else high):
+        most = "" if high is None else f" and at most {high:g}"
+        raise InputError(f"{key}: {value:g} is out of range.", do=f"At least {low:g}{most}.")
+    return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import polars as pl
@@ -20,7 +20,7 @@ from core.views.workspace.view import View
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The head of a page; names in its texts may come from users."""
+    """The head of a page, in the place of one before it; names in its texts may come from users."""
 
     sentence: str
     details: str = ""
@@ -30,7 +30,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The numbers of an answer, at most four: label, number, what stands small below it."""
+    """The numbers of an answer, at most four, in the place of those before them.
+
+    Label, number, what stands small below it.
+    """
 
     cards: Sequence[tuple[str, str, str]]
 
@@ -61,7 +64,8 @@ class Text:
     """A line of words."""
 
     words: str
-    role: Literal["body", "caption", "heading", "info"] = "body"
+    role: Literal["body", "caption", "heading", "info", "warning", "code"] = "body"
+    label: str = ""  # stands bold before a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,23 @@ class Tabs:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks side by side on a page, as wide as their shares; elsewhere they follow one another."""
+
+    left: Iterable[Block]
+    right: Iterable[Block]
+    shares: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the dashboard alone has, such as a form or a button that writes; nobody else draws it."""
+
+    name: str  # by which `core.ui.controls` knows it
+    given: Mapping[str, Any] = field(default_factory=dict)  # what it is called with
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """A way to another page or section, with settings that it takes along; several in turn share a row."""
 
@@ -89,7 +110,7 @@ class Way:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-Block = Answer | Cards | Chart | Table | Text | Fold | Tabs | Way
+Block = Answer | Cards | Chart | Table | Text | Fold | Tabs | Beside | Control | Way
 Blocks = Iterator[Block]
 
 
@@ -98,9 +119,15 @@ class Section:
     """A part of a page; `draw` is pure: what it yields follows from the view and from what was asked."""
 
     name: str  # as the address has it; empty where it is all of its page
-    draw: Callable[[View, Ask], Blocks]
+    draw: Callable[[Any, Ask], Blocks]  # of a view
+    bare: bool = False  # whether it has something to say without a workspace, and is given None then
 
 
 def section(name: str = "") -> Callable[[Callable[[View, Ask], Blocks]], Section]:
     """Declare a section."""
     return lambda draw: Section(name, draw)
+
+
+def bare_section(name: str = "") -> Callable[[Callable[[View | None, Ask], Blocks]], Section]:
+    """Declare a section that has something to say without a workspace too."""
+    return lambda draw: Section(name, draw, bare=True)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Form = Literal["text", "score", "signed", "share", "usd", "number", "list", "date", "time"]
-"""How values are written. score: 0..1, three decimals. signed: with its sign. share: 0..1 shown as percent.
-usd: dollars, as many decimals as the least needs. number: plain, with `digits` decimals."""
+Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "list", "date", "time"]
+"""How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
+with its sign and three significant digits. share: 0..1 shown as percent. usd: dollars, as many decimals as
+the least needs. number: plain, with `digits` decimals."""
 
 
 @dataclass(frozen=True, slots=True)

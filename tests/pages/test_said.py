@@ -20,7 +20,7 @@ from core.report.page import Said, as_file, as_json, flat, say
 from core.store import Store
 from core.ui.draw import configured
 from core.views.ask import Given
-from core.views.blocks import Blocks, Cards, Chart, Fold, Section, Table, Tabs, Text
+from core.views.blocks import Answer, Beside, Blocks, Cards, Chart, Control, Fold, Section, Table, Tabs, Text
 from core.views.columns import COLUMNS
 from core.views.pages import PAGES
 from tests.pages.conftest import OpenPage
@@ -173,3 +173,27 @@ def test_tabs_and_folds_are_kept_though_they_are_drawn_once():
 
     page = SimpleNamespace(drawn=lambda: [Section("", draw)])
     assert say(page, None, None, {}).blocks == (Fold("tab", (Text("inside"),)),)
+
+
+def test_ranges_and_words_can_be_given():
+    asked = Given({"b": ["0.75", "0.25"], "c": ["RBP@3"], "d": ["350"]})
+    assert asked.slide("n", "b", (0.1, 0.2), 0, 1, step=0.1) == (0.25, 0.75)
+    assert asked.typed("n", ["AP"], "c", usual="AP") == "RBP@3"
+    assert asked.text("n", "d") == "350"
+    usual = Given({})
+    assert usual.slide("n", "b", (50,), 0, 100, step=5) == (50,)
+    assert usual.typed("n", ["AP"], "c", usual="AP") == "AP"
+    assert usual.text("n", "d") == ""
+    with pytest.raises(InputError, match="2 numbers were given"):
+        asked.slide("n", "b", (0.1,), 0, 1, step=0.1)
+
+
+def test_a_later_answer_takes_the_place_of_the_one_before():
+    first, then, line = Answer("At first."), Answer("In the end."), Text("Between.")
+    cards = [Cards([("n", each, "")]) for each in "12"]
+
+    def draw(*_: object) -> Blocks:
+        yield from (first, cards[0], Beside([line], [Control("form")]), cards[1], then)
+
+    page = SimpleNamespace(drawn=lambda: [Section("", draw)])
+    assert say(page, None, None, {}).blocks == (then, cards[1], line)
