@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.cli.context import grid
 from core.cli.deciding import Question, deciding
 from core.errors import InputError, UnknownNameError
 from core.files import write_text
 from core.views.pages import PAGES, Page
-from core.written import upright
 
 if TYPE_CHECKING:
     import polars as pl
 
     from core.report.page import Said
-    from core.views.blocks import Block
-
-_ROWS = 30  # Rows of a table as text; every other form has more
 
 
 class PageForm(StrEnum):
@@ -60,7 +55,9 @@ def run(
     page = _page(name)
     said = say(page, section, question.on_page(ctx.obj), _choices(choose or ()))
     if form is PageForm.TEXT and out is None:
-        _print(said)
+        from core.cli.page_text import write  # noqa: PLC0415
+
+        write(said.blocks)
         return
     written = _written(said, form, table)
     if out is None:
@@ -109,40 +106,3 @@ def _chosen(said: Said, name: str | None) -> pl.DataFrame:
         raise UnknownNameError("table", name, tables)
     block = tables[name] if name is not None else next(iter(tables.values()))
     return block.rows if block.whole is None else block.whole
-
-
-def _print(said: Said) -> None:
-    """Write a section for people: charts are named, their numbers stand in the tables."""
-    for block in said.blocks:
-        _print_block(block)
-
-
-def _print_block(block: Block) -> None:
-    from core.report.page import holding, written  # noqa: PLC0415
-    from core.views.blocks import Answer, Cards, Chart, Fold, Table, Text  # noqa: PLC0415
-
-    match block:
-        case Answer(sentence, details, warning, caveats):
-            notes = [f"{label}: {words}" for label, words in caveats.items() if words]
-            _lines(sentence, details, warning and f"warning: {warning}", *notes)
-        case Cards(cards):
-            grid([("", False), ("", True), ("", False)], cards)
-        case Chart(_, name, alt, caption):
-            _lines(f"[chart {name}] {alt}", caption)
-        case Table(rows):
-            shown = holding(block)
-            cells = ([written(row[each.name], each) for each in shown] for row in rows.head(_ROWS).to_dicts())
-            grid([(each.label, each.form not in ("text", "list")) for each in shown], cells)
-            if rows.height > _ROWS:
-                _lines(f"The first {_ROWS} of {rows.height:,} rows; --format csv has all.")
-        case Text(words, _, label):
-            _lines(f"{label} {words}".strip())
-        case Fold(title, blocks):
-            _lines(title)
-            for each in blocks:
-                _print_block(each)
-
-
-def _lines(*words: str) -> None:
-    for line in filter(None, words):
-        typer.echo(upright(line))

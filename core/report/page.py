@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -14,7 +14,22 @@ from core.records import JsonMap
 from core.report import render, tables
 from core.views import text
 from core.views.ask import Given
-from core.views.blocks import Answer, Beside, Block, Cards, Chart, Control, Fold, Table, Tabs, Way
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Block,
+    Card,
+    Cards,
+    Chart,
+    Comparison,
+    Control,
+    Fold,
+    Passage,
+    Passages,
+    Table,
+    Tabs,
+    Way,
+)
 from core.views.columns import Column, columns
 from core.views.pages import Page
 from core.views.workspace.view import View
@@ -132,7 +147,12 @@ def _block(block: Block) -> JsonMap:
         case Answer(caveats=caveats):
             own = {"caveats": {label: words for label, words in caveats.items() if words}}
         case Cards(cards):
-            own = {"cards": [dict(zip(("label", "value", "note"), one, strict=True)) for one in cards]}
+            own = {"cards": _cards(cards)}
+        case Comparison(numbers):
+            own = {"numbers": [{"title": title, "cards": _cards(cards), "apart": _cards(apart)}
+                               for title, cards, apart in numbers]}  # fmt: skip
+        case Passages(passages, judged):
+            own = {"passages": [_passage(each, judged) for each in passages]}
         case Chart(figure):
             own = {"figure": render.figure_data(figure)}
         case Table():
@@ -146,6 +166,16 @@ def _block(block: Block) -> JsonMap:
     words = {each.name: getattr(block, each.name) for each in fields(block)}
     texts = {name: value or None for name, value in words.items() if isinstance(value, str)}
     return {"kind": type(block).__name__.lower(), **texts, **own}
+
+
+def _cards(cards: Sequence[Card]) -> list[JsonMap]:
+    return [dict(zip(("label", "value", "note"), one, strict=True)) for one in cards]
+
+
+def _passage(passage: Passage, judged: bool) -> JsonMap:
+    grade = {"grade": passage.grade} if judged else {}
+    said = {name: getattr(passage, name) or None for name in ("rank", "title", "mark", "note", "text")}
+    return {**said, **grade}
 
 
 def _table(block: Table) -> JsonMap:
@@ -198,9 +228,17 @@ def holding(block: Table) -> tuple[Column, ...]:
     )
 
 
+def cells(block: Table, most: int) -> list[JsonMap]:
+    """The first rows of a table; a number that is written otherwise than its column is that text."""
+    rows = block.rows.head(most).to_dicts()
+    said = block.cells[:most] or [{}] * len(rows)
+    return [{**row, **words} for row, words in zip(rows, said, strict=True)]
+
+
 def laid_out(block: Table) -> tables.Table | None:
     """A table as the files' templates take it."""
-    return tables.table(block.rows.to_dicts(), [_laid(each) for each in holding(block)], ROWS, sortable=True)
+    made = tables.table(cells(block, ROWS), [_laid(each) for each in holding(block)], ROWS, sortable=True)
+    return made and replace(made, left_out=max(0, block.rows.height - ROWS))
 
 
 def _laid(column: Column) -> tables.Column:
@@ -223,10 +261,21 @@ def as_file(said: Said, form: str) -> str:
         "data": {"answer": {"sentence": said.answer}},
         "said": said,
         "laid_out": laid_out,
-        "cards": lambda block: [
-            (label, f"{value} ({note})" if note else value) for label, value, note in block.cards
-        ],
+        "cards": pairs,
+        "marked": marked,
         "made": f"{view.scope.collection_id}, revision {view.snapshot.revision}, prices {view.book.title}.",
     }
     fill = render.html if form == "html" else render.markdown
     return fill("blocks.j2", charts, **context)
+
+
+def pairs(cards: Sequence[Card]) -> list[tuple[str, str]]:
+    """Cards as label and all else."""
+    return [(label, f"{value} ({note})" if note else value) for label, value, note in cards]
+
+
+def marked(passage: Passage, judged: bool) -> str:
+    """What stands above a passage: ``#1 · grade 4 · lost · Title``."""
+    rank = "" if passage.rank is None else f"#{passage.rank}"
+    grade = "unjudged" if passage.grade is None else f"grade {passage.grade}"
+    return " · ".join(filter(None, (rank, grade if judged else "", passage.mark, passage.title)))

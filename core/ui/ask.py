@@ -141,8 +141,8 @@ class Visitor:
             return pick_stack(table, decision, label, key, usual)
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
-        label: str = BESIDE, unsaid: str = RUNNER_UP,
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] | None = (),
+        most: int = 8, label: str = BESIDE, unsaid: str = RUNNER_UP,
     ) -> list[str]:  # fmt: skip
         """Ask for several stacks."""
         with self._place():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from types import MappingProxyType
@@ -14,15 +14,20 @@ from streamlit.delta_generator import DeltaGenerator
 from core.ui import cache, controls, show
 from core.ui.ask import Visitor
 from core.ui.pages import pick_section, way
-from core.ui.view import current_page, current_view, find_view
+from core.ui.pick import KEPT, selected_row
+from core.ui.view import Lacking, current_page, current_view, find_view
 from core.views.blocks import (
     Answer,
     Beside,
     Block,
     Cards,
     Chart,
+    Click,
+    Comparison,
     Control,
     Fold,
+    Lack,
+    Passages,
     Section,
     Table,
     Tabs,
@@ -31,9 +36,11 @@ from core.views.blocks import (
 )
 from core.views.columns import Column, Columns, columns
 from core.views.keep import keep_by
-from core.views.pages import PAGES, Page
+from core.views.pages import PAGES
+from core.views.queries.one_query import shown_text
 from core.views.text import plain
 from core.views.workspace.view import View
+from core.written import upright
 
 keep_by(lambda words, entries: cache.cached(words, entries=entries))
 
@@ -48,6 +55,9 @@ def draw_page(by_hand: Mapping[str, ByHand] = MappingProxyType({}), *, runs: boo
         by_hand: What draws the page's own sections, or a form below the blocks of a section, by its name.
         runs: Whether the page needs runs.
     """
+    if _GO in st.session_state:
+        name, asked = st.session_state.pop(_GO)
+        st.switch_page(PAGES[name].file, query_params=asked)
     page = current_page()
     sections = {section.name: section for section in page.drawn()}
     if not any(section.bare for section in sections.values()):
@@ -75,57 +85,155 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
     for block in blocks:
         visitor.next_row()
         ways = (ways or _row()) if isinstance(block, Way) else None
-        match block:
-            case Fold(title, folded):
-                with st.expander(plain(title)):
-                    draw(folded, visitor, numbers)
-            case Tabs(folds):
-                for tab, fold in zip(st.tabs([plain(fold.title) for fold in folds]), folds, strict=True):
-                    with tab:
-                        draw(fold.blocks, visitor, numbers)
-            case Beside(left, right, shares):
-                places = st.columns(shares, vertical_alignment="bottom")
-                for place, part in zip(places, (left, right), strict=True):
-                    with place:
-                        draw(part, visitor, numbers)
-            case _:
-                with numbers.container() if isinstance(block, Cards) else ways or nullcontext():
-                    _draw(block)
+        if within := _places(block):
+            for place, inside in within:
+                with place:
+                    draw(inside, visitor, numbers)
+        else:
+            with numbers.container() if isinstance(block, Cards) else ways or nullcontext():
+                _DRAWS[type(block)](block)
         visitor.next_row()
+
+
+def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
+    """Where the blocks inside a block stand."""
+    match block:
+        case Fold(title, inside):
+            return [(st.expander(plain(title)), inside)]
+        case Tabs(folds):
+            tabs = st.tabs([plain(fold.title) for fold in folds])
+            return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]
+        case Beside(left, right, shares):
+            return list(zip(st.columns(shares, vertical_alignment="bottom"), (left, right), strict=True))
+    return ()
 
 
 def _row() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="center")
 
 
-def _lead(page: Page, label: str, section: str, settings: Mapping[str, object]) -> None:
-    if section or settings:
-        way(page, label, section, **settings)
+def _answer(block: Answer) -> None:
+    show.head(block.sentence, block.details, block.warning, block.caveats)
+
+
+def _way(block: Way) -> None:
+    page = PAGES[block.page]
+    if block.section or block.settings:
+        way(page, block.label, block.section, **block.settings)
     else:
-        st.page_link(page.file, label=label, icon=page.icon)
+        st.page_link(page.file, label=block.label, icon=page.icon)
 
 
-def _draw(block: Block) -> None:
-    match block:
-        case Answer():
-            show.head(block.sentence, block.details, block.warning, block.caveats)
-        case Cards(cards):
-            show.cards(*cards)
-        case Chart(figure, name, alt, caption):
-            show.chart(figure, name, alt=alt)
-            if caption:
-                st.caption(plain(caption))
-        case Table(rows, name, shown, more, whole):
-            show.table(rows, name, configured(shown), more=configured(more), whole=whole)
-        case Text(words, role, label):
-            shown = words if role == "code" else plain(words)
-            _SAYS[role](f"**{plain(label)}** {shown}" if label else shown)
-        case Control(name, given):
-            controls.CONTROLS[name](**given)
-        case Way(page, label, name, settings):
-            _lead(PAGES[page], label, name, settings)
+def _lack(block: Lack) -> None:
+    raise Lacking(current_view(), block.need)
 
 
+def _chart(block: Chart) -> None:
+    show.chart(
+        block.figure, block.name, alt=block.alt, **_clicked(block.click, f"chart_{block.name}", "points")
+    )
+    if block.caption:
+        st.caption(plain(block.caption))
+
+
+def _say(block: Text) -> None:
+    words = block.words if block.role == "code" else plain(block.words)
+    _SAYS[block.role](f"**{plain(block.label)}** {words}" if block.label else words)
+
+
+def _comparison(block: Comparison) -> None:
+    """Draw a box per number."""
+    for place, (title, cards, apart) in zip(st.columns(len(block.numbers)), block.numbers, strict=True):
+        with place.container(border=True, height="stretch"):
+            st.markdown(f"**{plain(title)}**")
+            for column, card in zip(st.columns(len(cards)), cards, strict=True):
+                label, number, note = (plain(words) for words in card)
+                if len(cards) == 2:
+                    column.metric(label, number)
+                else:  # a metric cuts what does not fit
+                    column.markdown(f"{label}  \n**{number}**")
+                column.caption(note)
+            for card in apart:
+                label, number, note = (plain(words) for words in card)
+                st.markdown(f"{label}: **{number}**")
+                st.caption(note)
+
+
+def _table(block: Table) -> None:
+    key, options = f"table_{block.name}", {} if block.height is None else {"height": block.height}
+    if block.ticked is not None:
+        selected = {"selection": {"rows": list(block.ticked)}}
+        if st.session_state.get(key, {}).get("selection", {}).get("rows") != selected["selection"]["rows"]:
+            st.session_state[key] = selected
+    show.table(
+        block.rows, block.name, configured(block.columns), more=configured(block.more), whole=block.whole,
+        cells=block.cells, **options, **_clicked(block.click, key, "single-row"),
+    )  # fmt: skip
+
+
+_GO = "_go"  # Slot of the session: the page that a click opens, and what stands in its address
+
+
+def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
+    """What draws a chart or a table so that a click chooses."""
+    if click is None:
+        return {}
+
+    def chosen() -> None:
+        row = selected_row(key)
+        if row is None:
+            return
+        values = {setting: click.rows[column][row] for setting, column in click.sets.items()}
+        if not click.page:
+            st.session_state.update({**values, **click.also})
+            return
+        # Kept, as Streamlit refuses an address with what widgets of this page are bound to.
+        st.session_state.update({f"{KEPT}{setting}": value for setting, value in click.also.items()})
+        st.session_state[_GO] = click.page, values
+
+    return {"on_select": chosen, "selection_mode": mode}
+
+
+def _passages(block: Passages) -> None:
+    """Draw passages one below the other: as far as is read at once, or folded."""
+    for each in block.passages:
+        with st.container(border=True, gap="small"):
+            line = st.container(horizontal=True, gap="small", vertical_alignment="center")
+            if each.rank is not None:
+                line.markdown(f"**#{each.rank}**", width="content")
+            if block.judged:
+                grade = "unjudged" if each.grade is None else f"grade {each.grade}"
+                line.badge(grade, color=_GRADES[each.grade])
+            if each.mark:
+                line.badge(plain(each.mark), color=_MARKS.get(each.mark[0], "gray"))
+            line.markdown(f"**{plain(each.title)}**", width="stretch")
+            st.caption(plain(each.note))
+            shown, rest = ("", upright(each.text)) if block.folded else shown_text(upright(each.text))
+            if shown:
+                st.text(shown)
+            if rest:
+                title = f"Read on ({len(rest):,} more characters)" if shown else "Read"
+                with st.expander(title, type="compact"):
+                    st.text(rest)
+
+
+_GRADES: Mapping[int | None, Any] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
+_MARKS: Mapping[str, Any] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
+"""Colours of what became of a passage, by the first letter of the word."""
+
+_DRAWS: Mapping[type, Callable[[Any], Any]] = {
+    Answer: _answer,
+    Cards: lambda block: show.cards(*block.cards),
+    Comparison: _comparison,
+    Chart: _chart,
+    Table: _table,
+    Text: _say,
+    Passages: _passages,
+    Control: lambda block: controls.CONTROLS[block.name](**block.given),
+    Way: _way,
+    Lack: _lack,
+}
+"""What draws a block that holds no others."""
 _SAYS: Mapping[str, Callable[[str], Any]] = {
     "body": st.markdown,
     "caption": st.caption,

@@ -169,7 +169,7 @@ def pick_stacks(
     decision: Decision,
     key: str,
     *,
-    usual: Sequence[str] = (),
+    usual: Sequence[str] | None = (),
     most: int = 8,
     label: str = BESIDE,
     unsaid: str = RUNNER_UP,
@@ -178,17 +178,24 @@ def pick_stacks(
 
     Args:
         key: Setting of the address that holds the choice.
-        usual: The stacks where nothing was picked; else the chosen one and the runner-up, or the first of the
-            table where nothing is feasible.
+        usual: The stacks where nothing was picked; () = the chosen one and the runner-up, or the first of the
+            table where nothing is feasible; None = none, and the choice is kept from page to page.
         most: How many may be picked.
         unsaid: What the usual ones are called.
     """
-    usual = usual or usual_stacks(table, decision)
+    offered = listed(table, key, decision.quality)
+    if usual is None:
+        carry_over(key)
+        still_offered_all(key, offered)
     picked = st.multiselect(
         label,
-        listed(table, key, decision.quality),
+        offered,
         **linked(key),
         max_selections=most,
         placeholder=unsaid,
     )
+    if usual is None:
+        st.session_state[KEPT + key] = list(picked)
+        return picked
+    usual = usual or usual_stacks(table, decision)
     return list(dict.fromkeys([*(usual[:1] if label == BESIDE else ()), *(picked or usual)]))

@@ -89,10 +89,14 @@ class Ask(Protocol):
         ...
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
-        label: str = BESIDE, unsaid: str = RUNNER_UP,
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] | None = (),
+        most: int = 8, label: str = BESIDE, unsaid: str = RUNNER_UP,
     ) -> list[str]:  # fmt: skip
-        """Ask for several stacks, by name; under `BESIDE` the first of the usual ones is always one."""
+        """Ask for several stacks, by name; under `BESIDE` the first of the usual ones is always one.
+
+        Args:
+            usual: Those where none is picked; () = the recommended one and the runner-up, None = none.
+        """
         ...
 
 
@@ -212,12 +216,13 @@ class Given:
         return None if chosen is None else str(table["run_id"][chosen])
 
     def stacks(
-        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] = (), most: int = 8,
-        label: str = BESIDE, unsaid: str = RUNNER_UP,
+        self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] | None = (),
+        most: int = 8, label: str = BESIDE, unsaid: str = RUNNER_UP,
     ) -> list[str]:  # fmt: skip
         """Take the given stacks, or the usual ones."""
         del unsaid
-        usual, names = usual or usual_stacks(table, decision), table["name"].to_list()
+        names = table["name"].to_list()
+        usual = () if usual is None else usual or usual_stacks(table, decision)
         picked = self._all(key, "stack", names, most) or usual
         chosen = list(dict.fromkeys([*(usual[:1] if label == BESIDE else ()), *picked]))
         self._note(key, label, chosen, names, "")

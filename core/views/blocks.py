@@ -15,7 +15,11 @@ import polars as pl
 
 from core.views.ask import Ask
 from core.views.columns import Columns
+from core.views.workspace.choices import Has
 from core.views.workspace.view import View
+
+Card = tuple[str, str, str]
+"""Label, number, and what stands small below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,24 @@ class Cards:
     Label, number, what stands small below it.
     """
 
-    cards: Sequence[tuple[str, str, str]]
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Numbers of several things side by side: of each a title, a card per thing and one per difference."""
+
+    numbers: Sequence[tuple[str, Sequence[Card], Sequence[Card]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """What a click on a mark, or the tick of a row, chooses."""
+
+    rows: pl.DataFrame  # in which the first custom datum of a mark, or the ticked row, is looked up
+    sets: Mapping[str, str]  # column by the setting that takes its value
+    also: Mapping[str, object] = field(default_factory=dict)  # further settings, whatever the row
+    page: str = ""  # which then opens with them; empty = this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Chart:
     name: str  # file name without ending
     alt: str  # what it shows, in words
     caption: str = ""  # how to read it
+    click: Click | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,11 @@ class Table:
     columns: Columns
     more: Columns = ()  # shown on demand
     whole: pl.DataFrame | None = None  # what is downloaded; None = the rows
+    # How single numbers are written, row by row, where a column holds several units
+    cells: Sequence[Mapping[str, str]] = ()
+    click: Click | None = None
+    ticked: Sequence[int] | None = None  # rows that are ticked; None = as the visitor left them
+    height: int | None = None  # pixels on screen; None = as high as its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +93,27 @@ class Text:
     words: str
     role: Literal["body", "caption", "heading", "info", "warning", "code"] = "body"
     label: str = ""  # stands bold before a body
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as it is read; its texts come from others."""
+
+    title: str
+    text: str
+    rank: int | None = None
+    grade: int | None = None  # None = unjudged
+    mark: str = ""  # what became of it, in a word
+    note: str = ""  # stands small
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Passages one below the other."""
+
+    passages: Sequence[Passage]
+    judged: bool = True  # whether their grades are told
+    folded: bool = False  # whether each text is unfolded one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +158,29 @@ class Way:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-Block = Answer | Cards | Chart | Table | Text | Fold | Tabs | Beside | Control | Way
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """That the workspace cannot fill the rest of the page; the dashboard says what would."""
+
+    need: Has
+    words: str
+
+
+Block = (
+    Answer
+    | Cards
+    | Comparison
+    | Chart
+    | Table
+    | Text
+    | Passages
+    | Fold
+    | Tabs
+    | Beside
+    | Control
+    | Way
+    | Lack
+)
 Blocks = Iterator[Block]
 
 

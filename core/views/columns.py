@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
@@ -27,12 +27,13 @@ class Column:
     digits: int = 3  # decimals of a number or of a difference
     width: int | None = None  # pixels on screen; None = as wide as it needs
 
-    def but(self, label: str | None = None, about: str | None = None) -> Column:
-        """The same column under another label, or with other help, in one table."""
+    def but(self, label: str | None = None, about: str | None = None, **changes: Any) -> Column:  # noqa: ANN401
+        """The same column under another label, with other help, or another form, in one table."""
         return replace(
             self,
             label=self.label if label is None else label,
             help=self.help if about is None else about,
+            **changes,
         )
 
 
@@ -46,6 +47,10 @@ def _text(name: str, label: str, about: str = "", width: int | None = None) -> C
 
 def _score(name: str, label: str, about: str = "") -> Column:
     return Column(name, label, "score", about)
+
+
+def _signed(name: str, label: str, about: str = "") -> Column:
+    return Column(name, label, "signed", about)
 
 
 def _number(name: str, label: str, digits: int, about: str = "") -> Column:
@@ -126,6 +131,49 @@ _EVERY = (
     _score("f1_low", "low", "Lower end of the 95 % bootstrap interval of F1 over queries."),
     _score("f1_high", "high", "Upper end of the 95 % bootstrap interval of F1 over queries."),
     _number("kept", "passages", 1, "Kept, mean over the queries."),
+    # Comparisons of stacks
+    *(_text(each, each, width=200) for each in ("before", "after", "against")),
+    _text("second", "stack", width=200),
+    _text("axis", "axis"),
+    _text("says", "what it says", width=290),
+    _signed("difference", "difference", "Mean over the queries that count for both."),
+    _text("verdict", "verdict", "Real where the adjusted p is below 0.05.", 120),
+    _number("p_holm", "p adjusted", 4, "Randomisation test, Holm-adjusted over this table."),
+    _number("p", "p", 4, "Paired randomisation test, not adjusted."),
+    *(_number(each, each, 0) for each in ("wins", "ties", "losses")),
+    _score(
+        "superiority",
+        "P(better)",
+        "Probability of superiority: share of queries won, plus half of those exactly equal.",
+    ),
+    _number("d_z", "d_z", 2, "Effect size: mean difference / standard deviation of differences."),
+    _score(
+        "detectable",
+        "detectable",
+        "Smallest true difference that n queries show with 80 % power (normal approximation).",
+    ),
+    _number("needed", "n needed", 0, "Queries that would show the observed difference (80 %)."),
+    _signed(
+        "if_judged",
+        "if judged",
+        "The difference if every unjudged passage in the Top-K of the stack behind alone were of grade 5, "
+        "and of the stack ahead alone of grade 1.",
+    ),
+    _number("overlap", "overlap", 2, "Share of passages that the two Top-K have in common."),
+    _number("tau", "tau-b", 2, "Kendall's tau-b: do both order the shared passages alike?"),
+    _number("value_against", "against's", 4),
+    _score("value_first", "against"),
+    _score("value_second", "stack"),
+    # Queries
+    _text("query_id", "query"),
+    _text("text", "question", width=400),
+    _text("outcome", "outcome"),
+    _signed("delta", "difference"),
+    _score("score", "score"),
+    _score("other", "second"),
+    _text("tag", "tag"),
+    Column("tags", "tags", "list"),
+    _text("note", "note"),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
