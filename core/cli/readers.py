@@ -22,9 +22,8 @@ from core.cli.runs.paid import Planned, add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers import landing
-from core.views.readers.data import Need
-from core.views.readers.told import published, told
-from core.views.readers.words import NO_SCORES
+from core.views.readers.data import NO_SCORES, Need
+from core.views.readers.scores import published, scored
 from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
@@ -72,7 +71,7 @@ def scores(
     context: Context = ctx.obj
     snapshot, book = context.store().read(), context.books()["list"]
     parts = [
-        told(snapshot, scope, book, scorer=scorer, need=gold)
+        scored(snapshot, scope, book, scorer=scorer, need=gold)
         for scope in _scopes(snapshot, runs, collection, golden_set)
     ]
     parts = [part for part in parts if part.height]

@@ -137,7 +137,7 @@ def _chart(block: Chart) -> None:
 
 
 def _say(block: Text) -> None:
-    words = block.words if block.role == "code" else plain(block.words)
+    words = block.words if block.role in ("code", "guide") else plain(block.words)
     _SAYS[block.role](f"**{plain(block.label)}** {words}" if block.label else words)
 
 
@@ -236,6 +236,7 @@ _DRAWS: Mapping[type, Callable[[Any], Any]] = {
 """What draws a block that holds no others."""
 _SAYS: Mapping[str, Callable[[str], Any]] = {
     "body": st.markdown,
+    "guide": st.markdown,
     "caption": st.caption,
     "heading": partial(st.subheader, anchor=False),
     "info": partial(st.info, icon=":material/info:"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.ui.view import current_frame
+from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
 from core.views.questions import QUESTIONS
 from core.views.workspace.choices import LACKS, Has
@@ -17,8 +17,10 @@ _ASKED = "_section"  # Slot of the session: the section that the page opens next
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:
     """Draw a way to a section of another page, with settings that both have: an address would lose these."""
-    update = st.session_state.update
-    if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings):
+    update, here = st.session_state.update, page is current_page()
+    if here and section:  # no other script begins, which could set the choice before it is drawn
+        settings[SECTION] = section
+    if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings) and not here:
         st.session_state[_ASKED] = section
         st.switch_page(page.file, query_params={})  # None would refuse what widgets hold
 

@@ -91,7 +91,7 @@ class Text:
     """A line of words."""
 
     words: str
-    role: Literal["body", "caption", "heading", "info", "warning", "code"] = "body"
+    role: Literal["body", "caption", "heading", "info", "warning", "code", "guide"] = "body"
     label: str = ""  # stands bold before a body
 
 

@@ -57,6 +57,10 @@ def _number(name: str, label: str, digits: int, about: str = "") -> Column:
     return Column(name, label, "number", about, digits)
 
 
+def _points(name: str, label: str, about: str = "") -> Column:
+    return Column(name, label, "number", about, 1)
+
+
 _PERCENTILES = ("p50", "p95", "p99")
 
 _EVERY = (
@@ -64,6 +68,7 @@ _EVERY = (
     _text("stack", "stack", width=290),
     _text("pool", "pool"),
     _text("reading", "reading"),
+    _text("reader", "reader", width=130),
     _text("reranker", "reranker"),
     _text("embedder", "embedder"),
     _text("reason", "no line because"),
@@ -174,6 +179,75 @@ _EVERY = (
     _text("tag", "tag"),
     Column("tags", "tags", "list"),
     _text("note", "note"),
+    # Readers
+    _text("label", "reader", width=170),
+    _text("scorer", "scorer"),
+    _number("temperature", "temperature", 2),
+    _text("sent", "sent", width=130),
+    _text("mode", "sent", width=130),
+    _text("part", "questions", width=150),
+    _text("method", "method", width=110),
+    _text("criterion", "criterion", width=170),
+    _text("judge", "judge"),
+    _text("shape", "shape", width=150),
+    _text("source", "source", width=330),
+    _number("queries", "n", 0, "Questions."),
+    _number("k_star", "k*", 0, "The smallest k with the best score."),
+    _points("best", "best", "Points 0 to 100, at k*."),
+    _points("closed_book", "closed book", "Points without passages."),
+    Column("gain", "gain", "signed", "Points over the closed book at k*, where a question has both.", 1),
+    _points("gain_low", "gain, low", "95 % bootstrap interval, paired by question."),
+    _points("gain_high", "gain, high", "95 % bootstrap interval, paired by question."),
+    _score(
+        "rss",
+        "stability (RSS)",
+        "Worst score within k* ± the rule's distance, as a share of the best.",
+    ),
+    _text("rss_reason", "no RSS because"),
+    _number(
+        "rsc",
+        "scaling (RSC)",
+        2,
+        "How far more passages help: the last k that gains × (score there − closed book).",
+    ),
+    _number(
+        "rsc_before_stop",
+        "scaling, before it stops",
+        2,
+        "RSC with the last k before the first gain that is none.",
+    ),
+    _text("wanted", "run k", "Depths that would make RSS known.", 80),
+    _number("k_last", "last gain at k", 0, "The last k that gains as much as the rule asks."),
+    _number("k_last_before_stop", "before it stops", 0),
+    _number("start_k", "gains from k", 0, "0 = the closed book; else the smallest k."),
+    _number("send", "send k", 0, "The smallest k within the rule's gain of the best."),
+    _number("truncated", "cut", 0, "Answers whose passages were cut to fit."),
+    Column("usd_per_1k_correct", "$ / 1k correct", "usd", "Cost of a query with its answer ÷ share correct."),
+    Column("usd_low", "$ low", "usd", "From the upper end of the share's 95 % interval."),
+    Column("usd_high", "$ high", "usd", "From the lower end of the share's 95 % interval."),
+    Column("correct", "correct", "share", "Share of the answers whose score reaches the threshold."),
+    Column("correct_low", "correct, low", "share", "95 % bootstrap interval."),
+    Column("correct_high", "correct, high", "share", "95 % bootstrap interval."),
+    _text("missing", "cost lacks"),
+    _points("total", "total", "Sum of the criteria, each the mean of its judges."),
+    Column("difference_low", "difference, low", "signed", "95 % interval.", 1),
+    Column("difference_high", "difference, high", "signed", "95 % interval.", 1),
+    _number("difference_n", "difference, n", 0, "Cases that it is over."),
+    _number("similarity", "similarity", 2, "Of the answer, by a judge, 0 to 5."),
+    _number("similarity_low", "similarity, low", 2, "95 % bootstrap interval over questions."),
+    _number("similarity_high", "similarity, high", 2, "95 % bootstrap interval over questions."),
+    _score("precision_low", "precision, low", "95 % bootstrap interval over questions."),
+    _score("precision_high", "precision, high", "95 % bootstrap interval over questions."),
+    _number("passes", "passes", 0),
+    _number("speed", "characters / s", 0, "Of the answer, over retrieval, reranking and generation."),
+    _text("dataset", "questions", width=90),
+    _text("retriever", "retriever", width=90),
+    Column("closed_book_gain", "gain", "signed", "Points over the closed book at k*; Table 5.", 1),
+    Column("gain_mean", "mean gain", "signed", "Of all k; Table 4.", 1),
+    _text("better_than_closed_book", "better at", "Than the closed book; Table 1.", 90),
+    Column("over_bm25", "over BM25", "signed", "At the best k of each; Table 8.", 1),
+    Column("over_bm25_mean", "over BM25, mean", "signed", "Of all k; Table 8.", 1),
+    _number("recall_at_k_star", "recall at k*", 1, "Percent of gold paragraphs; Table 9."),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}

@@ -136,7 +136,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Readers",
             ":material/chat:",
             "What the passages are worth to the answer: how good answers are by reader and by passages sent.",
-            ("by depth", "with and without gold", "matrix", "joint k", "generators", "rerankers"),
+            home="core.views.readers.sections",
             needs="answers",
         ),
         Page(

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.views.readers.told import published
+from core.views.readers.scores import published
 
 ASKED = (
     "run_id", "reader", "k", "score", "n", "low", "high", "k_star", "rss", "rsc", "rsc_reading", "shape",

@@ -21,7 +21,7 @@ from core.ui.workspace import go_to_workspace
 from core.views.golden.form import models
 from core.views.readers import landing
 from core.views.readers import landing as words
-from core.views.readers.words import SENT
+from core.views.readers.data import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form
 from core.views.run.paid import dollars

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
-from core.views.readers.words import SENT, X_AXES, points
+from core.views.readers.data import SENT
+from core.views.text import MINUS, known
 
 _LOOKS: Mapping[str, tuple[str, str]] = {
     "top_k": (theme.OKABE_ITO[0], "solid"),
@@ -19,8 +20,19 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "none": (theme.NEUTRAL, "dot"),
 }
 """Colour and dash of each mode."""
+X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
+"""What the score can be drawn against, by column."""
 _DECADE = 10
 _LAST = 2000  # Place in the legend of what belongs to every curve
+
+
+def points(value: float | None, high: float | None = None) -> str:
+    """Write points as ``57.2``; an interval as `` [55.0, 59.4]``, empty where it is not known."""
+    if value is None or not known(value):
+        return ""
+    if high is not None:
+        return f" [{value:.1f}, {high:.1f}]".replace("-", MINUS)
+    return f"{value:.1f}".replace("-", MINUS)
 
 
 def by_depth(

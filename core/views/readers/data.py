@@ -14,7 +14,6 @@ from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU
 from core.store import Snapshot
 from core.views.curves.cuts import tokens_sent
-from core.views.readers.words import EVERY, SENT, WITH, WITHOUT
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -22,6 +21,17 @@ USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL"
 """Scorers that come first, in this order, where a workspace has them."""
 GOLD_FROM = 4  # Grade from which a passage is gold
 MEASURED = "measured"
+NO_SCORES = "No answer here has a score on a known scale."
+WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions here"
+"""Parts of the questions, by what was found."""
+SENT = {
+    "top_k": "Top(k)",
+    "gold_only": "gold passages of Top(k)",
+    "no_gold": "Top(k) without gold",
+    "gold": "all gold passages",
+    "none": "closed book",
+}
+"""What each mode sends to the reader."""
 Need = Literal["any", "all"]
 
 

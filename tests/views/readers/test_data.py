@@ -7,9 +7,12 @@ import pytest
 
 from core.readers.depth import depth_of
 from core.store import Snapshot, Store
-from core.views.readers import charts, words
+from core.views.readers import charts, sections
 from core.views.readers.data import (
+    EVERY,
     MEASURED,
+    WITH,
+    WITHOUT,
     Rules,
     answered,
     curve_table,
@@ -17,7 +20,6 @@ from core.views.readers.data import (
     slice_table,
     with_sent,
 )
-from core.views.readers.words import EVERY, WITH, WITHOUT
 from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB
@@ -61,9 +63,9 @@ def test_questions_that_differ_by_k_and_a_missing_closed_book_are_said(snapshot:
     table = curve_table(answered(snapshot, LAB, BOOK), "f1")
     fewer = table.with_columns(queries=pl.col("queries") - pl.col("k"))
     closed = table.with_columns(k=pl.max_horizontal("k", 1))
-    assert [bool(words.selection(rows)) for rows in (table, fewer, closed)] == [False, True, True]
+    assert [bool(sections.selection(rows)) for rows in (table, fewer, closed)] == [False, True, True]
     for rows, expect in ((table, False), (table.filter(pl.col("mode") != "none"), True)):
-        said = words.caveats(depth_table(rows, Rules()), *Rules())
+        said = sections.caveats(depth_table(rows, Rules()), *Rules())
         assert bool(said["no closed book"]) == expect
 
 
@@ -108,7 +110,7 @@ def test_means_without_answers_make_curves_without_intervals(tmp_path: Path):
     assert (row["rss"], row["wanted"]) == (None, "15, 25")
     rows = slice_table(data, Scope("lab"), found, scorer="exact_match", run_id="published")
     assert rows["part"].unique().to_list() == [EVERY]
-    assert "50.0 at k = 20" in words.of_parts(rows)
+    assert "50.0 at k = 20" in sections.of_parts(rows)
 
 
 def test_prompts_and_temperatures_that_differ_are_named_and_unknown_modes_read(tmp_path: Path):
@@ -151,6 +153,6 @@ def test_a_best_k_is_said_of_the_same_questions_alone(counts: tuple[int, int], s
         for part, values in ((WITH, (80.0, 60.0)), (WITHOUT, (5.0, 9.0)))
         for k, n, value in zip((1, 5), counts, values, strict=True)
     )
-    sentence = words.of_parts(rows)
+    sentence = sections.of_parts(rows)
     assert said in sentence
     assert ("at k = 1 " in sentence) == (counts[0] == counts[1])

@@ -1,4 +1,4 @@
-"""What the command line says of readers: every point with the figures of its curve; the published ones."""
+"""Scores of readers as one table: every point with the figures of its curve; those that RAGGED prints."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
-from core.views.readers.data import Answered, Need, answered, curve_table, slice_table
-from core.views.readers.words import WITH, WITHOUT
+from core.views.readers.data import WITH, WITHOUT, Answered, Need, answered, curve_table, slice_table
 from core.views.workspace.scope import Scope
 
 READING = "k_last: last gain anywhere"
@@ -22,7 +21,7 @@ _ITS = {"flanT5": "FlanT5", "flanUl2": "FlanUL2", "llama_7b": "LLAMA 2 7B", "lla
 """Readers of the tool's results by the paper's names."""
 
 
-def told(
+def scored(
     snapshot: Snapshot, scope: Scope, book: PriceBook, *, scorer: str | None = None, need: Need = "any"
 ) -> pl.DataFrame:
     """Score the readers of a workspace at every k.

@@ -8,7 +8,7 @@ import pytest
 
 from core.records import Batch
 from core.tables import frame
-from core.views.readers.rebel import answer, fitted, method_of, rebel_chart, rebel_table
+from core.views.readers.rerankers import answer, fitted, method_of, rebel_chart, rebel_table
 from core.views.workspace.scope import Scope
 from tests.stores import Lab
 

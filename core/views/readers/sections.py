@@ -1,0 +1,494 @@
+"""Page Readers: what the passages are worth to the answer, by reader and by passages sent."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from core.importers.formats.published.readers import RAGGED
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns, columns
+from core.views.keep import keep
+from core.views.readers import charts, data, generators, joint, rerankers, scores
+from core.views.readers.charts import points
+from core.views.readers.data import EVERY, NO_SCORES, WITH, WITHOUT, Answered, Need, Rules
+from core.views.text import MINUS, NOT_APPLICABLE
+from core.views.workspace.answers import TRIAL
+from core.views.workspace.view import View
+
+AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
+"""What the score is drawn against, as one chooses it, and its column."""
+NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+NO_JOINT = "How many answers are correct from how many passages is not known here."
+NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
+TO_REBEL = (
+    'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '
+    "`[reader]`, on runs with and without a reranker; the judge should be another model than the reader."
+)
+REBEL = (
+    "Quality is similarity × precision; bars are 95 % intervals over questions, boxes the passes. Lines are "
+    "least squares through the methods that know relevance alone, and through none, one and two turns."
+)
+GENERATORS = (
+    "A row is a model with its prompt and temperature; a criterion is the mean of its judges, in points, "
+    "and the total their sum. Differences have an interval where single answers are known."
+)
+TO_SCORE = (
+    "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
+    "questions have right answers or a judge scores, or import answers with their scores."
+)
+PARTS = (
+    "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
+    "over the same questions (RAGGED §6). A tool that takes gold passages from deeper has some without too."
+)
+NO_PARTS = "Which passages are gold is not known here: that takes rankings and judgements."
+PUBLISHED = "The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"
+_MOST = 6  # Curves of a panel where none were picked: as many as have a colour
+_BY = {"stack": ("name", "label"), "reader": ("label", "name")}
+"""What has a panel of its own: its column, and that of the curves in it."""
+_FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
+_NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
+
+joint_table = keep("Pricing the answers…", entries=16)(joint.joint_table)
+
+
+@keep("Reading the answers…", entries=8)
+def found_in(view: View) -> Answered:
+    """The scored answers of a workspace."""
+    return data.answered(view.snapshot, view.scope, view.book)
+
+
+@keep("Scoring the answers…", entries=16)
+def curves(view: View, scorer: str) -> pl.DataFrame:
+    """The curves of a scorer, with what was sent."""
+    found = found_in(view)
+    return data.with_sent(data.curve_table(found, scorer), view.snapshot, found, view.book)
+
+
+@keep("Scoring both parts…", entries=16)
+def parts_of(view: View, scorer: str, run_id: str, need: Need) -> pl.DataFrame:
+    """Score a stack's answers apart by whether gold passages are in Top(k)."""
+    answered = found_in(view)
+    return data.slice_table(view.snapshot, view.scope, answered, scorer=scorer, run_id=run_id, need=need)
+
+
+@keep(entries=16)
+def criteria(view: View) -> dict[str, tuple[str, ...]]:
+    """What the answers are scored by, with the judges of each."""
+    return generators.criteria(view.snapshot, view.scope)
+
+
+@keep("Scoring the generators…", entries=16)
+def cells(view: View, chosen: tuple[str, ...]) -> pl.DataFrame:
+    """Every generator by criterion and judge."""
+    return generators.cells(view.snapshot, view.scope, chosen)
+
+
+@keep("Comparing the generators…", entries=32)
+def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame:
+    """A row per generator, beside a baseline."""
+    rows = cells(view, chosen)
+    gaps = generators.differences(view.snapshot, view.scope, rows, baseline)
+    return generators.generator_table(rows, gaps)
+
+
+@keep("Reading what judges scored…", entries=16)
+def reranked(view: View) -> pl.DataFrame:
+    """Every stack, reader and k of which similarity and precision are judged."""
+    return rerankers.rebel_table(view.snapshot, view.scope)
+
+
+class Curves(NamedTuple):
+    """The curves of a scorer as they were asked for."""
+
+    scorer: str
+    rules: Rules
+    rows: pl.DataFrame  # of `curves`
+    depths: pl.DataFrame  # of `data.depth_table`
+
+
+def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, Curves | None]:
+    """Ask for a score, and by which rules its curves are read; where there is none, yield what is lacking."""
+    answered = found_in(view)
+    if not answered.scorers:
+        yield from nothing()
+        return None
+    scorer = ask.listed("Score", answered.scorers, "scorer")
+    rules = ask_rules(ask) if ruled else Rules()
+    rows = curves(view, scorer)
+    depths = data.depth_table(rows, rules)
+    if depths.is_empty():
+        yield from no_curve(NO_CURVE)
+        yield Table(rows, "answers", POINTS, MORE_POINTS)
+        return None
+    return Curves(scorer, rules, rows, depths)
+
+
+def ask_rules(ask: Ask) -> Rules:
+    """Ask what k*, RSS, RSC and the shape are read by."""
+    delta, gain, flat = Rules()
+    with ask.aside("Rules"):
+        near = ask.number("Neighbours of k* within ±", "delta", float(delta), 1.0, 100.0)
+        least = ask.number("Smallest gain (points)", "eps", float(gain), 0.0, 10.0, step=0.1)
+        level = ask.number("Plateau: share of the best", "flat", float(flat), 0.5, 1.0, step=0.01)
+    return Rules(round(near or delta), gain if least is None else least, level or flat)
+
+
+def nothing() -> Blocks:
+    """Say that no answer is scored, and lead to what fills the section."""
+    yield Answer(NO_SCORES)
+    yield Text(TO_SCORE, "guide")
+    yield Way("run", "Run")
+    yield Way("add", "Add results")
+
+
+def no_curve(why: str) -> Blocks:
+    """Say why there is nothing by k, and lead to the section that takes answers of any number of passages."""
+    yield Answer(why)
+    yield Way("readers", "Generators side by side", "generators")
+
+
+def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
+    names = ranked.unique(maintain_order=True).to_list()
+    words = f"the best {_MOST}" if len(names) > _MOST else "all"
+    return ask.several(label, names, key, usual=names[:_MOST], words=words)
+
+
+@section("by depth")
+def by_depth(view: View, ask: Ask) -> Blocks:
+    """The score against passages sent, by reader and stack."""
+    found = yield from read(view, ask)
+    if found is None:
+        return
+    usual = "stack" if found.depths["label"].n_unique() > 1 else "reader"
+    names = _several(ask, "Stacks", "answered", found.depths["name"])
+    labels = _several(ask, "Readers", "readers", found.depths["label"])
+    chosen = pl.col("name").is_in(names) & pl.col("label").is_in(labels)
+    rows, depths = found.rows.filter(chosen), found.depths.filter(chosen)
+    if depths.is_empty():
+        yield Answer(NO_CURVE)
+        return
+    top = rows.filter(pl.col("mode") == "top_k")
+    known = [title for title, name in AGAINST.items() if top[name].count() > 1]
+    x = AGAINST[ask.one("Against", known or ["passages"], "rdx")]
+    panel, line = _BY[ask.one("A panel per", _BY, "rdby", usual=usual)]
+    sentence, answered = answer(depths, found.scorer), found_in(view)
+    scored = answered.scores.filter(scorer=found.scorer)
+    more = {
+        "several judges": judged(scored["judge"].drop_nulls().unique().sort().to_list()),
+        "questions differ by k": selection(rows),
+    }
+    yield Answer(sentence, caveats=caveats(depths, *found.rules) | more)
+    yield Cards(cards(depths.row(0, named=True), found.rules.delta, found.rules.epsilon))
+    colours = theme.colours_for(depths[line].unique().sort())
+    drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x)
+    yield Chart(drawn, "readers", sentence)
+    yield Table(depths, "depths", DEPTHS, MORE_DEPTHS)
+    yield Fold("Every point", [Table(rows, "points", POINTS, MORE_POINTS)])
+    if not answered.runs["has_rankings"].any():
+        return
+    if depths["wanted"].count():
+        yield Way("run", "Run the k that RSS needs", "readers")
+    if view.scope.golden_set_id is not None:
+        yield Way("queries", "Acc|Hit, query by query", settings={"m": "Acc|Hit"})
+        yield Way("measures", "Which measure foretells the answers", "predicting answers")
+
+
+@section("with and without gold")
+def with_and_without_gold(view: View, ask: Ask) -> Blocks:
+    """What gold passages are worth to a reader on a stack, and what it does without any."""
+    found = yield from read(view, ask, ruled=False)
+    if found is None:
+        return
+    name = ask.listed("Stack", found.depths["name"].unique(maintain_order=True).to_list(), "read")
+    own = found.depths.filter(pl.col("name") == name)
+    label = ask.listed("Reader", own["label"].to_list(), "reader")
+    need = _NEEDS[ask.one("Gold passages in Top(k)", _NEEDS, "gold")]
+    rows = parts_of(view, found.scorer, str(own["run_id"][0]), need).filter(pl.col("label") == label)
+    parts, sentence = rows["part"].unique(maintain_order=True).to_list(), of_parts(rows)
+    one_only = NO_PARTS if len(parts) < 2 else ""
+    yield Answer(sentence, caveats={"how to read": PARTS, "one part only": one_only})
+    yield Chart(charts.by_part(rows, parts), "parts", sentence)
+    yield Table(rows, "parts", PART)
+
+
+@section("matrix")
+def matrix(view: View, ask: Ask) -> Blocks:
+    """A figure of every reader on every stack."""
+    found = yield from read(view, ask)
+    if found is None:
+        return
+    figure = _FIGURES[ask.one("Figure", _FIGURES, "fig")]
+    sentence = of_matrix(found.depths, found.scorer)
+    yield Answer(sentence, caveats=caveats(found.depths, *found.rules))
+    yield Chart(charts.matrix(found.depths, figure), "matrix", sentence)
+    yield Table(found.depths, "matrix", DEPTHS, MORE_DEPTHS)
+    if view.scope.collection_id == RAGGED:
+        yield Fold(PUBLISHED, [Table(scores.published(), "published", PRINTED, MORE_PRINTED)])
+
+
+@section("joint k")
+def joint_k(view: View, ask: Ask) -> Blocks:
+    """At which k a correct answer costs least."""
+    table = joint_table(view.snapshot, view.scope, view.quality, view.book)
+    least = view.scope.answering.least
+    if table.is_empty():
+        yield from no_curve(NO_JOINT) if found_in(view).scorers else nothing()
+        return
+    target = ask.number("k for a mean score of", "aim", 0.5, 0.0, 1.0, step=0.05, width=220) or 0.0
+    rows = joint.best_rows(table, target)
+    sentence = joint.answer(rows, least)
+    yield Answer(sentence, caveats={"what counts": joint.counted(rows, least)})
+    yield Cards(joint.cards(rows.row(0, named=True), target))
+    # The first few stacks whose answers are not the same
+    unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
+    there = view.table.filter(pl.col("name").is_in(rows["name"].to_list()))
+    usual = unlike["name"].head(3).to_list()
+    names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
+    drawn = table.filter(pl.col("name").is_in(names))
+    yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality), "joint", sentence)
+    target_k = COLUMNS["k"].but("k for the target", name="k_target")
+    yield Table(rows, "cheapest_k", (*JOINT, target_k), MORE_JOINT)
+    yield Fold("Every k", [Table(table, "joint", JOINT, MORE_JOINT)])
+
+
+@section("generators")
+def side_by_side(view: View, ask: Ask) -> Blocks:
+    """Models with their prompts and temperatures by criterion and judge."""
+    known = criteria(view)
+    if not known:
+        yield from nothing()
+        return
+    usual = generators.usual(known)
+    chosen = tuple(ask.several("Criteria", known, "crit", usual=usual, words=f"all {len(usual)}"))
+    rows = cells(view, chosen)
+    baseline = ask.listed("Baseline", generators.baselines(view.snapshot, view.scope, rows), "genbase")
+    table = compared(view, chosen, baseline)
+    yield Answer(generators.answer(table, chosen, baseline), caveats={"how to read": GENERATORS})
+    itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
+    shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
+    means = [
+        Column(generators.mean_of(name), name.replace("_", " "), "number", CRITERION, 1) for name in chosen
+    ]
+    judges = [
+        Column(f"{name}, {judge}", f"{name.replace('_', ' ')}, {judge}", help="95 % interval.", width=150)
+        for name in chosen
+        for judge in known[name]
+    ]
+    few = COLUMNS["n"].but(about="Cases of the criterion that has fewest.")
+    who = [column for column in columns(WHO) if table[column.name].count()]
+    yield Table(shown, "generators", (*who, *TOTAL, *means, few), (*MORE_TOTAL, *judges), whole=table)
+    yield Fold("Every judge", [Table(rows, "generator_cells", CELLS)])
+
+
+@section("rerankers")
+def what_rerankers_do(view: View, ask: Ask) -> Blocks:
+    """What rerankers do to answers, and how fast."""
+    table = reranked(view)
+    if table.is_empty():
+        yield Answer(NO_REBEL)
+        yield Text(TO_REBEL, "guide")
+        yield Way("run", "Run")
+        return
+    ks = [str(k) for k in table["k"].unique().sort()]
+    rows = table.filter(pl.col("k") == int(ask.one("Passages sent", ks, "rbk", usual=ks[-1])))
+    sentence = rerankers.answer(rows)
+    yield Answer(sentence, caveats={"how to read": REBEL})
+    yield Chart(rerankers.rebel_chart(rows), "rerankers", sentence)
+    passes = pl.col("passes").list.len()
+    shown, whole = (each.with_columns(passes=passes) for each in (rows, table))
+    yield Table(shown, "rerankers", RERANKED, MORE_RERANKED, whole)
+
+
+SECTIONS = (by_depth, with_and_without_gold, matrix, joint_k, side_by_side, what_rerankers_do)
+CRITERION = "Mean of its judges, over the cases that all of them scored."
+POINTS_ENDS = tuple(
+    COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)
+    for end in ("low", "high")
+)
+PROMPT = Column("prompt", "prompt")  # the name of it, not its tokens
+SENT = COLUMNS["k"].but("k")
+POINT: Columns = (
+    *("sent", SENT),
+    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
+    *POINTS_ENDS,
+    "queries",
+)
+PART: Columns = ("part", *POINT)
+POINTS: Columns = (
+    *("label", "name", *POINT),
+    COLUMNS["gain"].but(about="Points over the closed book, where a question has both."),
+    COLUMNS["tokens"].but(about="Mean of the prompt, or of the passages where it is counted here."),
+    COLUMNS["usd_per_1k"].but(about="What the reader cost, per 1,000 questions."),
+)
+MORE_POINTS: Columns = (
+    *("gain_low", "gain_high"),
+    COLUMNS["n"].but("scores", "With all passes."),
+    *("truncated", "counted"),
+)
+DEPTHS: Columns = (
+    *("label", "name", "best", "k_star", "gain", "rss", "rsc", "rsc_before_stop", "shape", "wanted"),
+)
+MORE_DEPTHS: Columns = (
+    *(end.but(f"best, {end.label}") for end in POINTS_ENDS),
+    *("queries", "closed_book", "gain_low", "gain_high", "k_last", "k_last_before_stop", "start_k", "send"),
+    *("rss_reason", "truncated", PROMPT, "temperature"),
+)
+PRINTED: Columns = (
+    *("dataset", "retriever", "reader", "scorer"),
+    COLUMNS["k_star"].but(about="Table 7."),
+    *("closed_book_gain", "gain_mean", "better_than_closed_book", "over_bm25", "recall_at_k_star"),
+    *("rss", "rsc"),
+)
+MORE_PRINTED = ("over_bm25_mean", "rsc_before_stop", "shape", "source")
+JOINT: Columns = (
+    *("name", SENT, "usd_per_1k_correct", "correct", COLUMNS["score"].but("mean score")),
+    COLUMNS["usd_per_1k"].but("$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
+    COLUMNS["retrieval"].but("retrieval", "The measure of the limits, at k."),
+    COLUMNS["n"].but(about="Answers."),
+)
+MORE_JOINT = ("usd_low", "usd_high", "correct_low", "correct_high", "reader", "scorer", "missing")
+LABEL = COLUMNS["label"].but("generator", width=260)
+WHO: Columns = ("reader", PROMPT, "temperature", SENT, "mode", "name")
+TOTAL: Columns = ("total", COLUMNS["difference"].but(about="To the baseline.", digits=1))
+MORE_TOTAL: Columns = (LABEL, "difference_low", "difference_high", "difference_n")
+CELLS: Columns = (
+    *(LABEL, "criterion", "judge"),
+    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
+    *(end.but(about="95 % interval.") for end in POINTS_ENDS),
+    COLUMNS["queries"].but(about="Cases."),
+)
+RERANKED: Columns = (
+    *("method", "name"),
+    COLUMNS["quality"].but(about="Similarity × precision, 0 to 5.", form="number", digits=2),
+    "similarity",
+    COLUMNS["precision"].but(about="Share of the passages sent that help, by a judge."),
+    *("speed", "queries"),
+)
+MORE_RERANKED: Columns = (
+    *("similarity_low", "similarity_high", "precision_low", "precision_high", "passes", "reader"),
+    *(PROMPT, "temperature"),
+)
+
+
+def gain(row: Mapping[str, Any]) -> str:
+    """Write what passages add to the closed book."""
+    return NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"], points)
+
+
+def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
+    """Write the interval of a figure, where it has one."""
+    return "" if row[low] is None or row[high] is None else points(row[low], row[high]).strip()
+
+
+def answer(depths: pl.DataFrame, scorer: str) -> str:
+    """Say which reader answers best, from how many passages of what."""
+    best = depths.row(0, named=True)
+    others = f" Of {depths.height} curves," if depths.height > 1 else ""
+    begins = f"{others} {best['label']}".strip()
+    return (
+        f"{begins} answers best from k = {best['k_star']} passages of {best['name']}: {scorer} "
+        f"{points(best['best'])} points."
+    )
+
+
+def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
+    """Return the numbers of the best curve."""
+    lacking = f"run k = {row['wanted']} for it" if row["wanted"] else f"unknown: {row['rss_reason']}"
+    stable = lacking if row["rss"] is None else f"worst of k* ± {delta:g}, as share of the best"
+    paired = "no closed-book answers" if row["gain"] is None else "at k*"
+    best = (interval(row), text.sample(row["queries"]))
+    gained = (interval(row, "gain_low", "gain_high"), paired)
+    return [
+        ("Score at k*", points(row["best"]), " ".join(filter(None, best))),
+        ("Gain over closed book", gain(row), " ".join(filter(None, gained))),
+        ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", stable),
+        ("Passages to send", f"k = {row['send']}", f"within {epsilon:g} points of k* = {row['k_star']}"),
+    ]
+
+
+def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) -> dict[str, str]:
+    """Say what the figures are read by, what was cut, and what to run."""
+    wanted = [
+        f"{row['label']} on {row['name']}: k = {row['wanted']}"
+        for row in depths.iter_rows(named=True)
+        if row["wanted"]
+    ]
+    cut, asked = (int(depths[name].sum()) for name in ("truncated", "answers"))
+    return {
+        "how to read": (
+            "Ring: k*, the smallest k with the best score. Dotted: closed book, no passages. Bands: 95 % "
+            f"bootstrap over questions, Wilson's for published shares. "
+            f"RSS: worst score within k* ± {delta:g}, as share of the best. "
+            f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
+            f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
+        ),
+        "made up": bool(set(depths["reader"]) & {TRIAL})
+        * f"The reader {TRIAL} repeats a sentence: its answers count in no decision.",
+        "answers with cut passages": bool(cut)
+        * f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit.",
+        "no closed book": bool(depths["closed_book"].null_count())
+        * "Without a closed book at k = 0 the sum of RSC starts at the smallest k.",
+        "depths to run": bool(wanted)
+        * f"RSS needs these in the reader's k (form of Run): {'; '.join(wanted[:8])}.",
+    }
+
+
+def selection(rows: pl.DataFrame) -> str:
+    """Say that every k has other questions: their number differs, or every k has a closed book of its own."""
+    apart = rows.filter(pl.col("mode") == "none", pl.col("k") > 0).height > 0
+    top = rows.filter(pl.col("mode") == "top_k", pl.col("k") > 0)
+    counts = top.group_by("run_id", "label").agg(pl.col("queries").n_unique())["queries"]
+    if not (apart or (counts > 1).any()):
+        return ""
+    return "Every k has other questions here, as those with gold found: k* is also an effect of selection."
+
+
+def judged(judges: Sequence[str]) -> str:
+    """Say whose judgements a score is the mean of, where several judged."""
+    return f"Scores are means of {len(judges)} judges: {', '.join(judges)}." if len(judges) > 1 else ""
+
+
+def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
+    """Say what the choice of the reader and of the stack is worth."""
+    best = depths.row(0, named=True)
+    spread = {
+        axis: depths.filter(pl.col(other) == best[other])["best"].to_list()
+        for axis, other in (("reader", "name"), ("stack", "label"))
+    }
+    worth = [
+        f"the {axis} moves it by {points(max(values) - min(values))}"
+        for axis, values in spread.items()
+        if len(values) > 1
+    ]
+    tail = f"; {' and '.join(worth)} points" if worth else ""
+    at = f"{points(best['best'])} at k = {best['k_star']}"
+    return f"{best['label']} on {best['name']} has the best {scorer}: {at}{tail}."
+
+
+def of_parts(rows: pl.DataFrame) -> str:
+    """Say what gold passages are worth to a reader, and what it does without any.
+
+    Args:
+        rows: One reader's rows of `core.views.readers.data.slice_table`. Questions with gold in Top(k) grow
+            with k, so a best k is said only where all k are over as many; else both parts are said at the
+            largest k that both have.
+    """
+    halves = ((WITH, "with gold"), (WITHOUT, "without")) if WITH in set(rows["part"]) else ((EVERY, ""),)
+    top = rows.filter(mode="top_k")
+    kept = {part: top.filter(part=part) for part, _ in halves}
+    same = all(own["queries"].n_unique() < 2 for own in kept.values())
+    shared = set.intersection(*(set(own["k"]) for own in kept.values()))
+    said = []
+    for part, words in halves:
+        own = kept[part] if same or not shared else kept[part].filter(k=max(shared))
+        for best in own.sort("value", "k", descending=[True, False]).head(1).iter_rows(named=True):
+            base = rows.filter(pl.col("k").eq_missing(best["k"]), part=part, mode="none")["value"]
+            beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
+            at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
+            said.append(f"{at} ({', '.join(beside)})")
+    return f"{rows['label'][0]} has {'at best ' if same else ''}{', '.join(said)}."
