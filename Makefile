@@ -10,11 +10,11 @@ export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test slow extras rest check format e2e bench clean
+.PHONY: run demo test slow extras rest check format e2e bench wheel requirements clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m core demo --if-empty
-	$(BIN)/python -m streamlit run app.py --server.address $(HOST) --server.port $(PORT) --browser.serverAddress $(NAME)
+	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME)
 
 demo: $(VENV)/.run
 	$(BIN)/python -m core demo
@@ -48,8 +48,14 @@ e2e: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
 
+wheel: $(VENV)/.dev
+	$(BIN)/python -m build --wheel --no-isolation
+
+requirements:
+	$(PYTHON) -m tools.requirements
+
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("CLQ Explorer needs Python 3.11 or later, found " + sys.version) if sys.version_info < (3, 11) else None'

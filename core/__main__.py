@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from core.cli.app import app
 
+
+def main() -> None:
+    """Run the command that the words behind the program's name say."""
+    app(sys.argv[1:] or ["ui"], prog_name="python -m core")
+
+
 if __name__ == "__main__":
-    app(prog_name="python -m core")
+    main()

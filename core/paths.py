@@ -1,13 +1,32 @@
-"""Where the files that ship with the product lie."""
+"""Where the files that ship with the product lie, and where those of its users do."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import platformdirs
+
+PACKAGE = Path(__file__).resolve().parent
+"""The package itself: core/ of a checkout, or where the wheel is installed."""
+INSTALLED = (PACKAGE / "data").is_dir()
+PROGRAM = "python -m core"
+"""What starts it; the wheel has the command's name here, as in every sentence that says so."""
+ROOT = PACKAGE if INSTALLED else PACKAGE.parent
+"""The folder with app.py, pages/ and data/."""
+APP = ROOT / "app.py"
 DATA = ROOT / "data"
 PRICES = DATA / "prices"
 PUBLISHED = DATA / "published"
 DEMO = DATA / "demo"
 PRESETS = DATA / "presets"
-DEFAULT_STORE = DATA / "store"
+
+
+def usual_store() -> Path:
+    """Return the store where none is named: data/store of a checkout, else ./clq-store or the user's data."""
+    here = Path("clq-store").absolute()
+    if INSTALLED and not here.is_dir():
+        return platformdirs.user_data_path("clq-explorer", appauthor=False) / "store"
+    return here if INSTALLED else DATA / "store"
+
+
+DEFAULT_STORE = usual_store()

@@ -28,6 +28,7 @@ from core.cli import (
     score,
     sql,
     store,
+    ui,
 )
 from core.cli.context import Context, complain
 from core.cli.runs import indexes, plan
@@ -36,6 +37,7 @@ from core.errors import ClqError, refusal
 
 # One line per command: its name and its function.
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("ui", ui.run),
     ("import", import_.run),
     ("formats", import_.formats),
     ("list", store.list_),

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from core.paths import ROOT
+from core.paths import PACKAGE
 
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S")
 
-_PROGRAM = ("-m", "core")
+_PROGRAM = ("-m", __name__.partition(".")[0])  # ours, whatever it is called where it is installed
 _OURS = b"\0" + "\0".join(_PROGRAM).encode() + b"\0"
 _PRINTED = 2_000
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -37,7 +37,7 @@ def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | 
     with printed.open("wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
             [sys.executable, *_PROGRAM, *arguments],
-            cwd=ROOT,
+            cwd=PACKAGE.parent,
             env={**os.environ, **(environ or {})},
             stdin=subprocess.DEVNULL,
             stdout=sink,

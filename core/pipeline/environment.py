@@ -10,11 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import faiss
-
+from core.extras import later
 from core.jobs import cores
+
+if TYPE_CHECKING:
+    import faiss
+else:  # which stored results do without
+    faiss = later("faiss")
 
 PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import UnknownNameError
+from core.extras import installed
 
 ESTIMATE = "estimate"
 BYTES_PER_TOKEN = 4
@@ -69,6 +70,8 @@ def counter(name: str | None) -> TokenCounter:
         return TokenCounter(ESTIMATE, exact=False, count=estimate)
     if name not in VOCABULARIES:
         raise UnknownNameError("vocabulary", name, (*VOCABULARIES, ESTIMATE))
+    if not _in_cache(name) and not installed("bpe_openai"):
+        return counter(ESTIMATE)
     encode = encoding_of(name).encode_ordinary
     return TokenCounter(name, exact=True, count=lambda text: len(encode(text)))
 

@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 import plotly.graph_objects as go
 
+from core.paths import PROGRAM
 from core.report import render, snapshot
 from core.report.data import Case, Verdict, record_data
 from core.report.render import Chart
@@ -173,7 +174,7 @@ def command(case: Case) -> str | None:
         if value != usual.get(name)
         for word in _option(name, value)
     ]
-    return shlex.join(["python", "-m", "core", "decide", *words])
+    return f"{PROGRAM} decide {shlex.join(words)}"
 
 
 def _option(name: str, value: object) -> list[str]:

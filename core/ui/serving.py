@@ -24,6 +24,8 @@ from streamlit import runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 
+from core.extras import installed
+
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
     *(
@@ -47,7 +49,8 @@ _EACH = 8
 def import_everything() -> None:
     """Import all that a page may need, which takes seconds."""
     for name in _LIBRARIES:
-        importlib.import_module(name)
+        if installed(name.partition(".")[0]):
+            importlib.import_module(name)
     for package in _PACKAGES:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(found.name)

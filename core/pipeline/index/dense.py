@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
+from core.extras import later
 from core.params import Options, whole
 from core.pipeline.index.kinds import (
     BLOCK_ROWS,
@@ -28,6 +29,11 @@ from core.pipeline.index.saved import new_folder
 from core.pipeline.ranking import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors
 from core.records import JsonMap
+
+if TYPE_CHECKING:
+    import faiss
+else:  # which stored results do without
+    faiss = later("faiss")
 
 _SPARE = 8
 _ROUNDING = 2.0**-22

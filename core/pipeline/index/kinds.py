@@ -7,15 +7,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, UnknownNameError
+from core.extras import later
 from core.params import Method, Options, Param, read_options, whole
 from core.providers.embed import Vectors
 from core.records import JsonMap
+
+if TYPE_CHECKING:
+    import faiss
+else:  # which stored results do without
+    faiss = later("faiss")
 
 METRICS = ("cosine", "ip", "l2")
 """What "near" means between vectors.
@@ -206,7 +212,6 @@ _CODES = (
     ),
 )
 _ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
-_BITS = faiss.ScalarQuantizer.QT_8bit
 
 KINDS = (
     Kind(
@@ -230,7 +235,7 @@ KINDS = (
         name="hnsw-int8",
         text="The same graph over vectors held as 8-bit numbers.",
         make=lambda dim, metric, options: _graph(
-            faiss.IndexHNSWSQ(dim, _BITS, whole(options, "M"), metric),  # type: ignore[arg-type]  # a wrong stub
+            faiss.IndexHNSWSQ(dim, faiss.ScalarQuantizer.QT_8bit, whole(options, "M"), metric),  # type: ignore[arg-type]  # a wrong stub
             options,
         ),
         vector_bytes=lambda dim, options: dim + _links(options),
@@ -241,7 +246,7 @@ KINDS = (
     Kind(
         name="int8",
         text="Every vector is compared, held as 8-bit numbers scaled per dimension.",
-        make=lambda dim, metric, _: faiss.IndexScalarQuantizer(dim, _BITS, metric),
+        make=lambda dim, metric, _: faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_8bit, metric),
         vector_bytes=lambda dim, _: float(dim),
         training=Training.RANGE,
     ),

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError
+from core.errors import ClqError, InputError
+from core.extras import RUN_REQUIREMENTS, obstacle
 from core.params import Method, Param, read_method
 from core.records import JsonMap
 
@@ -39,6 +40,12 @@ class Cut(Method):
     """A way to cut."""
 
     place: Callable[[Scores, JsonMap], int]  # how many of scores from 1 down to 0 to keep
+    package: str = "numpy"  # what it stands on, which the base of an installation may lack
+
+    @property
+    def missing(self) -> ClqError | None:
+        """What is to be installed before this can be used; None = nothing."""
+        return obstacle(self.package, RUN_REQUIREMENTS, f"The cut-off {self.name}")
 
 
 def _percentile(scores: Scores, options: JsonMap) -> int:
@@ -125,6 +132,7 @@ _CUTS = (
         name="knee",
         text="Cuts before the knee, where the fall turns flat (Kneedle: Satopää et al., 2011).",
         place=_knee,
+        package="kneed",
         options=(
             Param(
                 name="sensitivity",
@@ -149,6 +157,7 @@ _CUTS = (
         name="gmm",
         text="Cuts where the upper of two Gaussian components becomes the less likely one.",
         place=_gmm,
+        package="sklearn",
     ),
 )
 CUTS: Mapping[str, Cut] = MappingProxyType({cut.name: cut for cut in _CUTS})

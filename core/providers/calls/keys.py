@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.errors import InputError, ProviderError
-from core.paths import ROOT
+from core.paths import INSTALLED, ROOT
 from core.providers.config import VENDORS, origin, takes
 
-SECRETS = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
+SECRETS = tuple(
+    folder / ".streamlit" / "secrets.toml" for folder in (Path.cwd() if INSTALLED else ROOT, Path.home())
+)
 """Where the dashboard keeps its secrets, the project's own file first."""
 HIDDEN = "[hidden]"
 ALLOW = "CLQ_ALLOW_KEYS"

@@ -211,13 +211,24 @@ def _descending(scores: npt.NDArray[np.float64]) -> bool:
     return bool(len(scores) and np.isfinite(scores).all() and (np.diff(scores) <= 0).all())
 
 
+def usable() -> list[str]:
+    """The dynamic cut-offs that can be computed with what is installed."""
+    return [name for name, cut in CUTS.items() if cut.missing is None]
+
+
+def lacking() -> str:
+    """How to have the cut-offs that cannot be computed; empty where all can."""
+    missing = [cut.missing for cut in CUTS.values() if cut.missing is not None]
+    return " ".join(map(str, missing))
+
+
 def _ways(
     scores: npt.NDArray[np.float64], deep: npt.NDArray[np.int64], fixed: int
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Return how many passages each way keeps of every query's ranking."""
     ks = sorted({k for k in (*FIXED, fixed) if k < deep.max()})
     made = {f"K = {k}": np.minimum(k, deep) for k in ks} | {"everything": deep}
-    for name in CUTS:
+    for name in usable():
         cut = {"method": name}
         made[name] = np.array([keep(cut, row[:size]) for row, size in zip(scores, deep, strict=True)])
     return made

@@ -97,6 +97,8 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
     sentence = cuts.answer(found, view.quality.k)
     left_out = found.left_out if found.rows.height else ""
     yield Answer(sentence, caveats={"how to read": cuts.HOW, "not all queries": left_out})
+    if lacking := cuts.lacking():
+        yield Text(lacking, "caption")
     if found.rows.height:
         yield Chart(cuts.figure(found.rows), "cut_offs", sentence)
         yield Table(found.rows, "cut_offs", CUT)

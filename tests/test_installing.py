@@ -1,0 +1,138 @@
+"""Installing: a wheel with one package, the command `clq`, and files of requirements that say the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from core.extras import RUN_REQUIREMENTS, installing
+from core.paths import ROOT
+from tools.requirements import files
+from tools.wheel import rewritten
+
+HEAVY = (
+    *("voyageai", "cohere", "openai", "faiss", "wordllama", "bpe_openai", "onnxruntime", "tokenizers"),
+    *("pypdf", "bs4", "sentencex", "kneed", "sklearn"),
+)
+"""What the base does without."""
+WITHOUT = """
+import importlib, importlib.abc, pathlib, sys
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+for file in sorted(pathlib.Path("core").rglob("*.py")):
+    importlib.import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
+from core.pipeline.environment import faiss
+try:
+    faiss.omp_get_max_threads
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("name", files())
+def test_requirements_are_those_of_the_project(name: str):
+    assert (ROOT / name).read_text(encoding="utf-8") == files()[name], "make requirements"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from core.errors import ClqError", "from clq.errors import ClqError"),
+        ("    import core.stats as core", "    import clq.stats as core"),
+        ("from core import paths", "from clq import paths"),
+        ("from coreutils import core", "from coreutils import core"),
+        ('home="core.views.headroom"', 'home="clq.views.headroom"'),
+        ("'Run `python -m core doctor`.'", "'Run `clq doctor`.'"),
+        ('{"cores": 2, "core": 1}', '{"cores": 2, "core": 1}'),
+    ],
+)
+def test_only_what_names_the_package_is_rewritten(source: str, expected: str):
+    assert rewritten(source) == expected
+
+
+def test_what_is_missing_names_what_brings_it(monkeypatch: pytest.MonkeyPatch):
+    assert installing("requirements-ray.txt") == "pip install -r requirements-ray.txt"
+    monkeypatch.setattr("core.extras.INSTALLED", True)
+    assert installing("requirements-ray.txt") == 'pip install "clq-explorer[ray]"'
+    assert installing(RUN_REQUIREMENTS) == 'pip install "clq-explorer[run]"'
+
+
+@pytest.mark.slow
+def test_every_module_loads_without_what_only_evaluations_need():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("ClqError An evaluation needs the package faiss.")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the files of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+def test_the_wheel_has_one_package_which_names_no_other(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert {name.partition("/")[0].partition("-")[0] for name in names} == {"clq", "clq_explorer"}
+        for name in names:
+            if name.endswith(".py"):
+                source = archive.read(name).decode()
+                assert not re.search(
+                    r"^\s*(from|import) core\b|[\"']core\.[a-z]|-m core\b", source, re.MULTILINE
+                )
+    assert {"clq/app.py", "clq/py.typed", "clq/.streamlit/config.toml", "clq/pages/decision.py"} <= set(names)
+    assert {"clq/data/prices/clq_paper.toml", "clq/data/demo/passages.parquet"} <= set(names)
+    assert not any(name.endswith(".sqlite") or name.startswith("clq/data/store") for name in names)
+
+
+@pytest.mark.slow
+def test_the_wheel_decides_over_a_table_where_another_package_is_called_core(wheel: Path, tmp_path: Path):
+    site, work, home = (tmp_path / name for name in ("site", "work", "home"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (work / "core").mkdir(parents=True)
+    (work / "core" / "__init__.py").write_text("raise RuntimeError('not this one')")
+    (work / "mine.csv").write_text(
+        "stack,RA-nWG@10,p50 latency ms,cost per 1k\nBM25,0.49,12,0.001\nhybrid,0.61,80,0.4\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(site), "HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
+    environ.pop("CLQ_STORE", None)
+
+    def clq(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "clq", *words],
+            cwd=work,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    added = clq("import", "mine.csv")
+    assert added.returncode == 0, added.stderr
+    assert (home / "data" / "clq-explorer" / "store").is_dir()
+    decided = clq("decide", "--sla-ms", "50", "--format", "json")
+    assert decided.returncode == 0, decided.stderr
+    assert "BM25" in decided.stdout
+    assert json.loads(decided.stdout)
+    refused = clq("run", "nothing.toml")
+    assert "python -m core" not in refused.stderr
+    assert sorted(path.name for path in work.iterdir()) == ["core", "mine.csv"]
