@@ -7,10 +7,15 @@ from functools import cache
 
 import pytest
 
+from core.choices import declared
 from core.metrics import REGISTRY
 from core.paths import ROOT
+from core.prices.calculator import CostInputs
+from core.ui.state import SETTINGS
 from core.views.pages import PAGES
 
+CHOICES = (CostInputs,)
+"""Dataclasses whose fields declare choices."""
 OF_THE_PRODUCT = re.compile(r"(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)")
 """Measures that pages rest on by name; what is said here holds for the others."""
 
@@ -57,6 +62,15 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
     views = ROOT / "core" / "views" / name
     assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
+
+
+@pytest.mark.parametrize("kind", CHOICES, ids=lambda kind: kind.__name__)
+def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
+    path = f"{kind.__module__.replace('.', '/')}.py"
+    for field in declared(kind).values():
+        key = re.escape(field.choice.key)
+        assert naming(rf'(key=|linked\(|bound\()"{key}"|"{key}": Setting', "core", "pages") <= {path}
+        assert SETTINGS[field.choice.key].word == field.choice.word
 
 
 def test_every_folder_of_modules_is_a_package_which_the_import_contracts_see():

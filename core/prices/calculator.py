@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
+from core.choices import Choice
 from core.errors import InputError, UnknownNameError
 from core.prices import CURRENCY, MS_PER_HOUR, Price, PriceBook
 from core.prices.book import Key
@@ -61,34 +62,83 @@ NO_INDEX = "none"  # Stands for a corpus that no dense index is kept of
 _NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 
 
+def _amount(
+    key: str, word: str, about: str, needs: str = "", *, flag: str = "", whole: bool = False
+) -> Choice:
+    return Choice(key, word, about, low=0, flag=flag, whole=whole, needs=needs)
+
+
+_MODEL = "As a price book names it; none: not part of the stack, or run on a machine of your own."
+_BILLED = (
+    "Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit counts up to 100 "
+    "candidates as one, and a longer candidate once per started 500 tokens."
+)
+_BYTES = "Bytes of vectors (4 per number in float32, 1 as int8) and links of the graph (M = 32)"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostInputs:
     """What the calculator asks for. A model left None is not part of the stack."""
 
-    queries_per_month: float = 0.0
-    candidates: float = 50  # K, how many candidates the reranker sees
-    tokens_per_candidate: float = 500  # query + chunk + metadata, as the reranker is billed
-    query_tokens: float = 20  # what the embedder is sent per query
-    reranker: str | None = None  # this and the other models: items of the price book
-    embedder: str | None = None
-    chunks_sent: float = 0  # how many chunks go to the generator
-    tokens_per_chunk: float = 500
-    prompt_tokens: float = 0  # instructions and question sent beside the chunks
-    generator: str | None = None
-    output_tokens: float = 0  # length of the answer
-    cpu_ms: float = 0  # local machine time per query; 0 = none
-    machine: str = "local-cpu"  # the item that prices it
-    gpu_ms: float = 0
-    gpu: str = "local-gpu"
-    passages: float = 0  # how many are embedded and indexed; 0 = the corpus is left out of the bill
-    tokens_per_passage: float = 500
-    spread_queries: float = 0  # over how many queries the embedding is spread; 0 = it is left out
-    index: str = "hnsw-f32"  # a key of `INDEX_KINDS`, or `NO_INDEX`
-    dim: float = 1024  # of the vectors
-    links: float = LINKS  # neighbours per vector in a graph (M)
-    copies: float = 1  # how many machines keep the index in memory
-    memory: str = "local-memory"  # the item that prices a GiB-month in memory
+    queries_per_month: Annotated[
+        float,
+        Choice(
+            "queries", "queries per month", "Asked in a month.", 0, flag="--queries", step=1e5, whole=True
+        ),
+    ] = 0.0
+    embedder: Annotated[str | None, Choice("emb", "embedder", _MODEL)] = None
+    query_tokens: Annotated[float, _amount("tokq", "query tokens", "Sent to the embedder.", "embedder")] = 20
+    cpu_ms: Annotated[float, _amount("cpu", "local machine ms", "CPU time per query, all stages.")] = 0
+    reranker: Annotated[str | None, Choice("rer", "reranker", _MODEL)] = None
+    candidates: Annotated[
+        float, _amount("cand", "K candidates", "K, as the reranker sees them.", "reranker", whole=True)
+    ] = 50
+    tokens_per_candidate: Annotated[float, _amount("tokc", "tokens per candidate", _BILLED, "reranker")] = 500
+    generator: Annotated[str | None, Choice("gen", "generator", _MODEL)] = None
+    chunks_sent: Annotated[
+        float, _amount("chunks", "chunks sent", "To the generator.", "generator", flag="--chunks", whole=True)
+    ] = 0
+    tokens_per_chunk: Annotated[
+        float, _amount("toks", "tokens per chunk", "Length of a chunk.", "generator")
+    ] = 500
+    prompt_tokens: Annotated[
+        float,
+        _amount("prompt", "prompt tokens", "Instructions and question, beside the chunks.", "generator"),
+    ] = 0
+    output_tokens: Annotated[float, _amount("out", "output tokens", "Of the answer.", "generator")] = 0
+    gpu_ms: Annotated[float, _amount("gpu", "local GPU ms", "GPU time per query.")] = 0
+    passages: Annotated[
+        float, _amount("npas", "passages", "Of the corpus; 0: it is left out.", whole=True)
+    ] = 0
+    tokens_per_passage: Annotated[
+        float, _amount("tokp", "tokens per passage", "Length of a passage.", "passages")
+    ] = 500
+    spread_queries: Annotated[
+        float,
+        _amount(
+            "spread",
+            "queries that the corpus is spread over",
+            "That its embedding is paid by; 0: left out.",
+            "passages",
+            whole=True,
+        ),
+    ] = 0
+    dim: Annotated[float, _amount("dims", "dimensions", "Of the vectors.", "passages", whole=True)] = 1024
+    index: Annotated[
+        str, Choice("idx", "index", f"{', '.join(INDEX_KINDS)} or {NO_INDEX}. {_BYTES}.", needs="passages")
+    ] = "hnsw-f32"
+    copies: Annotated[
+        float, _amount("copies", "copies of the index", "In memory.", "passages", whole=True)
+    ] = 1
+    machine: str = "local-cpu"  # items that price what no vendor bills: CPU time,
+    gpu: str = "local-gpu"  # GPU time,
+    memory: str = "local-memory"  # a GiB-month in memory,
     disk: str = "local-disk"  # and on disk
+    links: float = LINKS  # neighbours per vector in a graph (M)
+
+
+USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)
+"""What holds where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,12 +210,14 @@ def _number(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}".replace("-", text.MINUS)
 
 
+_WHOLE = 1e5  # From here on six significant digits hold no decimals
 _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
     "score": lambda value, _: text.score(value),
     "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),
     "change": lambda value, _: text.signed(value, lambda size: f"{size:.3g}"),
     "share": lambda value, _: text.percent(value),
     "usd": lambda value, _: text.usd(value, ""),
+    "exact": lambda value, _: _number(value, 0) if abs(value) >= _WHOLE else f"{value:,.6g}",
 }
 
 

@@ -10,10 +10,12 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.choices import Choice
 from core.decide.rules import Decision
 from core.ui.pick import (
     KEPT,
     carry_over,
+    pick_choice,
     pick_listed,
     pick_one,
     pick_stack,
@@ -133,12 +135,18 @@ class Visitor:
         finally:
             self._row = row
 
+    def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
+        """Ask for a declared choice."""
+        with self._place():
+            return pick_choice(choice, usual, options, off=off)
+
     def stack(
-        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
-    ) -> str | None:
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
+        usual: str = BY_RULE, instead: str = "", about: str = "",
+    ) -> str | None:  # fmt: skip
         """Ask for a stack."""
         with self._place():
-            return pick_stack(table, decision, label, key, usual)
+            return pick_stack(table, decision, label, key, usual, instead=instead, help=about or None)
 
     def stacks(
         self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] | None = (),

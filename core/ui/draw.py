@@ -167,7 +167,8 @@ def _table(block: Table) -> None:
             st.session_state[key] = selected
     show.table(
         block.rows, block.name, configured(block.columns), more=configured(block.more), whole=block.whole,
-        cells=block.cells, **options, **_clicked(block.click, key, "single-row"),
+        cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
+        **_clicked(block.click, key, "single-row"),
     )  # fmt: skip
 
 
@@ -265,6 +266,7 @@ _FORMS: Mapping[str, Callable[[str, str], Any]] = {
     "change": show.change_column,
     "share": show.percent_column,
     "usd": show.dollar_column,
+    "exact": show.exact_column,
     "time": show.time_column,
     "date": show.date_column,
     "list": show.list_column,

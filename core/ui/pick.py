@@ -10,6 +10,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.choices import Choice
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.tables import remembered
@@ -21,30 +22,62 @@ T = TypeVar("T")
 
 
 _LISTED = 300
+_MOST = 1e9  # Beyond it no number of a declared choice makes sense
 KEPT = "_kept_"
 """With a setting's name behind it: where a choice is kept while pages without its widget are shown."""
 
 
 def pick_stack(
-    table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", default: str = BY_RULE
+    table: pl.DataFrame,
+    decision: Decision,
+    label: str,
+    key: str = "stack",
+    default: str = BY_RULE,
+    *,
+    instead: str = "",
+    **more: Any,
 ) -> str | None:
     """A list of stacks, by name.
 
     Args:
         key: Setting of the address that holds the choice.
         default: The first entry, which stands for no choice of one's own.
+        instead: A further entry, which stands for no stack.
 
     Returns:
         run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
         `BY_RULE`, else None.
     """
     carry_over(key)
-    picked = pick_listed(label, [default, *listed(table, key, decision.quality)], key)
+    further = [instead] if instead else []
+    picked = pick_listed(label, [default, *further, *listed(table, key, decision.quality)], key, **more)
     st.session_state[KEPT + key] = None if picked == default else picked
     if picked == default:
         chosen = decision.chosen if default == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
-    return run_of(table, picked)
+    return None if picked == instead else run_of(table, picked)
+
+
+def pick_choice(choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
+    """Draw the field of a declared choice, empty while what is usual holds, which stands there in grey.
+
+    Args:
+        options: What it is one of; a number where there are none.
+        off: Whether it means nothing, as what it needs is not there.
+    """
+    about = {**linked(choice.key), "help": choice.about or None, "disabled": off}
+    if options:
+        still_offered(choice.key, [None, *options])
+        picked: T | None = st.selectbox(choice.label, options, None, placeholder=str(usual), **about)
+        return usual if picked is None else picked
+    kind: type[float] = int if choice.whole else float
+    low, high = (
+        end if at is None else kind(at) for at, end in ((choice.low, None), (choice.high, kind(_MOST)))
+    )
+    step = None if choice.step is None else kind(choice.step)
+    form, said = "%d" if choice.whole else "%.6g", f"{usual:,.10g}"
+    typed: Any = st.number_input(choice.label, low, high, None, step, format=form, placeholder=said, **about)
+    return usual if typed is None else typed
 
 
 def pick_one(

@@ -227,6 +227,11 @@ def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str 
     return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
 
 
+def exact_column(label: str, help_text: str = "") -> Any:
+    """A column of numbers of six significant digits: none becomes 0, from millionths to millions."""
+    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None)
+
+
 def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
     """A column of differences with their sign."""
     return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=help_text or None)

@@ -14,6 +14,8 @@ from typing import Any
 
 import streamlit as st
 
+from core.choices import Declaring, declared
+from core.prices.calculator import CostInputs
 from core.views.link import written
 
 LATEST = "latest"
@@ -29,6 +31,17 @@ class Setting:
     number: bool = False  # whether its values are numbers
     dependent: bool = False  # whether it means something in its workspace alone, and so is forgotten with it
     rare: bool = False  # whether it stands behind the button "Settings", which counts it
+
+
+def _of(kind: type[Declaring]) -> dict[str, Setting]:
+    """The settings that are choices of a dataclass, by their key."""
+    return {
+        field.choice.key: Setting(
+            field.choice.word, field.number, dependent=field.choice.dependent, rare=field.choice.rare
+        )
+        for field in declared(kind).values()
+        if field.choice.key
+    }
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -91,26 +104,8 @@ SETTINGS: Mapping[str, Setting] = {
     "tag": Setting("tag", dependent=True),
     "find": Setting("search"),
     "sort": Setting("sort order"),
-    "queries": Setting("queries per month", number=True),
+    **_of(CostInputs),
     "base": Setting("starting stack", dependent=True),
-    "cand": Setting("candidates", number=True),
-    "tokc": Setting("tokens per candidate", number=True),
-    "tokq": Setting("query tokens", number=True),
-    "emb": Setting("embedder"),
-    "rer": Setting("reranker"),
-    "chunks": Setting("chunks sent", number=True),
-    "toks": Setting("tokens per chunk", number=True),
-    "gen": Setting("generator"),
-    "prompt": Setting("prompt tokens", number=True),
-    "out": Setting("output tokens", number=True),
-    "cpu": Setting("local machine time", number=True),
-    "gpu": Setting("local GPU time", number=True),
-    "npas": Setting("passages", number=True),
-    "tokp": Setting("tokens per passage", number=True),
-    "spread": Setting("queries that the corpus is spread over", number=True),
-    "idx": Setting("index"),
-    "dims": Setting("dimensions", number=True),
-    "copies": Setting("copies of the index", number=True),
     "swing": Setting("range of the sensitivity", number=True),
     "seg": Setting("answers", dependent=True),
     "corr": Setting("correlation"),

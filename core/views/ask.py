@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
+from core.choices import Choice
 from core.decide.rules import Decision
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap
@@ -79,12 +81,22 @@ class Ask(Protocol):
         """Ask what is asked within it behind a title, as few visitors change it."""
         ...
 
+    def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
+        """Ask for a declared choice: one of the options, or else a number from its lowest on.
+
+        Args:
+            usual: What holds where nobody says; a widget shows it in grey.
+            off: Whether it means nothing, as what it needs is not there.
+        """
+        ...
+
     def stack(
-        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
-    ) -> str | None:
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
+        usual: str = BY_RULE, instead: str = "", about: str = "",
+    ) -> str | None:  # fmt: skip
         """Ask for a stack; its run_id, or the recommended one's, None where there is none.
 
-        Another entry than `BY_RULE` for no choice of one's own gives None.
+        Another entry than `BY_RULE` for no choice of one's own gives None, as does the entry `instead`.
         """
         ...
 
@@ -205,13 +217,23 @@ class Given:
         del title
         return nullcontext()
 
+    def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
+        """Take the given choice, or the usual one."""
+        del off
+        if options:
+            return self.one(choice.label, options, choice.key, usual=usual, about=choice.about)
+        low = -math.inf if choice.low is None else choice.low
+        value: Any = usual
+        return self.number(choice.label, choice.key, value, low, choice.high, about=choice.about)  # type: ignore[return-value]
+
     def stack(
-        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *, usual: str = BY_RULE
-    ) -> str | None:
+        self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
+        usual: str = BY_RULE, instead: str = "", about: str = "",
+    ) -> str | None:  # fmt: skip
         """Take the given stack, or the recommended one."""
-        name = self.one(label, [usual, *table["name"]], key)
+        name = self.one(label, [usual, *([instead] if instead else []), *table["name"]], key, about=about)
         if name != usual:
-            return run_of(table, name)
+            return None if name == instead else run_of(table, name)
         chosen = decision.chosen if usual == BY_RULE else None
         return None if chosen is None else str(table["run_id"][chosen])
 

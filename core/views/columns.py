@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "list", "date", "time"]
+Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
 with its sign and three significant digits. share: 0..1 shown as percent. usd: dollars, as many decimals as
-the least needs. number: plain, with `digits` decimals."""
+the least needs. number: plain, with `digits` decimals. exact: six significant digits, so that nothing
+becomes 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,16 @@ _EVERY = (
     _score("other", "second"),
     _text("tag", "tag"),
     Column("tags", "tags", "list"),
+    # Bills
+    _text("item", "item"),
+    Column("units_per_query", "units / query", "exact", "Tokens, search units, requests or time."),
+    _text("unit", "unit"),
+    Column("usd_per_month", "$ / month", "usd"),
+    Column("usd_per_query", "$ / query", "usd"),
+    _text("unit_price", "unit price", "Amount and currency / number of units it buys.", 145),
+    _text("confirmed", "confirmed", "yes: two independent public pages state it."),
+    Column("looked_up", "looked up", "date"),
+    _text("source", "source", width=400),
     _text("note", "note"),
     # Readers
     _text("label", "reader", width=170),

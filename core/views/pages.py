@@ -90,6 +90,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Cost",
             ":material/payments:",
             "What a stack costs per query and per month, and which stage the money goes to.",
+            home="core.views.cost.sections",
         ),
         Page(
             "confidence",

@@ -5,8 +5,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from core.choices import declared
 from core.cli.app import app
 from core.cli.context import Format, emit
+from core.prices.calculator import CostInputs
 from tests.stores import Lab
 
 
@@ -17,6 +19,7 @@ def cli(published_store):
         assert result.exit_code == code, result.output
         return result
 
+    call.store = published_store
     return call
 
 
@@ -140,3 +143,27 @@ def test_large_numbers_are_written_out(capsys):
         "1234",
         "0.0001234",
     ]
+
+
+@pytest.mark.parametrize("field", declared(CostInputs).values(), ids=lambda field: field.name)
+def test_every_input_is_an_option_a_field_of_the_page_and_a_part_of_the_record(cli, field):
+    flag = field.choice.flag or f"--{field.name.replace('_', '-')}"
+    value = "7" if field.number else "flat" if field.name == "index" else "none"
+    inputs = read(cli(flag, value, "--format", "json"))["inputs"]
+    assert inputs[field.name] == (7 if field.number else "flat" if field.name == "index" else None)
+    asked = ["--set", f"{field.choice.key}={value}", "--collection", "clq-paper", "--format", "json"]
+    done = CliRunner().invoke(app, ["--store", str(cli.store), "page", "cost", *asked])
+    choice = json.loads(done.stdout)["choices"][field.choice.key]
+    assert choice["label"] == field.choice.label
+    assert choice["value"] in (7, value)
+
+
+def test_the_command_and_the_page_say_the_same_of_a_bill(cli):
+    words = ["base=no stack: type the amounts", "emb=none", "rer=rerank-2.5", "cand=60"]
+    asked = [word for each in words for word in ("--set", each)]
+    done = CliRunner().invoke(
+        app, ["--store", str(cli.store), "page", "cost", "--collection", "clq-paper", *asked]
+    )
+    told = cli("--reranker", "rerank-2.5", "--candidates", "60").stdout
+    assert done.stdout.startswith(told)
+    assert "What moves the monthly bill most" in done.stdout

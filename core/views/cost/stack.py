@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
 from core.prices import PriceBook
-from core.prices.calculator import CostInputs
+from core.prices.calculator import USUAL, CostInputs
 from core.prices.cost import mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
@@ -16,7 +17,8 @@ from core.views.workspace.costs import retrieval, with_answers, with_embedding
 from core.views.workspace.scope import Scope
 
 NONE = "none"  # Stands for a stage that bills nothing: absent, or run on a machine of one's own
-MACHINE = CostInputs().machine
+MODELS = ("embedder", "reranker", "generator")
+MACHINE = USUAL.machine
 _STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embed": ("embedder", "query_tokens"),
     "rerank": ("reranker", "candidates", "tokens_per_candidate"),
@@ -66,6 +68,15 @@ def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
     embedders = {item for item, unit in sold if unit == "input_tokens"} - generators - rerankers
     kinds = {"embedder": embedders, "reranker": rerankers - generators, "generator": generators}
     return {kind: tuple(sorted(names)) for kind, names in kinds.items()}
+
+
+def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
+    """The inputs as they were given, else as a stack has them, else as usual; models "none" are left out."""
+    values: dict[str, Any] = {}
+    if start:
+        values |= {name: amount.value for name, amount in start.amounts.items()}
+    values |= given
+    return replace(usual, **values | {name: None for name in MODELS if values.get(name) == NONE})
 
 
 def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:

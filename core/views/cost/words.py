@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.choices import declared
 from core.prices import Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
@@ -28,27 +29,6 @@ STAGES: Mapping[str, str] = {
 }
 FILLED = ("embedder", "query_tokens", "cpu_ms", "reranker", "candidates", "tokens_per_candidate")
 """The inputs that a stack can fill, as fields of `CostInputs`."""
-INPUTS: Mapping[str, str] = {
-    "embedder": "embedder",
-    "reranker": "reranker",
-    "generator": "generator",
-    "queries_per_month": "queries per month",
-    "candidates": "K candidates",
-    "tokens_per_candidate": "tokens per candidate",
-    "query_tokens": "query tokens",
-    "chunks_sent": "chunks sent",
-    "tokens_per_chunk": "tokens per chunk",
-    "prompt_tokens": "prompt tokens",
-    "output_tokens": "output tokens",
-    "cpu_ms": "local machine ms",
-    "gpu_ms": "local GPU ms",
-    "passages": "passages",
-    "tokens_per_passage": "tokens per passage",
-    "spread_queries": "queries that the corpus is spread over",
-    "dim": "dimensions",
-    "copies": "copies of the index",
-}
-"""What the inputs are called, by their field of `CostInputs`."""
 BUYS: Mapping[str, str] = {
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
@@ -62,9 +42,9 @@ BUYS: Mapping[str, str] = {
 _NAMED = 3
 
 
-def label(field: str) -> str:
-    """The name of an input above its field."""
-    return INPUTS[field][:1].upper() + INPUTS[field][1:]
+def called(field: str) -> str:
+    """An input in a sentence."""
+    return declared(CostInputs)[field].choice.word
 
 
 def lead(found: CostBreakdown, start: Start | None = None) -> str:
@@ -169,9 +149,9 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
         return "All amounts are typed."
     amounts = start.amounts
     kept = [field for field in FILLED if field in amounts and amounts[field].value == asked[field]]
-    taken = [f"{INPUTS[field]} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
+    taken = [f"{called(field)} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
     other = [
-        f"{INPUTS[field]} (there {_amount(amount.value)}, {amount.basis})"
+        f"{called(field)} (there {_amount(amount.value)}, {amount.basis})"
         for field, amount in amounts.items()
         if field not in kept
     ]
@@ -209,4 +189,4 @@ def swung(swing: Swing) -> str:
     """An input in words; a price with what it prices."""
     if swing.field == "price":
         return f"price of {text.shorten(swing.item)} ({BUYS[swing.unit]})"
-    return INPUTS[swing.field]
+    return called(swing.field)

@@ -1,0 +1,229 @@
+"""Page Cost: what a stack costs per query and per month, what moves that, and the prices behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from core.choices import declared
+from core.prices import PriceBook, load_books
+from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, section
+from core.views.columns import COLUMNS, Column
+from core.views.cost import bill, words
+from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
+from core.views.cost.stack import NONE, Start, basis_by_stage, filled, models, recorded, start_from
+from core.views.keep import keep
+from core.views.workspace.view import View
+
+TYPED = "no stack: type the amounts"
+FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
+"""What a page begins with where no stack is looked at."""
+OF_A_STACK = (
+    "Its models, K, and the tokens and machine time that it recorded are what is priced; other amounts can "
+    "be typed below."
+)
+RANGE = "Lower and higher than it is, each by itself."
+PAPER = (
+    f"published · CLQ paper, arXiv:2511.09545, §3.2.1; price book {PAPER_BOOK}; {PAPER_TOKENS} tokens per "
+    "candidate and chunk; $ per 1,000 queries. Changed prices do not touch it."
+)
+OWN_BOOKS = (
+    "Books of your own are TOML files in the folder that CLQ_PRICES names, else in price-books beside the "
+    "store."
+)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What is priced, and with which prices."""
+
+    inputs: CostInputs
+    book: PriceBook
+    start: Start | None = None  # the stack that fills what nobody typed
+    recorded: pl.DataFrame | None = None  # what that recorded, priced item by item
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The inputs that a stack can fill, by name; "none" for a model that is not part of it."""
+        return {name: getattr(self.inputs, name) or NONE for name in words.FILLED}
+
+    @property
+    def cost(self) -> bill.CostView:
+        """What it costs."""
+        return bill.cost(self.inputs, self.book, basis_by_stage(self.start, self.asked))
+
+    @property
+    def said(self) -> tuple[Text, ...]:
+        """Which inputs a stack brought and how each is known, and which prices were changed."""
+        came = [Text(words.provenance(self.start, self.asked), "caption")] if self.start else []
+        changed = words.changed(self.book)
+        return (*came, *([Text(f"What if: {'; '.join(changed)}.", "caption")] if changed else []))
+
+
+@keep(entries=64)
+def started(view: View, run_id: str) -> Start:
+    """What the calculator takes from a stack."""
+    return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
+
+
+@keep(entries=64)
+def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
+    """What a run's recorded usage costs."""
+    return recorded(view.snapshot, run_id, book)
+
+
+def ask_start(view: View, ask: Ask) -> str | None:
+    """Ask which stack to start from; its run."""
+    return ask.stack(view.table, view.decision, "Stack", "base", instead=TYPED, about=OF_A_STACK)
+
+
+class Form:
+    """Asks for the inputs of the calculator, one by one; what nobody says is as the stack has it.
+
+    Attributes:
+        values: What was said, by name.
+    """
+
+    def __init__(self, ask: Ask, start: Start | None, books: Iterable[PriceBook]) -> None:
+        self._ask, self._usual = ask, filled(start, {}, FIRST)
+        self._offered = {**models(books), "index": (*INDEX_KINDS, NO_INDEX)}
+        self.values: dict[str, Any] = {}
+
+    def ask(self, name: str) -> None:
+        """Ask for an input, by its name."""
+        field, usual = declared(CostInputs)[name], getattr(self._usual, name)
+        off = bool(field.choice.needs) and self.values.get(field.choice.needs) in (0, NONE)
+        options: Sequence[str] = ()
+        if not field.number:
+            usual, known = usual or NONE, self._offered[name]
+            options = list(dict.fromkeys((*([] if name == "index" else [NONE]), *known, usual)))
+        self.values[name] = self._ask.choice(field.choice, usual, options, off=off)
+
+    @property
+    def inputs(self) -> CostInputs:
+        """The inputs as they were said."""
+        return filled(None, self.values, self._usual)
+
+
+@section()
+def bill_of(view: View, ask: Ask) -> Blocks:
+    """What a stack costs, and the tables behind it."""
+    run_id = ask_start(view, ask)
+    start = started(view, run_id) if run_id else None
+    form = Form(ask, start, [*load_books().values(), view.book])
+    for name in declared(CostInputs):
+        form.ask(name)
+    known = recorded_cost(view, run_id, view.book) if run_id else None
+    priced = Priced(form.inputs, view.book, start, known)
+    yield from costs(priced)
+    yield from priced.said
+    yield from moving(priced, ask)
+    yield from tables(view.book)
+
+
+def costs(priced: Priced) -> Blocks:
+    """The bill: the answer, its numbers, the stages as a bar and as a table, and what the stack recorded."""
+    found, start = priced.cost, priced.start
+    yield Answer(words.lead(found.found, start), caveats=words.caveats(priced.inputs, priced.book, found))
+    yield Cards(cards(found, priced))
+    if found.bill.is_empty():
+        return
+    yield Chart(found.figure, "cost", words.answer(found.found))
+    rows = bill.readable(found.bill).with_columns(pl.col("reason").replace("", None))
+    yield Table(rows, "bill", BILL, BILL_MORE, unknown=True)
+    known = priced.recorded
+    if known is not None and known.height and start:
+        shown = Table(bill.readable(known), "recorded", RECORDED, unknown=True)
+        said = Text(words.recorded_answer(known, start.name), "caption")
+        yield Fold("What the stack recorded, item by item", (said, shown))
+
+
+def cards(made: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
+    """What a thousand queries and a month cost, by the calculator and by what the stack recorded."""
+    counted = (
+        ("Per 1,000 queries", text.usd(made.found.per_1k, ""), "total of all stages"),
+        ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
+    )
+    known = priced.recorded
+    if known is None:
+        return counted
+    whole = known.height and not known["usd_per_1k"].null_count()
+    how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"
+    usd = text.usd(float(known["usd_per_1k"].sum()) if whole else None, "")
+    return (*counted, ("As recorded", usd, f"per 1,000 queries, at the book's prices · {how}"))
+
+
+def moving(priced: Priced, ask: Ask) -> Blocks:
+    """What each input and price does to the monthly bill."""
+    yield Text("What moves the monthly bill", "heading")
+    (percent,) = ask.slide("Range of every input (± %)", "swing", (25,), 5, 90, step=5, about=RANGE)
+    yield from swings(priced, percent / 100)
+
+
+def swings(priced: Priced, share: float) -> Blocks:
+    """What each input and price does to the monthly bill, lower and higher by a share of it."""
+    moved = bill.swings(priced.inputs, priced.book, share=share)
+    yield Text(moved.answer)
+    if not moved.rows.is_empty():
+        yield Chart(moved.figure, "tornado", moved.answer)
+        yield Table(moved.rows, "sensitivity_of_the_bill", SWINGS, SWINGS_MORE)
+
+
+def tables(book: PriceBook) -> Blocks:
+    """The paper's tables and the price book."""
+    yield Fold("The paper's prices, by the same calculator", (Text(PAPER, "caption"), *_paper()))
+    rows = book.frame().with_columns(
+        pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed"),
+        pl.col("unit").replace(words.BUYS),
+    )
+    shown = Table(rows, "prices", BOOK, ("source", "note"))
+    yield Fold(f"Price book {book.title}", (Text(OWN_BOOKS, "caption"), shown))
+
+
+def _paper() -> Iterable[Block]:
+    book = load_books()[PAPER_BOOK]
+    rerank, generator = bill.paper_rerank(book), bill.paper_generator(book)
+    for title, first, rows in (
+        ("Reranker, by K candidates", COLUMNS["k"], rerank),
+        ("Generator input, by chunks sent", Column("chunks", "chunks", "number", digits=0), generator),
+    ):
+        yield Text(title, "caption")
+        name = "paper_rerank" if rows is rerank else "paper_generator"
+        yield Table(rows, name, (first, *(Column(each, each, "usd") for each in rows.columns[1:])))
+
+
+UNKNOWN = COLUMNS["reason"].but("unknown because")
+HOW = COLUMNS["basis"].but(
+    "known how", "measured, imported or published: recorded by the stack; else modelled."
+)
+BILL = ("stage", "item", "usd_per_1k", "usd_per_month", "units_per_query", "unit", HOW, UNKNOWN)
+BILL_MORE = ("unit_price", "usd_per_query", "confirmed", "looked_up", "source", "note")
+RECORDED = ("stage", "item", "units_per_query", "unit", "usd_per_1k", HOW, UNKNOWN)
+SWINGS = (
+    Column("input", "input", width=230),
+    Column("width", "moves by $", "usd", "The monthly bill, from one end of the range to the other."),
+    Column("usd_low", "$ at lower", "usd", "Monthly bill where the input is lower."),
+    Column("usd_high", "$ at higher", "usd", "Monthly bill where the input is higher."),
+)
+SWINGS_MORE = (
+    Column("low", "lower", "exact"),
+    Column("value", "as it is", "exact"),
+    Column("high", "higher", "exact"),
+)
+BOOK = (
+    "item",
+    Column("provider", "provider"),
+    "unit",
+    Column("price", "price", "exact"),
+    Column("per", "per", "number", digits=0),
+    Column("currency", "currency"),
+    "confirmed",
+    "looked_up",
+)
+SECTIONS = (bill_of,)
