@@ -153,6 +153,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Compare",
             ":material/compare_arrows:",
             "Whether one stack is really better than another, by how much, on which queries.",
+            home="core.views.compare.sections",
             compares=True,
             needs="results",
         ),

@@ -45,9 +45,11 @@ def test_a_click_on_a_query_opens_it_with_both_stacks(server: Server, visit: Ope
 
 def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/{PAIR}")
-    page.page.get_by_text("Tests, effect sizes, all pairs").click()
+    page.page.get_by_text("How to compare").click()
     page.page.get_by_text("BCa", exact=True).click()
+    page.page.keyboard.press("Escape")
     page.settle()
+    page.page.get_by_text("Tests, effect sizes, all pairs").click()
     expect(page.page.get_by_text("95 % BCa interval of 2,000 bootstrap resamples")).to_be_visible()
     link = page.copy_link()
     colleague = visit(link)

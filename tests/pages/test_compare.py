@@ -138,7 +138,7 @@ def test_a_click_on_a_query_opens_it_on_the_queries_page(open_page: OpenPage, de
     app = open_page(demo_store, "compare", stack=HYBRID, vs=SPARSE)
     query = flips(app).row(0, named=True)
     wanted = {"stack": HYBRID, "vs": SPARSE, "q": query["query_id"]}
-    app.session_state["_go_to_query"] = query["query_id"]  # what a click leaves behind
+    app.session_state["_go"] = "queries", {"q": query["query_id"]}  # what a click leaves behind
     app.run()
     assert_sound(app, "Queries")
     assert {key: app.session_state[key] for key in wanted} == wanted

@@ -21,7 +21,20 @@ from core.report.page import Said, as_file, as_json, flat, say
 from core.store import Store
 from core.ui.draw import configured
 from core.views.ask import Given
-from core.views.blocks import Answer, Beside, Blocks, Cards, Chart, Control, Fold, Section, Table, Tabs, Text
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Blocks,
+    Cards,
+    Chart,
+    Comparison,
+    Control,
+    Fold,
+    Section,
+    Table,
+    Tabs,
+    Text,
+)
 from core.views.columns import COLUMNS
 from core.views.pages import PAGES
 from tests.pages.conftest import OpenPage
@@ -63,6 +76,8 @@ def test_a_place_says_the_same_on_screen_and_as_data(
     found = said(store, place, app.session_state["_view"].scope.collection_id)
     assert answer(app) == unescaped(found.answer)
     cards = [card for block in found.blocks if isinstance(block, Cards) for card in block.cards]
+    compared = [own for block in found.blocks if isinstance(block, Comparison) for _, own, _ in block.numbers]
+    cards += [card for own in compared for card in own if len(own) == 2]
     assert [unescaped(each.value) for each in app.main.metric] == [value for _, value, _ in cards]
     tables = [block for block in flat(found.blocks) if isinstance(block, Table)]
     assert len(app.dataframe) == len(tables)

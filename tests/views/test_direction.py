@@ -12,7 +12,7 @@ from core.decide.rules import Constraints, decide
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.ui.pick import listed
-from core.views.compare.page import with_verdict
+from core.views.compare.data import with_verdict
 from core.views.compare.sides import usual
 from core.views.confidence.hold import front
 from core.views.curves import page as curves

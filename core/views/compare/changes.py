@@ -16,7 +16,7 @@ from core.records import JsonMap, canonical_json
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
-from core.views.compare.page import Scored, scored, with_verdict
+from core.views.compare.data import Scored, scored, with_verdict
 from core.views.workspace.scope import Quality, Scope
 
 Spec = Mapping[str, Any]
@@ -172,7 +172,7 @@ def effects(
         pairs: Rows of `changes`, of one change.
 
     Returns:
-        Per pair before, after, run_before, run_after and the columns of `core.views.compare.page.differences`
+        Per pair before, after, run_before, run_after and the columns of `core.views.compare.data.differences`
         from n on, the pairs one family; and one row of the latter, query by query on average. There the
         queries stay the sample, so the interval says how far the change carries over to other queries with
         these stacks, not to other stacks.

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
-from core.views.compare.page import LOSSES, OPEN, TIES, WINS
+from core.views.compare.data import LOSSES, OPEN, TIES, WINS
 from core.views.compare.words import gap, p_value
 from core.views.workspace.scope import Quality
 
@@ -47,7 +47,7 @@ def forest(
     """Differences with their intervals, one below the other.
 
     Args:
-        rows: From `core.views.compare.page.differences`, or with the same columns.
+        rows: From `core.views.compare.data.differences`, or with the same columns.
         short: Whether the labels are short enough to stand beside the rows.
 
     Returns:

@@ -11,7 +11,7 @@ import polars as pl
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.significance import Setup
 from core.views import text
-from core.views.compare.page import LEVEL, LOSSES, OPEN, WINS, alike_means
+from core.views.compare.data import LEVEL, LOSSES, OPEN, WINS, alike_means
 from core.views.compare.sides import AVERAGES, SAME, Closer
 from core.views.queries.page import BARS
 from core.views.workspace.scope import Quality

@@ -21,7 +21,7 @@ from core.metrics import Measure
 from core.stats.correlation import order_agreement
 from core.stats.intervals import Sample, interval, resampled, weights
 from core.stats.significance import Setup, compare
-from core.views.compare.page import LEVEL
+from core.views.compare.data import LEVEL
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
 

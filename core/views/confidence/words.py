@@ -14,7 +14,7 @@ from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
-from core.views.compare.page import LEVEL
+from core.views.compare.data import LEVEL
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters

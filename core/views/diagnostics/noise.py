@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.metrics import Measure
 from core.stats.intervals import SEED, bootstrap_means
 from core.store import Snapshot
-from core.views.compare.page import alike, alike_means
+from core.views.compare.data import alike, alike_means
 from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed

@@ -13,7 +13,7 @@ from core.stats.intervals import bootstrap_means
 from core.stats.significance import TOLERANCE, outcomes
 from core.store import Snapshot
 from core.views import text
-from core.views.compare.page import if_judged
+from core.views.compare.data import if_judged
 from core.views.compare.words import doubt as overturned
 from core.views.queries.one_query import Side
 from core.views.queries.page import FOUND_NOTHING, NOT_RANKED, WEAK, ordered

@@ -10,7 +10,7 @@ from core.decide.rules import Constraints, decide
 from core.errors import InputError
 from core.store import Snapshot
 from core.views.compare import changes, words
-from core.views.compare import page as compare
+from core.views.compare import data as compare
 from core.views.compare.charts import LABELLED, forest, scatter
 from core.views.compare.sides import unpaired, usual
 from core.views.theme import colours_for

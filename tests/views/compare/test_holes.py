@@ -10,8 +10,8 @@ import pytest
 
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare import page as compare
-from core.views.compare.page import if_judged
+from core.views.compare import data as compare
+from core.views.compare.data import if_judged
 from core.views.compare.words import doubt
 from core.views.workspace.scope import Quality
 from tests.stores import Lab

@@ -12,7 +12,7 @@ from scipy.stats import permutation_test
 
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare import page as compare
+from core.views.compare import data as compare
 from core.views.compare import sides as compare_pair
 from core.views.compare import words
 from core.views.compare.charts import forest, scatter

@@ -13,7 +13,7 @@ from core.stats.intervals import bootstrap_means
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.add.imports import bring
-from core.views.compare.page import compared
+from core.views.compare.data import compared
 from core.views.compare.sides import look_closer, unpaired
 from core.views.confidence.hold import joint_sample
 from core.views.queries.page import NOT_REPORTED, query_table

@@ -72,7 +72,7 @@ def compared(
         names: Two stacks or more of `core.views.workspace.reported.with_queries`.
 
     Returns:
-        The columns of `differences`, second − first, then if_judged (`core.views.compare.page.if_judged`),
+        The columns of `differences`, second − first, then if_judged (`core.views.compare.data.if_judged`),
         overlap and tau (means over the queries, null where the passages were cut differently).
     """
     ids = dict(table.filter(pl.col("name").is_in(names)).select("name", "run_id").iter_rows())

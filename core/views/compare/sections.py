@@ -1,0 +1,289 @@
+"""Page Compare: what separates a few stacks in quality, latency and cost, and which of it is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from core.decide.axes import COST, LATENCY, QUALITY
+from core.stats.intervals import Method
+from core.stats.significance import TOLERANCE, Setup
+from core.views.ask import Ask
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Blocks,
+    Card,
+    Chart,
+    Click,
+    Comparison,
+    Fold,
+    Lack,
+    Table,
+    Text,
+    Way,
+    section,
+)
+from core.views.columns import COLUMNS
+from core.views.compare import changes, charts, data, words
+from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired, usual
+from core.views.decision.words import costed
+from core.views.keep import keep
+from core.views.queries.page import bars
+from core.views.text import count, shorten
+from core.views.workspace.choices import lacking
+from core.views.workspace.reported import computed, with_queries
+from core.views.workspace.view import View
+
+Row = Mapping[str, Any]
+LETTERS = "ABCDE"
+_BY_ITSELF = "{} end of the 95 % interval, of this comparison by itself."
+NUMBERS = (
+    "difference",
+    COLUMNS["low"].but(about=_BY_ITSELF.format("Lower"), form="signed"),
+    COLUMNS["high"].but(about=_BY_ITSELF.format("Upper"), form="signed"),
+    "p_holm",
+    "verdict",
+    COLUMNS["n"].but(about="Queries that count for both."),
+)
+MORE = ("wins", "ties", "losses", "superiority", "d_z", "detectable", "needed", "p")
+PAIR = ("second", COLUMNS["first"].but("against", "", form="text", width=200))
+BESIDE = {
+    **{column if isinstance(column, str) else column.name: column for column in NUMBERS},
+    "stack": COLUMNS["stack"].but(width=200),
+    "value": COLUMNS["value"].but("stack's", form="number", digits=4),
+    "value_against": COLUMNS["value_against"],
+}
+"""The columns of `SIDES` that differ from those of other tables."""
+OVERLAP = ("overlap", "tau")
+FLIPS = (
+    "query_id",
+    "text",
+    "outcome",
+    "delta",
+    COLUMNS["score"].but("stack", ""),
+    COLUMNS["other"].but("against", ""),
+)
+HOW = {
+    "each": "A with every other one, or every pair. More comparisons, stricter p-values.",
+    "ci": "95 % bootstrap interval over queries. percentile: as on the other pages. BCa: corrected for "
+    "bias and skew (Efron 1987), better for few queries.",
+    "tol": "A query whose two scores differ by no more is a tie. Wins and losses depend on it, the "
+    "difference, its interval and its p-value do not.",
+}
+CLICK = "One mark per pair of stacks. Click a mark or tick a row to compare that pair above."
+
+
+@keep("Comparing query by query…")
+def one_change(view: View) -> pl.DataFrame:
+    """Find the pairs of stacks that differ in one thing."""
+    return changes.changes(view.table.filter("has_rankings"))
+
+
+@keep("Comparing query by query…")
+def effects(view: View, kind: str, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Compare the pairs of a change."""
+    pairs = changes.of_kind(one_change(view), kind)
+    return changes.effects(view.snapshot, view.scope, view.quality, pairs, setup)
+
+
+@keep("Comparing query by query…")
+def compared(view: View, names: tuple[str, ...], against: data.Against, setup: Setup) -> pl.DataFrame:
+    """Compare stacks query by query."""
+    return data.compared(
+        view.snapshot, view.scope, view.quality, view.table, names, against=against, setup=setup
+    )
+
+
+@keep("Comparing query by query…")
+def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
+    """Compare two stacks closely."""
+    ids = dict(view.table.select("name", "run_id").iter_rows())
+    two = ids[first], ids[second]
+    return look_closer(view.snapshot, view.scope, view.quality, view.table, pair=two, setup=setup)
+
+
+def ask_stacks(view: View, ask: Ask) -> list[str]:
+    """Ask which stacks are compared; what is not chosen is the usual."""
+    best, names = usual(view.table, view.decision), dict(view.table.select("run_id", "name").iter_rows())
+    one = names.get(ask.stack(view.table, view.decision, "A") or "", best[0])
+    rest = view.table.filter(pl.col("name") != one)
+    picked = ask.stack(rest, view.decision, "B", "vs", usual="the next best")
+    other = names.get(picked or "") or next(name for name in best if name != one)
+    more, most = rest.filter(pl.col("name") != other), data.MOST - 2
+    further = ask.stacks(
+        more, view.decision, "also", usual=None, most=most, label="More", unsaid="add a third"
+    )  # fmt: skip
+    return [one, other, *further]
+
+
+def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
+    """Ask how to compare."""
+    choices: tuple[data.Against, ...] = ("the first", "every pair")
+    methods: tuple[Method, ...] = ("percentile", "BCa")
+    with ask.aside("How to compare"):
+        against = ask.one("Compare", choices, "each", about=HOW["each"])
+        method = ask.one("Interval", methods, "ci", about=HOW["ci"])
+        tolerance = ask.number("Tie up to", "tol", TOLERANCE, 0.0, 1.0, step=0.01, about=HOW["tol"])
+    higher = view.quality.higher_is_better
+    return Setup(method=method, tolerance=tolerance or 0.0, higher_is_better=higher), against
+
+
+@section()
+def stacks(view: View, ask: Ask) -> Blocks:
+    """Quality, latency and cost of some stacks side by side, and which differences are real."""
+    if view.table.height < 2:
+        yield Answer(words.NO_PAIR, words.BRING)
+        yield Way("add", "Add results")
+        return
+    names = ask_stacks(view, ask)
+    chosen = pl.concat([view.table.filter(name=name) for name in names])
+    reporting = with_queries(view.snapshot, chosen, view.scope, view.quality)
+    paired = chosen.filter(pl.col("run_id").is_in(reporting))
+    reports = [] if computed(paired, view.scope, view.quality) else reporting
+    obstacle, rows, closer = unpaired(chosen, view.scope, view.quality, reports), None, None
+    setup = Setup()
+    if not obstacle:
+        setup, against = ask_setup(view, ask)
+        rows = compared(view, tuple(paired["name"]), against, setup)
+        if len(names) == 2:
+            closer = looked_at(view, rows["first"][0], rows["second"][0], setup)
+    yield from first_look(view, names, rows, same=closer is not None and closer.same)
+    if rows is not None:
+        yield from closely(view, ask, rows, setup, ranked=not reports)
+    elif view.table["has_rankings"].any() or view.paired:
+        yield Text(f"{obstacle} {words.BRING}", "info")
+    if not view.table["has_rankings"].any() and not reporting:
+        yield Lack("rankings", lacking(view.scope.collection_id, "rankings"))
+
+
+def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, same: bool) -> Blocks:
+    """Yield the answer, and quality, latency and cost of the stacks side by side."""
+    band = dict(zip(view.decision.run_ids, view.decision.band, strict=True))
+    jitter = float(max(band[run_id] for run_id in view.table.filter(pl.col("name").is_in(names))["run_id"]))
+    gaps = sides(view.snapshot, view.table, names, rows, latency=view.latency, jitter=jitter)
+    letters = dict(zip(names, LETTERS, strict=False))
+    lettered = gaps.with_columns(pl.col("stack", "against").replace(letters))
+    yield Answer(
+        words.answer(lettered, view.quality, same=same),
+        " · ".join(f"{letter}: {name}" for name, letter in letters.items()),
+        "" if rows is None else words.doubt(rows, view.quality),
+    )
+    yield Comparison(numbers(view, letters, gaps))
+    order = sorted(SIDES, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
+    shown = [BESIDE.get(name, name) for name in order]
+    cells = [words.in_units(row) for row in gaps.to_dicts()]
+    yield Fold("As a table", [Table(gaps, "sides", shown, cells=cells)])
+
+
+def numbers(
+    view: View, letters: Mapping[str, str], gaps: pl.DataFrame
+) -> list[tuple[str, list[Card], list[Card]]]:
+    """Quality, latency and cost of the stacks, and what lies between the first and the others."""
+    cost = f"Cost per 1,000 {costed(view.table)} ($)"
+    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: cost}
+    rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
+    boxes = []
+    for axis, title in titles.items():
+        own = [(letter, *words.shown(axis, rows[name])) for name, letter in letters.items()]
+        apart = [(f"A − {letters[row['against']]}", *words.apart(row, axis))
+                 for row in gaps.filter(axis=axis.key).to_dicts()]  # fmt: skip
+        boxes.append((title, own, apart))
+    return boxes
+
+
+def closely(view: View, ask: Ask, rows: pl.DataFrame, setup: Setup, *, ranked: bool) -> Blocks:
+    """Yield one pair by tag and query by query, the tests of all, and what a single change does."""
+    labels = words.labels(rows)
+    picked = ask.listed("Look closer at", labels, "pair") if len(labels) > 1 else labels[0]
+    two = rows.row(labels.index(picked), named=True)
+    closer = looked_at(view, two["first"], two["second"], setup)
+    if two["n"]:
+        yield from by_tag(view, closer, two)
+        yield from flips(view, closer, two, setup)
+    yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup))
+    if ranked:
+        yield Fold("Same passages, same order?", [Text(words.rankings(closer, view.quality.k))])
+        yield Fold("Does retrieval or ordering differ?", sources(closer))
+        yield Fold("One change, every pair of stacks", change(view, ask, setup))
+
+
+def by_tag(view: View, closer: Closer, two: Row) -> Blocks:
+    """Yield the comparison on the queries of each tag."""
+    yield Text("By tag", "heading")
+    if closer.tags.is_empty():
+        yield Text(words.NO_TAG, "caption")
+        return
+    labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
+    looks = charts.looks_of(two["first"], two["second"])
+    title = f"Δ {view.quality.name} (right: {shorten(two['second'], 20)} higher)"
+    forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
+    yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
+    title = f"By tag, as a table (p Holm-adjusted over {count(closer.tags.height, 'tag')})"
+    yield Fold(title, [Table(closer.tags, "by_tag", ("tag", *NUMBERS), MORE)])
+
+
+def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
+    """Yield wins and losses query by query; each opens its query."""
+    rows, names = closer.queries, (two["first"], two["second"])
+    yield Text("Query by query", "heading")
+    yield Text(words.summary(rows, two, setup.tolerance))
+    scatter = charts.scatter(rows, names, view.quality, setup.tolerance)
+    left = Chart(scatter, "scatter", "Each query at its two scores", click=opens(rows, two))
+    drawn = bars(rows.sort("delta", "query_id"), view.quality, names[::-1])
+    right = drawn and Chart(
+        drawn.figure, "deltas", "Difference of each query, sorted", click=opens(drawn.drawn, two)
+    )
+    yield Beside([left], [right] if right else [])
+    yield Text(words.flips(rows.height, view.quality, two["second"]), "caption")
+    yield Table(
+        rows, "flips", FLIPS, (*OVERLAP, "tags", "note"), click=opens(rows, two), height=213
+    )  # fmt: skip
+
+
+def opens(rows: pl.DataFrame, two: Row) -> Click:
+    """Have a click open its query on page Queries."""
+    return Click(rows, {"q": "query_id"}, {"stack": two["second"], "vs": two["first"]}, page="queries")
+
+
+def statistics(view: View, rows: pl.DataFrame, labels: Sequence[str], setup: Setup) -> Blocks:
+    """Yield tests and effect sizes of all comparisons."""
+    yield Text(words.how(rows, setup))
+    title = f"difference in {view.quality.name}"
+    click = Click(rows.with_columns(label=pl.Series(labels)), {"pair": "label"})
+    yield Chart(charts.forest(rows, labels, title), "differences", f"Every {title}", click=click)
+    yield Text(words.legend(view.quality), "caption")
+    yield Table(rows, "differences", (*PAIR, *NUMBERS), (*MORE, "if_judged", *OVERLAP))
+
+
+def sources(closer: Closer) -> Blocks:
+    """Yield whether retrieval or ordering makes the difference."""
+    if closer.sources.is_empty():
+        yield Text(words.NO_CEILING, "caption")
+        return
+    if warned := words.pools(closer):
+        yield Text(warned, "caption")
+    difference, low, high, *_, n = NUMBERS
+    shown = ("measure", "says", "value_second", "value_first", difference, low, high, "p", n)
+    yield Table(closer.sources, "sources", shown)
+
+
+def change(view: View, ask: Ask, setup: Setup) -> Blocks:
+    """Yield what one change does to every pair of stacks that differ in nothing else."""
+    kinds = changes.kinds(one_change(view))
+    if not kinds:
+        yield Text(words.NO_CHANGE, "caption")
+        return
+    kind = ask.listed("Change", kinds, "change", about=words.CHANGE)
+    rows, whole = effects(view, kind, setup)
+    yield Text(words.change(kind, rows, whole, view.quality))
+    title = f"difference in {view.quality.name}"
+    forest = charts.forest(rows, words.labels(rows, "before", "after"), title)
+    click = Click(rows, {"stack": "after", "vs": "before"}, {"also": []})
+    yield Chart(forest, "change", f"{kind}: {title} of every pair", CLICK, click=click)
+    yield Table(rows, "change", ("before", "after", *NUMBERS), MORE, click=click)
+
+
+SECTIONS = (stacks,)
