@@ -109,6 +109,7 @@ class Stack:
     Known keys of `spec` (all optional, others are kept): mode ("sparse", "dense", "hybrid"), sparse ("bm25"),
     embedder, dim, index ("flat", "hnsw-f32", "hnsw-int8", "int8"), fusion ({"method": "rrf", "constant": 60,
     "depth": 100}), reranker ("none" or a model), candidates (candidate depth K, the size of the pool),
+    params and version (of a pipeline of one's own, whose mode is "own"; call or url say where it is),
     perturb (how queries were perturbed before the stack got them: to learn from, nothing to ship).
     """
 
@@ -160,9 +161,16 @@ def _qualities(spec: JsonMap) -> list[str]:
         _settings({"method": fusion["method"], **named}) if named and fusion.get("method") else "",
         f"without copies ({_settings(spec['dedup'], 'threshold')})" if spec.get("dedup") else "",
         _settings(spec["cut"]) if spec.get("cut") else "",
+        _own(spec) if spec.get("mode") == "own" else "",
         f"{sent} sent" if sent else "",
     )
     return [each for each in found if each]
+
+
+def _own(spec: JsonMap) -> str:
+    """Parameters and version of a pipeline of one's own."""
+    params = [f"{key} {value}" for key, value in (spec.get("params") or {}).items()]
+    return ", ".join([*params, *([str(spec["version"])] if spec.get("version") else [])])
 
 
 def _perturbed(told: object) -> str:

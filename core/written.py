@@ -36,13 +36,15 @@ def escaped(json: str) -> str:
 
 
 def toml(value: object) -> str:
-    """Return a text, number, date, truth or list of them as TOML writes it."""
+    """Return a text, number, date, truth, list or table of them as TOML writes it, in one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{toml(str(key))} = {toml(each)}' for key, each in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml, value))}]"
     # a JSON string is a TOML string, but for the one control character that JSON leaves as it is

@@ -31,7 +31,7 @@ from core.cli import (
     ui,
 )
 from core.cli.context import Context, complain
-from core.cli.runs import indexes, plan
+from core.cli.runs import indexes, measure, plan
 from core.cli.runs import run as run_command
 from core.errors import ClqError, refusal
 
@@ -55,6 +55,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("demo", run_command.demo),
     ("plan", plan.run),
     ("run", run_command.run),
+    ("measure", measure.measure),
     ("resume", run_command.resume),
     ("search", run_command.search),
     ("manifest", plan.manifest),

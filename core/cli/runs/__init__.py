@@ -21,6 +21,7 @@ from core.files import read_json
 from core.jobs import asked_to_stop
 from core.records import Batch
 from core.views.readers import landing
+from core.views.run.own import about_words, fault_words
 from core.views.run.plan import search_words
 from core.views.text import count
 
@@ -120,6 +121,11 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
         f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
         f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
     )
+    for run in outcome.runs:
+        if own := run.manifest.get("own"):
+            about = about_words(own)
+            for words in ([about] if about else []) + fault_words(own, job.queries.height):
+                complain(f"{run.label}: {words}")
     found = read_json(outcome.folder.search)
     if found:
         complain(f"search: {search_words(found)}")

@@ -205,17 +205,27 @@ def find(context: Context, name: str) -> dict[str, Any]:
 
 
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, stored collections and golden sets included."""
+    """Read what a specification names, stored collections and golden sets included.
+
+    Commands that print the versions of one's own pipelines are run.
+    """
+    from core.pipeline.own.config import OwnStack  # noqa: PLC0415
+    from core.pipeline.own.version import versioned  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.views.library.export import StoreShelf  # noqa: PLC0415
 
+    stacks = tuple(versioned(each) if isinstance(each, OwnStack) else each for each in spec.stack)
+    spec = spec.model_copy(update={"stack": stacks})
     shelf = StoreShelf(context.store().read())
     return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """The evaluation that repeats what a manifest tells of, measured anew."""
+    """The evaluation that repeats what a manifest tells of, measured anew; it runs nobody's code."""
+    from core.pipeline.own.version import refuse_code  # noqa: PLC0415
+
     told = find(context, name)
+    refuse_code(_spec_of(told, name).own, "A manifest")
     job, problems = _as_it_was(context, told, name, (*_SEARCHED, *_GRADED), to_run=to_run)
     return anew(job), problems
 
@@ -224,9 +234,12 @@ def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
     """The evaluation that was begun under a name."""
     from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
+    from core.pipeline.own.version import require_version  # noqa: PLC0415
 
     place = folder.find(work_of(context), name)
     told = read_json(place.manifest) or {}
+    if told:
+        require_version(_spec_of(told, place.path.name).own)
     job, problems = _as_it_was(context, told, place.path.name, _SEARCHED, to_run=True)
     job = replace(job, nonce=told["evaluation"].get("nonce", ""), budget_usd=told.get("budget_usd"))
     if job.evaluation_id != place.evaluation_id:
@@ -243,10 +256,8 @@ def anew(job: Job) -> Job:
     return replace(job, nonce=now().isoformat())
 
 
-def _as_it_was(
-    context: Context, told: JsonMap, where: str, same: Sequence[str], *, to_run: bool
-) -> tuple[Job, list[Problem]]:
-    from core.pipeline.evaluate.identity import hashes  # noqa: PLC0415
+def _spec_of(told: JsonMap, where: str) -> SweepSpec:
+    """The specification that a manifest holds."""
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
     if not told.get("sweep"):
@@ -255,7 +266,15 @@ def _as_it_was(
             where=where,
             do="The demo is repeated by `demo`.",
         )
-    job, problems = read(context, parse(json.dumps(told["sweep"]), "json", name=where), to_run=to_run)
+    return parse(json.dumps(told["sweep"]), "json", name=where)
+
+
+def _as_it_was(
+    context: Context, told: JsonMap, where: str, same: Sequence[str], *, to_run: bool
+) -> tuple[Job, list[Problem]]:
+    from core.pipeline.evaluate.identity import hashes  # noqa: PLC0415
+
+    job, problems = read(context, _spec_of(told, where), to_run=to_run)
     stacks = told.get("stacks") or [told["spec"]]
     job = replace(job, stacks=[Stack(spec) for spec in stacks])
     today = hashes(job)

@@ -13,6 +13,9 @@ from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import Outside
+from core.pipeline.own.config import OWN, OwnStack
+from core.pipeline.own.model import OwnRetriever
+from core.pipeline.own.passages import Shelf
 from core.pipeline.ranking import Hits
 from core.pipeline.ranking.cut import keep
 from core.pipeline.ranking.pool import DEDUPS, FUSIONS, fusion_options, kept
@@ -43,6 +46,10 @@ class Node(NamedTuple):
     ask: Ask  # does it
     model: str | None = None  # the remote model that it calls; None where it runs here
 
+    def workers(self, concurrency: int) -> int:
+        """How many queries it is asked at once: a pipeline of one's own one, so that nothing disturbs it."""
+        return 1 if self.model is None or self.step.kind == OWN else concurrency
+
 
 def clipped(hits: Hits, depth: int) -> Hits:
     """The first hits."""
@@ -62,10 +69,15 @@ class Asker:
     """Makes nodes of steps, opening what they search."""
 
     def __init__(
-        self, graph: Graph, builder: Builder, models: Models, corpora: Mapping[str | None, Corpus]
+        self,
+        graph: Graph,
+        builder: Builder,
+        models: Models,
+        corpora: Mapping[str | None, Corpus],
+        pipelines: Mapping[str, OwnStack] = MappingProxyType({}),
     ) -> None:
         self.graph, self._depths = graph, graph.depths
-        self._builder, self._models = builder, models
+        self._builder, self._models, self._pipelines = builder, models, pipelines
         self._corpora = {
             step: corpora[route.chunking]
             for route in graph.routes
@@ -73,6 +85,8 @@ class Asker:
             if step is not None
         }
         self._marks: dict[Step, dict[int, Any]] = {}
+        self._shelves: dict[str, Shelf] = {}
+        self.own: dict[Step, OwnRetriever] = {}  # pipelines of one's own that were asked
 
     def node(self, step: Step) -> Node:
         """A step that can be asked."""
@@ -156,6 +170,19 @@ class Asker:
             return marks[passage]
 
         return find
+
+    def _own(self, step: Step) -> Node:
+        """A pipeline of one's own; its processor time is that of another process, as that one says."""
+        corpus, name = self._corpora[step], step.params["model"]["name"]
+        shelf = self._shelves.setdefault(corpus.hash, Shelf(corpus.passage_ids, corpus.texts))
+        retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
+
+        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
+            reply = retriever.retrieve(text, extra=again)
+            cpu_ms = reply.details["cpu_ms"]
+            return Outcome(reply.value, reply.ms, cpu_ms, reply.waited_ms, reply.usage, reply.details)
+
+        return Node(step, ask, name)
 
     def _cut(self, step: Step) -> Node:
         cut, depth = step.params["cut"], step.params["depth"]

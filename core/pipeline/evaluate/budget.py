@@ -20,6 +20,7 @@ from typing import Any
 
 from core.errors import BudgetError
 from core.prices import CURRENCY, PriceBook
+from core.prices.cost import DOLLARS
 from core.providers.base import Amount, scaled
 from core.records import Basis
 
@@ -171,6 +172,8 @@ class Budget:
         """What an amount costs in dollars; None when its price or itself is not known."""
         if amount.unit in FREE:
             return 0.0
+        if amount.unit == DOLLARS:
+            return amount.amount
         price = self._book.find(amount.item, amount.unit)
         if price is None or price.currency != CURRENCY or amount.amount is None:
             return None

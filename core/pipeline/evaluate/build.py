@@ -32,6 +32,9 @@ from core.pipeline.index import (
     use_index,
 )
 from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
+from core.pipeline.own.config import OWN, OwnStack
+from core.pipeline.own.model import OwnRetriever, asker_of
+from core.pipeline.own.passages import Shelf
 from core.pipeline.query.rewrite import Rewrite, make_rewrite
 from core.providers.base import Amount, Meter, Reply, total
 from core.providers.calls import Journal, Keys
@@ -81,6 +84,19 @@ class Models:
     def chat(self, name: str) -> Chat:
         """A chat model whose replies are kept for this evaluation."""
         return self._asked(make_chat, name)
+
+    def own(self, config: OwnStack, step: Step, shelf: Shelf) -> OwnRetriever:
+        """A pipeline of one's own; its stacks share a process, whose answers are kept for this evaluation."""
+        identity = {name: step.params[name] for name in ("model", "params", "corpus")}
+
+        def make() -> OwnRetriever:
+            asks = self._once(("pipeline", config.name), lambda: asker_of(config, self._keys))
+            return OwnRetriever(
+                config, asks, shelf, params=step.params["params"], identity=identity, journal=self._own,
+                meter=self._meter,
+            )  # fmt: skip
+
+        return self._once((OWN, step), make)
 
     def close(self) -> None:
         """Let go of connections."""

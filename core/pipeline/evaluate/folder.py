@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core import jobs
 from core.errors import InputError, UnknownNameError
-from core.files import is_locked, locked
+from core.files import is_locked, locked, transaction
 from core.jobs import State, read_status
 from core.providers.calls import redact
 from core.records import now
@@ -44,6 +45,7 @@ Progress = Callable[[Status], None]  # Told about every unit of work, and once m
 
 EVALUATIONS = "evaluations"
 ARTIFACTS = "artifacts"
+_STAGE = "#"  # Between a step and its stage
 _NAME = re.compile(r"[^\w.-]+")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blocks (
@@ -164,11 +166,31 @@ class Measurements:
         ms, cpu_ms = (None if blob is None else np.frombuffer(blob, dtype=np.float64) for blob in row[:2])
         return None if ms is None else Block(ms, cpu_ms, float(row[2]))
 
-    def put(self, step: str, of: str, block: Block) -> None:
-        """Keep a block."""
-        cpu_ms = None if block.cpu_ms is None else block.cpu_ms.tobytes()
-        row = (step, of, block.ms.tobytes(), cpu_ms, block.waited_ms)
-        self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", row)
+    def put(
+        self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
+    ) -> None:
+        """Keep a block, and those of its stages, all or none."""
+        named = {step: block, **{f"{step}{_STAGE}{stage}": part for stage, part in parts.items()}}
+        rows = [
+            (
+                name,
+                of,
+                each.ms.tobytes(),
+                each.cpu_ms if each.cpu_ms is None else each.cpu_ms.tobytes(),
+                each.waited_ms,
+            )
+            for name, each in named.items()
+        ]
+        with transaction(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", rows)
+
+    def parts(self, step: str, of: str) -> dict[str, Block]:
+        """What was measured of the stages of a step in a pass."""
+        rows = self._db.execute(
+            "SELECT step, ms FROM blocks WHERE pass = ? AND substr(step, 1, ?) = ? ORDER BY rowid",
+            (of, len(step) + 1, f"{step}{_STAGE}"),
+        )
+        return {name[len(step) + 1 :]: Block(np.frombuffer(ms, dtype=np.float64), None) for name, ms in rows}
 
     def begin_round(self, number: int, at: datetime) -> None:
         """Note when a round began; what was noted before stays."""

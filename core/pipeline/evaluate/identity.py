@@ -12,6 +12,7 @@ import polars as pl
 from core.pipeline import environment
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.steps import NONE, Identities
+from core.pipeline.own.model import expected_usage
 from core.pipeline.query.entities import names_hash
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
 from core.providers.chat import make_chat
@@ -57,6 +58,7 @@ def identities(job: Job) -> Identities:
         full_dims={(name, dim): configs[name].full_dim(dim) for name, dim in embedders},
         versions={kind: _versions(packages) for kind, packages in _ENGINES.items()},
         names=names_hash(job.names),
+        own={name: config.identity() for name, config in job.own.items()},
     )
 
 
@@ -64,7 +66,8 @@ def billed(job: Job) -> list[tuple[str, str]]:
     """Item and unit of everything that a job's models are paid by."""
     pairs = [(key, stack.spec.get(key, NONE)) for stack in job.stacks for key in MODELS]
     used = [billed_by(key, name, job.models) for key, name in dict.fromkeys(pairs) if name not in ("", NONE)]
-    return list(dict.fromkeys(each for some in used for each in some))
+    own = [(each.item, each.unit) for config in job.own.values() for each in expected_usage(config)]
+    return list(dict.fromkeys([*(each for some in used for each in some), *own]))
 
 
 def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:

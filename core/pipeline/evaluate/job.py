@@ -9,6 +9,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.evaluate.steps import Route
+from core.pipeline.own.config import OwnStack
 from core.pipeline.query.entities import Names
 from core.prices import PriceBook
 from core.providers.config import ModelConfig
@@ -149,6 +150,7 @@ class Job:
     nonce: str = ""  # Sets measurements of the same thing apart
     # What the questions name, for stacks whose questions have other names
     names: Names = field(default_factory=dict)
+    own: Mapping[str, OwnStack] = field(default_factory=dict)  # Pipelines of one's own, by name
     # What a task of each kind of `TASKS` gets of a machine of a cluster
     resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 

@@ -26,6 +26,7 @@ from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.pipeline.index import INDEXES, DenseIndex, Outside, ann_recall, is_ann
+from core.pipeline.own.config import OWN
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
 from core.pipeline.ranking import Hits, signals
@@ -62,6 +63,9 @@ class Answered:
     usage: Sequence[tuple[Amount, ...]]  # what each used, beside processor time
     details: Sequence[Mapping[str, Any]]  # what a model told of each
     blocks: dict[Pass, Block] = field(default_factory=dict)  # times, by pass
+    parts: dict[Pass, Mapping[str, Block]] = field(
+        default_factory=dict
+    )  # of its stages, as far as it tells them
 
 
 Results = dict[Step, Answered]
@@ -118,8 +122,9 @@ class Measurer:
         done = self.results[step].blocks
         known = self._kept.get(self._graph.label(step), name(of)) if self._kept and of not in done else None
         if of in done or known is not None:
-            if known is not None:
+            if known is not None and self._kept is not None:
                 done[of] = known
+                self.results[step].parts[of] = self._kept.parts(self._graph.label(step), name(of))
             self._tracker.skip("measure", 1)
             return
         self._tracker.begin("measure", f"measure {name(of)}: {words(step)}")
@@ -132,20 +137,22 @@ class Measurer:
         self._tracker.end()
 
     def _note(self, step: Step, of: Pass, outcomes: Sequence[Outcome]) -> None:
-        here = [each.cpu_ms for each in outcomes if each.cpu_ms is not None]
+        here = [each.cpu_ms for each in outcomes if each.cpu_ms is not None or not np.isfinite(each.ms)]
+        known = len(here) == len(outcomes) and any(each is not None for each in here)
         block = Block(
             np.array([each.ms for each in outcomes]),
-            np.array(here) if len(here) == len(outcomes) else None,
+            np.array(here, dtype=np.float64) if known else None,
             sum(each.waited_ms for each in outcomes),
         )
         self.results[step].blocks[of] = block
+        parts = self.results[step].parts[of] = stages(outcomes)
         if self._kept is not None:
-            self._kept.put(self._graph.label(step), name(of), block)
+            self._kept.put(self._graph.label(step), name(of), block, parts)
 
     def _ask_all(self, node: Node, of: Pass | None) -> list[Outcome]:
         again = "" if of is None else f"pass {name(of)}"
         self._stage(node.step.stage)
-        workers = 1 if node.model is None else self._protocol.concurrency
+        workers = node.workers(self._protocol.concurrency)
         outcomes = []
         for outcome in in_order(
             lambda query: self._ask(node, query, again), range(len(self._texts)), workers
@@ -183,6 +190,28 @@ class Measurer:
             self._ask(node, query, f"warm-up {number}.{query + 1}")
 
 
+def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
+    """Times of a step's stages, as a pipeline of one's own tells them; none where they overlap.
+
+    Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
+    """
+    told = [each.details.get("stages") or {} for each in outcomes]
+    names = list(dict.fromkeys(stage for each in told for stage in each))
+    known = [
+        (sum(of.values()), each.ms) for of, each in zip(told, outcomes, strict=True) if np.isfinite(each.ms)
+    ]
+    if any(parts > _OVERLAP * whole for parts, whole in known):
+        return {}
+    failed = [not np.isfinite(each.ms) for each in outcomes]
+    return {
+        stage: Block(np.where(failed, np.nan, [each.get(stage, 0.0) for each in told]), None)
+        for stage in names
+    }
+
+
+_OVERLAP = 1.05
+
+
 def name(of: Pass) -> str:
     """A pass in words and in files: "1.2" is the second repeat of the first round."""
     return f"{of[0]}.{of[1]}"
@@ -191,6 +220,9 @@ def name(of: Pass) -> str:
 def words(step: Step) -> str:
     """A step as people read it."""
     typed = step.params.get("typed")
+    if step.kind == OWN:
+        params = [f"{key} {value}" for key, value in step.params["params"].items()]
+        return ", ".join([step.params["model"]["name"], *params, f"K = {step.params['depth']}"])
     return f"{_named(step)}, {shown(typed)}" if typed else _named(step)
 
 
@@ -216,7 +248,7 @@ EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"
 TOLD = (
     "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
-    "dropped",
+    "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried",
 )  # fmt: skip
 """What of a model's details is kept per query."""
 
@@ -254,7 +286,7 @@ class Signals:
 
     def _of(self, route: Route) -> Iterator[Signal]:
         results = self._results
-        pools = [hits.scores[: route.depth] for hits in results[route.pool].values]
+        pools = [_known(hits.scores[: route.depth]) for hits in results[route.pool].values]
         yield from _certainty("", route.depth, pools)
         search = _search(route)
         if search is not None and search is not route.source:
@@ -293,6 +325,11 @@ class Signals:
             vectors = np.stack(self._results[embed].values)
             self._exact[key] = self._index(flat).search_batch(vectors, deepest)
         return self._exact[key]
+
+
+def _known(scores: Any) -> Any:  # noqa: ANN401 - as hits have them
+    """The scores that are numbers; a pipeline of one's own need not give any."""
+    return scores[np.isfinite(scores)]
 
 
 def _search(route: Route) -> Step | None:

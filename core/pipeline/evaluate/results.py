@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import Measurements
+from core.pipeline.evaluate.folder import Block, Measurements
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results, Signals
 from core.pipeline.evaluate.steps import Route, Step
+from core.pipeline.own.config import OWN
+from core.pipeline.own.model import OwnRetriever, faults
 from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
 from core.providers.base import LOCAL_ITEM, Amount, scaled
@@ -91,7 +94,9 @@ class Writer:
         signals: Signals,
         machine: JsonMap,
         kept: Measurements,
+        own: Mapping[Step, OwnRetriever] = MappingProxyType({}),
     ) -> None:
+        self._own = own
         self._job, self._results, self._builder = job, results, builder
         self._signals, self._kept = signals, kept
         self._machine, self._started = machine, now()
@@ -142,7 +147,16 @@ class Writer:
             ],
             "waited_ms": waited(route, self._results),
             **replayed,
+            **self._own_pipeline(route),
         }
+
+    def _own_pipeline(self, route: Route) -> dict[str, JsonMap]:
+        """How a pipeline of one's own was begun, and what went wrong with its queries."""
+        if route.pool.kind != OWN:
+            return {}
+        told = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details)
+        asked = self._own.get(route.pool)
+        return {OWN: {**(asked.about() if asked else {}), **told}}
 
     def _indexes(self, route: Route) -> dict[str, JsonMap]:
         told: dict[str, JsonMap] = {}
@@ -166,7 +180,16 @@ def waited(route: Route, results: Results) -> dict[str, float]:
 
 def pools(route: Route, results: Results) -> list[Hits]:
     """The candidate pool of a stack, per query."""
-    return [clipped(hits, route.depth) for hits in results[route.pool].values]
+    values = results[route.pool].values
+    if route.pool.kind == OWN:
+        return [clipped(found, route.depth) if found.pool is None else found.pool for found in values]
+    return [clipped(hits, route.depth) for hits in values]
+
+
+def _has_pool(route: Route, results: Results) -> bool:
+    """Whether something chose from a pool, so that it is stored apart."""
+    own = route.pool.kind == OWN and any(each.pool is not None for each in results[route.pool].values)
+    return route.keeps_pool or own
 
 
 def finals(route: Route, results: Results) -> list[Hits]:
@@ -190,7 +213,7 @@ def rankings(
 ) -> pl.DataFrame:
     """Rows of the table "rankings": the final ranking, and the pool where something chose from it."""
     parts = [_ranked(finals(route, results), query_ids, passage_ids, run_id=run_id, stage="final")]
-    if route.keeps_pool:
+    if _has_pool(route, results):
         parts.append(_ranked(pools(route, results), query_ids, passage_ids, run_id=run_id, stage="pool"))
     return pl.concat(parts)
 
@@ -220,11 +243,25 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
         return frame("timings", [])
     parts = []
     for step in route.steps:
-        blocks = results[step].blocks
-        for repeat, of in enumerate(sorted(blocks), 1):
-            columns = pl.DataFrame({"query_id": query_ids, "ms": blocks[of].ms, "repeat": repeat})
-            parts.append(_declared("timings", columns, run_id=run_id, stage=step.stage))
+        answered = results[step]
+        for repeat, of in enumerate(sorted(answered.blocks), 1):
+            for stage, ms in _stages(step.stage, answered.blocks[of], answered.parts.get(of, {})):
+                columns = pl.DataFrame({"query_id": query_ids, "ms": ms, "repeat": repeat})
+                known = columns.filter(pl.col("ms").is_finite())  # a query that failed has no time
+                parts.append(_declared("timings", known, run_id=run_id, stage=stage))
     return _by_stage(pl.concat(parts), "ms")
+
+
+def _stages(
+    stage: str, block: Block, parts: Mapping[str, Block]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """The time of a step, or of its stages and the rest."""
+    rest = block.ms
+    for name, part in parts.items():
+        if name != stage:
+            yield name, part.ms
+            rest = np.maximum(rest - part.ms, 0.0)
+    yield stage, rest
 
 
 def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
@@ -245,6 +282,7 @@ def usage(
         here = [block.cpu_ms for block in results[step].blocks.values() if block.cpu_ms is not None]
         if here:
             columns = pl.DataFrame({"query_id": query_ids, "amount": np.median(np.stack(here), axis=0)})
+            columns = columns.filter(pl.col("amount").is_finite())
             measured = {"item": LOCAL_ITEM, "unit": "cpu_ms", "basis": str(Basis.MEASURED)}
             parts.append(_declared("usage", columns, **constants, **measured))
         rows = _billed(_used(route, step, results, lengths), query_ids.to_list())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from core.errors import InputError
 from core.jobs import State
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.budget import Spent
@@ -79,6 +80,12 @@ def run_job(
         InputError: If another process runs it, or something in it cannot be used.
         ClqError: If a provider fails; what has finished was handed over, and running again goes on.
     """
+    if on and job.own:
+        raise InputError(
+            f"Pipelines of your own ({', '.join(job.own)}) are measured on this machine only.",
+            where="stack",
+            do="Run them without --on.",
+        )
     site = Site(work=work, shared=work, progress=progress, cancelled=cancelled, keys=keys)
     machine = described()
     every, todo = (Graph((), {}), []) if before else _routes(job, held)

@@ -46,10 +46,11 @@ class Here:
         self.collector = Collector()
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
         self.builder = Builder(artifacts, models, corpora, stage)
+        asker = Asker(every, self.builder, models, job.corpora, job.own)
         self.measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
-            Asker(every, self.builder, models, job.corpora),
+            asker,
             kept=kept,
             tracker=tracker,
             check=check,
@@ -59,7 +60,9 @@ class Here:
         )
         results = self.measurer.results
         signals = Signals(every, results, self.builder.index)
-        self._writer = Writer(job, results, builder=self.builder, signals=signals, machine=machine, kept=kept)
+        self._writer = Writer(
+            job, results, builder=self.builder, signals=signals, machine=machine, kept=kept, own=asker.own
+        )
         self.built: set[Step] = set()
         self._quiet = ExitStack()
         self.take(todo)

@@ -2,6 +2,7 @@
 
 Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
 Asking: rewrite → embed → search, rewrite → sparse; both → fuse; → dedup; the pool of these → rerank → cut.
+A pipeline of one's own is one step by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from core.pipeline.index import is_existing, parted
+from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
 from core.pipeline.ranking.pool import BY_VECTORS
@@ -31,6 +33,7 @@ QUERY_STAGES: Mapping[str, str] = {
     "dedup": "dedup",
     "rerank": "rerank",
     "cut": "cut",
+    OWN: "pipeline",
 }
 """Kinds of steps that a query goes through, in the order in which a stack runs them; and the stage that their
 time and usage are recorded under."""
@@ -124,7 +127,7 @@ class Route:
         Without near copies it is another pool: "rrf100-minhash@K".
         """
         told = self.source.params.get("fusion", {})
-        heads = {"sparse": "bm25", "search": "dense"}
+        heads = {"sparse": "bm25", "search": "dense", OWN: OWN}
         head = heads.get(self.source.kind) or f"{told['method']}{told.get('depth', '')}"
         head = f"queries-{head}" if "over" in self.source.params else head
         without = "" if self.source is self.pool else f"-{self.pool.params['dedup']['method']}"
@@ -154,9 +157,10 @@ class Graph:
 
     @property
     def firsts(self) -> frozenset[Step]:
-        """The first step of every model; the same whatever part of the work is left."""
+        """The first step of every model, and every pipeline; the same whatever part of the work is left."""
         steps = [step for step in self.steps if "model" in step.params]
-        return frozenset({(s.kind, s.params["model"]["name"]): s for s in reversed(steps)}.values())
+        named = {(s.kind, s.key if s.kind == OWN else s.params["model"]["name"]): s for s in reversed(steps)}
+        return frozenset(named.values())
 
     @property
     def builds(self) -> tuple[Step, ...]:
@@ -174,6 +178,9 @@ class Identities:
     full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # what a corpus is embedded at
     versions: Mapping[str, JsonMap] = field(default_factory=dict)  # versions of the engines, by kind of step
     names: str = ""  # hash of the names that the questions hold
+    own: Mapping[str, JsonMap] = field(
+        default_factory=dict
+    )  # what could change answers of one's own pipelines
 
     def chunking(self, spec: JsonMap) -> str | None:
         """The chunking that a stack searches."""
@@ -225,6 +232,13 @@ def bm25_step(spec: JsonMap, names: Identities) -> Step:
     return Step("bm25", {**corpus, **spec.get("bm25", {}), **_versions(names, "bm25")})
 
 
+def own_step(spec: JsonMap, names: Identities) -> Step:
+    """The one step of a stack that is somebody's own pipeline."""
+    model = {"name": spec["name"], **names.own[spec["name"]]}
+    told = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
+    return Step(OWN, {"model": model, **told, "corpus": names.corpora[names.chunking(spec)]})
+
+
 def _builds(step: Step) -> Iterator[Step]:
     for each in step.needs:
         yield from _builds(each)
@@ -262,6 +276,9 @@ def _route(stack: Stack, names: Identities, depth_of: Mapping[tuple[Step, str], 
 
 def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     """The step that fills the pool, and all steps up to it."""
+    if own_of(spec):
+        step = own_step(spec, names)
+        return step, [step]
     ranked, steps = _ranked(spec, names)
     if not spec.get("dedup"):
         return ranked, steps

@@ -114,7 +114,7 @@ class Course:
         queries = list(self._order[first:last])
         twins = [Stack({**stack.spec, "candidates": self._deepest}) for stack in stacks]
         every = graph([*stacks, *(each for each in twins if each not in stacks)], self._names)
-        asker = Asker(every, self._builder, self._models, self._job.corpora)
+        asker = Asker(every, self._builder, self._models, self._job.corpora, self._job.own)
         with threads(1):
             return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
 
@@ -165,7 +165,7 @@ class Course:
 
         if node.model is None:
             ask(missing[0])  # opens files and warms caches
-        workers = 1 if node.model is None else self._job.protocol.concurrency
+        workers = node.workers(self._job.protocol.concurrency)
         kept.update(zip(missing, in_order(ask, missing, workers), strict=True))
 
     def _dollars(self, used: Sequence[Amount]) -> float:

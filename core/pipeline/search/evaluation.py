@@ -37,6 +37,7 @@ from core.pipeline.search.propose import Space, Told, optuna, parameters, propos
 from core.pipeline.search.race import Entry, Race, search
 from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
+from core.prices.cost import DOLLARS
 from core.providers.base import Amount
 from core.records import Stack, short_hash
 
@@ -56,7 +57,7 @@ def _searched(turn: Turn, job: Job) -> list[Stack]:
         race = Race(job.queries.height, how, higher_is_better=measure.info.higher_is_better)
         one = _Search(job.name, turn, kept, _course(turn, job, how, measure), space, race)
         turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
-        start = range(len(job.spec.get("stack") or ()))  # those that are named stand first
+        start = range(sum(not (each.get("call") or each.get("url")) for each in job.spec.get("stack") or ()))
         search(space, race, one.ask, one.propose, start=start, more=one.more, told=one.tell)
         one.tell(())
         one.study()
@@ -235,6 +236,8 @@ def _course(turn: Turn, job: Job, how: Search, measure: Measure) -> Course:
 
 def _dollars(book: PriceBook, amount: Amount) -> float | None:
     """Return what an amount costs in production, machine time included; None = unknown."""
+    if amount.unit == DOLLARS:
+        return amount.amount
     price = book.find(amount.item, PRICED_AS.get(amount.unit, amount.unit))
     if price is None or price.currency != CURRENCY or amount.amount is None:
         return None

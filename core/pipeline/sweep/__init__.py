@@ -253,6 +253,8 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
     made = dict(data)
     for key in _SOURCES:
         made |= {key: _located(made[key], folder, may_be_stored=key != "queries")} if key in made else {}
+    if isinstance(stacks := made.get("stack"), list):
+        made["stack"] = [_own_located(each, folder) for each in stacks]
     reader, models = made.get("reader"), made.get("models")
     if isinstance(reader, Mapping) and (prompts := reader.get("prompts")):
         listed = prompts if isinstance(prompts, list) else [prompts]
@@ -260,6 +262,17 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
     if isinstance(models, Mapping):
         made["models"] = {name: _located(table, folder) for name, table in models.items()}
     return made
+
+
+def _own_located(stack: object, folder: Path) -> object:
+    """A stack with absolute paths; code lies in the specification's folder unless another is named."""
+    if not isinstance(stack, Mapping) or not isinstance(stack.get("call"), str):
+        return stack
+    path, python = stack.get("path") or ".", stack.get("python")
+    found = {**stack, "path": str(folder / Path(path).expanduser()) if isinstance(path, str) else path}
+    if isinstance(python, str) and "/" in python:
+        found["python"] = str(folder / Path(python).expanduser())
+    return found
 
 
 def _prompt(written: object, folder: Path) -> object:

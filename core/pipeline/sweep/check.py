@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,6 +11,8 @@ from core.errors import ClqError, UnknownNameError
 from core.extras import SEARCH_REQUIREMENTS, installed
 from core.pipeline.evaluate.identity import MODELS, billed_by
 from core.pipeline.index import check_metric, index_options, obstacles
+from core.pipeline.own.config import OwnStack, own_of
+from core.pipeline.own.endpoint import check_endpoint
 from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.pool import BY_VECTORS, LEGS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
@@ -36,6 +39,8 @@ class Facts:
 
 def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     """Everything that is wrong with a stack, each with the key to blame; rules trust the names they need."""
+    if own_of(spec):
+        return
     models = [key for key in ("embedder", "index", "reranker", "rewrite") if spec.get(key, NONE) != NONE]
     named = {(key, key): spec[key] for key in models}
     named |= {(f"{key}.method", key): spec[key]["method"] for key in READ if spec.get(key)}
@@ -236,6 +241,16 @@ def _some(labels: Sequence[str], whole: int) -> str:
     return first if len(labels) == 1 else f"{first} and {len(labels) - 1} more"
 
 
+def _own(own: OwnStack) -> Iterator[Problem]:
+    """A pipeline of one's own: its interpreter, its folder, its address, its templates."""
+    if own.path is not None and not own.path.is_dir():
+        yield Problem(f"stack {own.name}, path", f"There is no such folder: {own.path}.")
+    if own.python is not None and shutil.which(own.python) is None:
+        yield Problem(f"stack {own.name}, python", f"There is no such interpreter: {own.python}.")
+    if own.url is not None:
+        yield from _refused(f"stack {own.name}", partial(check_endpoint, own))
+
+
 def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]:
     """Files, price book and providers."""
     golden = spec.golden_set
@@ -257,6 +272,11 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
     if spec.searched and not installed("optuna"):
         do = f"Install it: pip install -r {SEARCH_REQUIREMENTS}"
         yield Problem("axes.method", 'method = "search" needs the package optuna.', do, Severity.MISSING)
+    for own in spec.own:
+        yield from _own(own)
+        if spec.budget.usd is not None and own.usd_per_query is None and own.usd_per_hour is None:
+            found = f"What a query of {own.name} costs is not known, so that no budget can be kept."
+            yield Problem("budget.usd", found, "Give its usd_per_query or usd_per_hour, or no budget.")
     for name, model in spec.models.items():
         providers = {*embed.PROVIDERS, *rerank.PROVIDERS, *chat.PROVIDERS}
         if model.provider not in providers:

@@ -92,7 +92,7 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
     """The stacks of a specification; those that a search begins with stand first."""
     known = known or Known(spec.models)
     usual = SENTENCES if is_documents(spec.collection) else None
-    listed: list[Choice] = [dict(point) for point in spec.stack]
+    listed: list[Choice] = [dict(point) for point in spec.points]
     combined: list[Choice] = []
     for axes in spec.axes:
         if axes.method != "list":
@@ -100,12 +100,15 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
                 _one_factor(axes, spec.baseline, known) if axes.method == "one-factor" else _grid(axes)
             )
     choices = [*listed, *combined] if spec.searched else [*combined, *listed]
-    return _stacks(_spec(each, spec.collection.language, known, usual) for each in choices)
+    specs = [_spec(each, spec.collection.language, known, usual) for each in choices]
+    own = [each.spec(params) for each in spec.own for params in each.points()]
+    return _stacks([*specs, *own])
 
 
 def count(spec: SweepSpec) -> int:
     """How many combinations a specification asks for at most, without making them."""
-    return sum(_size(axes) for axes in spec.axes) + len(spec.stack)
+    own = sum(math.prod(map(len, each.params.values())) for each in spec.own)
+    return sum(_size(axes) for axes in spec.axes) + len(spec.points) + own
 
 
 def grid(axes: Axes, language: str = "english") -> list[Stack]:

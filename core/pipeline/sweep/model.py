@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from core.pipeline.own.config import OwnStack
 from core.pipeline.sweep.fields import (
     AsPath,
     Bm25,
@@ -205,6 +206,21 @@ class Point(Table):
     chunks_sent: ChunksSent | None = None
 
 
+_TAGS = ("‹axes›", "‹own›")  # No keys of a specification begin so
+
+
+def _kind_of_stack(given: object) -> str:
+    """Whether a stack is named by its axes, or is a pipeline of one's own."""
+    if isinstance(given, OwnStack):
+        return _TAGS[1]
+    return _TAGS[isinstance(given, Mapping) and bool({"call", "url"} & set(given))]
+
+
+NamedStack = Annotated[
+    Annotated[Point, Tag(_TAGS[0])] | Annotated[OwnStack, Tag(_TAGS[1])], Discriminator(_kind_of_stack)
+]
+
+
 class Latency(Table):
     """How time is measured.
 
@@ -266,7 +282,8 @@ class SweepSpec(Table):
         axes: Values to combine; several blocks are expanded one after the other.
         search: How axes of the method "search" are searched.
         baseline: Where one-factor starts; by default the first value of every axis.
-        stack: Stacks named one by one; a search begins with them.
+        stack: Stacks named one by one, those of a search's beginning first; and pipelines of one's own, whose
+            parameters are axes.
         latency: How time is measured.
         budget: What it may cost.
         models: Models that no catalogue has, by the name they have in the axes; `model` is that name unless
@@ -283,12 +300,29 @@ class SweepSpec(Table):
     axes: Many[Axes] = ()
     search: Search = Search()
     baseline: Point = Point()
-    stack: Many[Point] = ()
+    stack: Many[NamedStack] = ()
     latency: Latency = Latency()
     budget: Budget = Budget()
     models: OwnModels = Field(default_factory=dict)
     reader: Reader | None = None
     resources: Resources = Resources()
+
+    @model_validator(mode="after")
+    def _own_names(self) -> Self:
+        names = [each.name for each in self.own]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"Two pipelines are called {twice!r}: give each a name of its own.")
+        return self
+
+    @property
+    def own(self) -> tuple[OwnStack, ...]:
+        """The pipelines of one's own."""
+        return tuple(each for each in self.stack if isinstance(each, OwnStack))
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The stacks that are named by their axes."""
+        return tuple(each for each in self.stack if isinstance(each, Point))
 
     @property
     def searched(self) -> bool:

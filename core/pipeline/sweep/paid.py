@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.steps import Graph, Identities, Step
+from core.pipeline.own.config import OWN
+from core.pipeline.own.model import expected_usage
 from core.pipeline.sweep.known import NONE, Known
 from core.pipeline.sweep.pools import Pools
 from core.providers.base import Amount, Purpose, total
@@ -119,6 +121,8 @@ class Counting:
         found = [each for step in left if (each := self.corpus(step)) is not None]
         warm: set[str] = set()
         for step in self._graph.steps:
+            if step.kind == OWN:
+                found.append(self._own(step))
             key = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}.get(step.kind)
             if key is not None and not self._known.is_local(key, name := step.params["model"]["name"]):
                 found.append(self._asking(step, name, warms=name not in warm))
@@ -149,6 +153,18 @@ class Counting:
             exact=counted.exact,
             notes=(counted.note, OWN_PACE if own else ""),
         )
+
+    def _own(self, step: Step) -> Paid:
+        """The calls of a pipeline of one's own, as far as it is said what they cost."""
+        name, protocol, queries = step.params["model"]["name"], self._job.protocol, len(self._queries)
+        warm_up = min(protocol.warm_up, queries) * protocol.rounds if protocol.repeats else 0
+        calls = queries * max(1, protocol.passes) + warm_up
+        config = self._job.own[name]
+        each = expected_usage(config)
+        if config.usd_per_hour is not None:  # it takes what it takes
+            each = (replace(each[0], amount=None),)
+        used = tuple(replace(a, amount=None if a.amount is None else a.amount * calls) for a in each)
+        return Paid(step=step, stage=step.stage, model=name, calls=calls, used=used, per_query=each)
 
     def _asking(self, step: Step, name: str, *, warms: bool) -> Paid:
         (each, exact, notes), protocol = self._asked(step, name), self._job.protocol

@@ -16,6 +16,7 @@ from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts,
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
 from core.prices import CURRENCY, PriceBook
+from core.prices.cost import DOLLARS
 from core.providers.base import Amount, Purpose, total
 from core.providers.chat import Chat
 from core.providers.config import place_of
@@ -163,6 +164,8 @@ def plan(
 
 def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
     """What an amount costs, or None and the reason why that is not known."""
+    if amount.unit == DOLLARS and amount.amount is not None:
+        return amount.amount, ""
     price = book.find(amount.item, amount.unit)
     if price is None:
         return None, f"no price for {amount.item} ({amount.unit}) in {book.name}"
@@ -219,6 +222,10 @@ def asked_seconds(line: Line, chat: Chat) -> float:
 
 
 def _services(job: Job, known: Known) -> Iterator[Service]:
+    for own in job.own.values():
+        if own.url is not None:
+            by = known.keys.allowed_by(own.key_env, own.url) if own.key_env else ""
+            yield Service(own.name, own.place, own.key_env or "", by)
     used = {(key, str(stack.spec[key])) for stack in job.stacks for key in MODELS if stack.spec.get(key)}
     for key, name in sorted(used):
         place = None if name == NONE or known.is_local(key, name) else place_of(known.config(key, name))

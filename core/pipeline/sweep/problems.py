@@ -82,6 +82,8 @@ _WORDS: Mapping[str, str] = {
     "model_type": "is not a table",
     "tuple_type": "is not a list",
 }
+TAGGED = "‹"
+"""What tags of kinds of tables begin with."""
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "greater_than": ("gt", "must be more than {:g}"),
     "greater_than_equal": ("ge", "must be {:g} or more"),
@@ -121,6 +123,8 @@ def key_path(path: Keys) -> str:
 def _as_written(location: Sequence[str | int], data: object) -> Keys:
     path: list[str | int] = []
     for position, part in enumerate(location):
+        if isinstance(part, str) and part.startswith(TAGGED):  # a kind of table, which nobody wrote
+            continue
         if isinstance(part, int):
             if isinstance(data, list | tuple) and part < len(data):
                 path.append(part)

@@ -18,6 +18,7 @@ from core.pipeline.chunk.methods import is_late
 from core.pipeline.documents import Documents
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.job import TASKS, Late, Share
+from core.pipeline.own.endpoint import filled
 from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
@@ -87,6 +88,7 @@ def read_job(
         setup=material.setup(golden, queries),
         chunkings={canonical_json(each.chunker): each.name or "" for each in material.cut},
         models=spec.models,
+        own={own.name: filled(own) for own in spec.own},
         protocol=protocol(spec.latency),
         budget_usd=spec.budget.usd,
         book=books[spec.budget.prices],

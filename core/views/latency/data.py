@@ -28,7 +28,7 @@ from core.views.workspace.scope import Latency, Percentile, Scope
 from core.views.workspace.stacks import runs_in
 
 PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
-STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "generate", TOTAL)
+STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "pipeline", "generate", TOTAL)
 """The stages in their order; others follow by name, before the total."""
 
 

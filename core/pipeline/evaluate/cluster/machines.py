@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -96,7 +96,10 @@ class _Held(Measurements):
     def get(self, step: str, of: str) -> Block | None:
         return self.piece.known.get((step, of)) if self.piece else None
 
-    def put(self, step: str, of: str, block: Block) -> None:
+    def put(
+        self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
+    ) -> None:
+        del parts  # of pipelines of one's own, which are not asked here
         self._new[step, of] = block
 
     def rounds(self) -> Rounds:

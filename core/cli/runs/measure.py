@@ -1,0 +1,138 @@
+"""``measure MODULE:CALLABLE | URL``: a pipeline of one's own as a stack, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli import runs
+from core.cli.context import (
+    BudgetOption,
+    Context,
+    DryRunOption,
+    Format,
+    FormatOption,
+    YesOption,
+    complain,
+    golden_set_of,
+)
+from core.cli.runs import plan as planning
+from core.errors import InputError, UnknownNameError
+from core.views.run.own import OwnForm, read_params, specification
+from core.views.run.plan import size_of
+
+
+@runs.coded
+def measure(
+    ctx: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="MODULE:CALLABLE of your code, or the address of an endpoint.", show_default=False
+        ),
+    ],
+    collection: Annotated[str, typer.Option(help="The stored collection whose questions are asked.")],
+    *,
+    golden_set: Annotated[str | None, typer.Option(help="Its golden set, where it has several.")] = None,
+    preset: Annotated[str, typer.Option(help="Engine behind the endpoint: elasticsearch, solr, plain…")] = "",
+    path: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the module; by default the current one.", show_default=False),
+    ] = None,
+    python: Annotated[
+        str, typer.Option(help="Interpreter that has its packages; by default this one.", show_default=False)
+    ] = "",
+    name: Annotated[str, typer.Option(help="What it is called.", show_default=False)] = "",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(help="Keyword argument, as alpha=0.3,0.5; several values are several stacks."),
+    ] = None,
+    candidates: Annotated[int, typer.Option("-k", min=1, help="How many passages are asked for.")] = 50,
+    version: Annotated[str, typer.Option(help="Tells this state from others.", show_default=False)] = "",
+    version_cmd: Annotated[
+        str, typer.Option(help="Command that prints the version.", show_default=False)
+    ] = "",
+    entry: Annotated[
+        str, typer.Option("--input", help="Input of a Haystack pipeline, COMPONENT.NAME.", show_default=False)
+    ] = "",
+    output: Annotated[
+        str, typer.Option(help="Component of it whose documents count.", show_default=False)
+    ] = "",
+    key_env: Annotated[
+        str, typer.Option(help="Variable with the endpoint's key; see CLQ_ALLOW_KEYS.", show_default=False)
+    ] = "",
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds until a query is given up.")
+    ] = None,
+    usd_per_query: Annotated[float | None, typer.Option(min=0, help="What a query costs.")] = None,
+    usd_per_hour: Annotated[float | None, typer.Option(min=0, help="What its machine costs.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many questions; by default all.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 3,
+    show_spec: Annotated[
+        bool, typer.Option("--spec", help="Print the specification that says the same, and stop.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    budget: BudgetOption = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Measure a pipeline that you have: its rankings, its times and what it costs, beside every other stack.
+
+    MODULE:CALLABLE is a function, a class's method, or an object with retrieve, invoke, run or search; with
+    "()" at the end it is called once with the parameters and returns one. It runs in a process of its own.
+    """
+    from core.pipeline.sweep import parse  # noqa: PLC0415 - the engines take a second to load
+    from core.pipeline.sweep.plan import plan  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    snapshot = context.store().read()
+    known = snapshot.collections()["collection_id"].to_list()
+    if collection not in known:
+        raise UnknownNameError("collection", collection, known)
+    asked = OwnForm(
+        target=target,
+        collection=collection,
+        golden_set=golden_set_of(snapshot, collection, golden_set) or "",
+        name=name,
+        preset=preset,
+        python=python,
+        path=str(path) if path else "",
+        entry=entry,
+        output=output,
+        key_env=key_env,
+        params=_params(param or []),
+        candidates=candidates,
+        version=version,
+        version_cmd=version_cmd,
+        timeout_s=timeout,
+        usd_per_query=usd_per_query,
+        usd_per_hour=usd_per_hour,
+        limit=limit,
+        repeats=repeats,
+        budget=budget,
+    )
+    text = specification(asked)
+    if show_spec:
+        typer.echo(text)
+        return
+    job, problems = planning.read(context, parse(text, "toml", name="measure"), to_run=not dry_run)
+    made = plan(job, problems=problems)
+    if dry_run:
+        planning.show(made, form)
+        return
+    runs.warn(made.problems)
+    complain(size_of(made))
+    if not runs.agreed(made.usd, yes=yes):
+        raise typer.Exit(1)
+    runs.execute(context, job, form, "")
+
+
+def _params(texts: list[str]) -> dict[str, Any]:
+    try:
+        return dict(read_params(texts))
+    except ValueError as error:
+        raise InputError(
+            f"{error} is no parameter.", where="--param", do="Write it as alpha=0.3,0.5."
+        ) from None

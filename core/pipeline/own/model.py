@@ -1,0 +1,285 @@
+"""A pipeline of one's own as a retriever: asked like any remote model, its answers placed, its faults told.
+
+A fault of one query (an exception, a hang, a crash, an answer that is none) costs that query's row: it has an
+empty ranking and no time. What cannot be begun at all, or fails query after query, ends the evaluation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import ProviderError
+from core.pipeline.own.config import OWN, OwnStack
+from core.pipeline.own.endpoint import Endpoint
+from core.pipeline.own.passages import Placed, Shelf
+from core.pipeline.own.process import Ended, Worker
+from core.pipeline.ranking import Hits
+from core.prices.cost import DOLLARS
+from core.providers.base import LOCAL_ITEM, Amount, Meter, Model, Reply, believable
+from core.providers.calls import Journal, Keys, call_key, redact, text_hash
+from core.providers.calls.journal import once
+from core.records import Basis, JsonMap
+
+IN_A_ROW = 20
+"""So many queries that fail one after the other end it: the pipeline is broken, not the queries."""
+ENDS = ("timeout", "exit", "segfault", "killed", "abort", "memory")
+"""Faults after which a query is not asked again: it would end the process once more."""
+_SHOWN = 300
+_LISTED = 50
+_MS_PER_HOUR = 3.6e6
+
+
+class Retrieved(NamedTuple):
+    """What came for one query; like `core.pipeline.ranking.Hits`, with what they were chosen from."""
+
+    passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, as they were returned
+    scores: NDArray[np.float64]  # float64 [n]; NaN = none was given
+    pool: Hits | None = None  # the candidates before the last order
+
+
+def asker_of(config: OwnStack, keys: Keys) -> Worker | Endpoint:
+    """What asks a pipeline: a process for a function, a connection for an endpoint; not begun yet."""
+    return Worker(config) if config.call is not None else Endpoint(config, keys)
+
+
+class OwnRetriever(Model):
+    """Asks one stack: a pipeline with parameters, over one corpus.
+
+    Args:
+        asks: The process or the endpoint, which stacks of one pipeline share.
+        params: Of this stack.
+        identity: What tells its answers from others in a journal.
+    """
+
+    local = False
+    provider = OWN
+
+    def __init__(
+        self,
+        config: OwnStack,
+        asks: Worker | Endpoint,
+        shelf: Shelf,
+        *,
+        params: JsonMap,
+        identity: JsonMap,
+        journal: Journal | None,
+        meter: Meter | None,
+    ) -> None:
+        self.name = self.item = config.name
+        self._config, self._asks, self._shelf = config, asks, shelf
+        self._params, self._identity = params, identity
+        self._journal, self._meter = journal, meter
+        self._orders: dict[str, tuple[int, ...]] = {}
+        self._again: Counter[str] = Counter()
+        self._compared: set[tuple[str, str]] = set()
+        self._ended: dict[str, JsonMap] = {}
+        self._failed = 0
+        self._k = config.candidates
+
+    def retrieve(self, text: str, *, extra: str = "") -> Reply[Retrieved]:
+        """Ask one query.
+
+        Args:
+            extra: Tells repeated calls apart.
+
+        Raises:
+            ProviderError: If it cannot be begun, or nothing but failures came of late.
+        """
+        key = call_key(OWN, self.name, {**self._identity, "k": self._k}, [text_hash(text)], extra)
+        reply = once(self._journal, key, lambda value: isinstance(value, dict), lambda: self._fresh(text))
+        value = reply.value
+        if value.get("fault"):
+            if value["fault"]["kind"] in ENDS:
+                self._ended[text] = value["fault"]
+        else:
+            self._compare((text, extra), tuple(value["passages"]))
+        found = Retrieved(*_hits(value["passages"], value["scores"]), _pool(value.get("pool")))
+        told = {name: value[name] for name in _TOLD if value.get(name) is not None}
+        ms = float("nan") if value.get("fault") else reply.ms
+        usage = tuple(each for each in reply.usage if each.item != LOCAL_ITEM)
+        cpu = next((each.amount for each in reply.usage if each.item == LOCAL_ITEM), None)
+        return Reply(found, usage, ms, reply.waited_ms, reply.attempts, reply.fresh, {**told, "cpu_ms": cpu})
+
+    def _fresh(self, text: str) -> Reply[dict[str, Any]]:
+        expected = expected_usage(self._config)
+        held = self._meter.reserve(expected) if self._meter else None
+        used: Sequence[Amount] = expected
+        try:
+            answer = self._asked(text)
+            used = used_by(self._config, answer)
+        except ProviderError:
+            used = ()
+            raise
+        finally:
+            if self._meter:
+                self._meter.settle(held, [each for each in used if each.item != LOCAL_ITEM] or expected)
+        value = self._value(answer)
+        self._watch(value.get("fault"))
+        ms = float(answer.get("ms") or 0.0)
+        return Reply(value, tuple(used), ms, answer.get("waited_ms", 0.0), answer.get("attempts", 1))
+
+    def _asked(self, text: str) -> dict[str, Any]:
+        if text in self._ended:
+            return {"fault": {**self._ended[text], "again": True}}
+        try:
+            return self._asks.ask(text, self._k, self._params)
+        except Ended as error:
+            return {"fault": {"kind": error.kind, "text": error.text, "where": ""}}
+
+    def _watch(self, fault: JsonMap | None) -> None:
+        """End it where failure follows failure."""
+        self._failed = self._failed + 1 if fault else 0
+        if fault and self._failed >= IN_A_ROW:
+            raise ProviderError(
+                f"{IN_A_ROW} queries in a row failed, the last by {fault['kind']}: {fault['text']}",
+                kind="server",
+                where=self.name,
+                do="Correct the pipeline and go on: what was answered is kept.",
+            )
+
+    def _value(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """What is kept of an answer: positions and scores, or the fault."""
+        fault = answer.get("fault")
+        if fault is not None:
+            text = redact(str(fault["text"]))[:_SHOWN]
+            kept = {
+                "kind": fault["kind"],
+                "text": text,
+                "where": redact(str(fault.get("where", "")))[:_SHOWN],
+            }
+            return {"fault": kept, "passages": [], "scores": []}
+        placed = self._shelf.place(answer["hits"])
+        if answer["hits"] and not placed.passages:
+            listed = ", ".join(placed.named)
+            text = f"none of its {placed.unmatched} passages is in the collection, by id or text: {listed}"
+            return {"fault": {"kind": "unknown ids", "text": text, "where": ""}, "passages": [], "scores": []}
+        value: dict[str, Any] = {
+            "passages": placed.passages,
+            "scores": placed.scores,
+            **_counts(placed),
+            **{key: answer[key] for key in ("stages", "calls", "answer", "shape") if answer.get(key)},
+        }
+        if (answer.get("notes") or {}).get("not_a_number"):
+            value["not_a_number"] = answer["notes"]["not_a_number"]
+        if answer.get("attempts", 1) > 1:
+            value["retried"] = answer["attempts"] - 1
+        if answer.get("pool") is not None:
+            pool = self._shelf.place(answer["pool"])
+            held, pairs = set(pool.passages), zip(placed.passages, placed.scores, strict=True)
+            missing = [(at, score) for at, score in pairs if at not in held]
+            ranked = [*zip(pool.passages, pool.scores, strict=True), *missing]
+            value["pool"] = [[at for at, _ in ranked], [score for _, score in ranked]]
+            value["beside_pool"] = len(missing) or None
+        return value
+
+    def _compare(self, call: tuple[str, str], order: tuple[int, ...]) -> None:
+        """Note whether a query that was asked before is answered in the same order."""
+        text = call[0]
+        if call in self._compared:
+            return
+        self._compared.add(call)
+        if text in self._orders:
+            self._again["asked"] += 1
+            self._again["differ"] += order != self._orders[text]
+        else:
+            self._orders[text] = order
+
+    def about(self) -> JsonMap:
+        """How it was begun, and how often asking a query again brought another order; for the manifest."""
+        hello = {
+            key: self._asks.hello[key]
+            for key in ("python", "packages", "start_s", "spans")
+            if key in self._asks.hello
+        }
+        begun = {"processes": self._asks.begun} if isinstance(self._asks, Worker) else {}
+        asked = {"asked_again": self._again["asked"], "in_another_order": self._again["differ"]}
+        return {**hello, **begun, **asked}
+
+
+_TOLD = (
+    "fault", "stages", "calls", "answer", "shape", "unmatched", "named", "repeated", "by_text",
+    "not_a_number", "retried", "beside_pool",
+)  # fmt: skip
+
+
+def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> JsonMap:
+    """What went wrong with queries, and what of answers could not be used; for the manifest.
+
+    Args:
+        details: What `OwnRetriever.retrieve` told of each query.
+    """
+    failed = [
+        {"query_id": query_id, **each["fault"]}
+        for query_id, each in zip(query_ids, details, strict=True)
+        if each.get("fault")
+    ]
+    sums = {
+        name: sum(each.get(name) or 0 for each in details)
+        for name in ("unmatched", "repeated", "by_text", "not_a_number", "retried", "beside_pool")
+    }
+    named = list(dict.fromkeys(name for each in details for name in each.get("named") or ()))
+    shapes = list(dict.fromkeys(each["shape"] for each in details if each.get("shape")))
+    return {
+        "failed": len(failed),
+        "faults": failed[:_LISTED],
+        **{name: count for name, count in sums.items() if count},
+        **({"unmatched_passages": named[:_LISTED]} if named else {}),
+        "understood_as": shapes,
+    }
+
+
+def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
+    """The most that a query uses, as far as it is said; else its requests, which nothing prices."""
+    if config.usd_per_query is not None:
+        return (Amount(config.name, DOLLARS, config.usd_per_query, Basis.MODELLED),)
+    if config.usd_per_hour is not None:
+        usd = config.usd_per_hour * config.timeout_s / 3600
+        return (Amount(config.name, DOLLARS, usd, Basis.MODELLED),)
+    return (Amount(config.name, "requests", 1.0, Basis.MEASURED),)
+
+
+def used_by(config: OwnStack, answer: Mapping[str, Any]) -> tuple[Amount, ...]:
+    """What a query used: as it is said, else as the answer tells; else requests that nothing prices.
+
+    Processor time of a function counts where nothing is said of its costs.
+    """
+    if config.usd_per_query is not None:
+        return expected_usage(config)
+    if config.usd_per_hour is not None:
+        ms = answer.get("ms") or 0.0
+        return (Amount(config.name, DOLLARS, config.usd_per_hour * ms / _MS_PER_HOUR, Basis.MODELLED),)
+    told = [amount for row in answer.get("usage") or () for amount in _amounts(config.name, row)]
+    cpu_ms = answer.get("cpu_ms")
+    here = [] if cpu_ms is None else [Amount(LOCAL_ITEM, "cpu_ms", float(cpu_ms), Basis.MEASURED)]
+    return believable([*(told or expected_usage(config)), *here])
+
+
+def _amounts(name: str, row: Mapping[str, Any]) -> list[Amount]:
+    item = str(row.get("model") or name)
+    if row.get(DOLLARS) is not None:
+        return [Amount(item, DOLLARS, float(row[DOLLARS]), Basis.MEASURED)]
+    units = ("input_tokens", "output_tokens", "search_units")
+    return [
+        Amount(item, unit, float(row[unit]), Basis.MEASURED) for unit in units if row.get(unit) is not None
+    ]
+
+
+def _hits(passages: Sequence[int], scores: Sequence[float | None]) -> Hits:
+    numbers = [float("nan") if score is None else score for score in scores]
+    return Hits(np.array(passages, dtype=np.int64), np.array(numbers, dtype=np.float64))
+
+
+def _pool(kept: Sequence[Any] | None) -> Hits | None:
+    return None if kept is None else _hits(kept[0], kept[1])
+
+
+def _counts(placed: Placed) -> dict[str, Any]:
+    counts = {name: getattr(placed, name) for name in ("unmatched", "repeated", "by_text")}
+    return {name: count for name, count in counts.items() if count} | (
+        {"named": placed.named} if placed.named else {}
+    )

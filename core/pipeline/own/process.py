@@ -1,0 +1,198 @@
+"""A pipeline in a process of its own interpreter: begun, asked over pipes, ended when it hangs, begun again.
+
+What the process prints goes to a log; how it is spoken to stands in `worker/clq_worker.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from core.errors import ProviderError
+from core.pipeline.own.config import OwnStack
+from core.records import JsonMap
+
+WORKER = Path(__file__).parent / "worker" / "clq_worker.py"
+_LOOK_S = 0.25  # Seconds between looks whether somebody asked it to stop
+_HEAD = struct.Struct(">I")
+_PRINTED = 1_500
+_BYTES_BESIDE = 1_000_000  # What an answer takes beside its passages
+
+
+class Ended(Exception):  # noqa: N818 - it is told of as a fault of the query
+    """The process ended, or was ended, in the middle of a call."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text
+
+
+class Worker:
+    """One process; asked one query at a time."""
+
+    def __init__(self, config: OwnStack, params: Sequence[JsonMap] = ()) -> None:
+        self._config, self._params = config, list(params)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self._said = ""  # the end of what the process before this one printed
+        self._stop = threading.Event()
+        self.begun = 0  # how often it was started
+        self.hello: JsonMap = {}  # what it said of itself when it was ready
+
+    def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
+        """Ask one query; see `clq_worker.Server` for what comes back.
+
+        Raises:
+            Ended: If it took too long, or its process ended.
+            ProviderError: If it cannot be started, or was started too often.
+        """
+        self.ready()
+        return self._exchange({"query": query, "k": k, "params": dict(params)}, self._config.timeout_s)
+
+    def ready(self) -> None:
+        """Start the process, unless it runs."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        if self.begun > self._config.restarts:
+            raise ProviderError(
+                f"Its process ended {self.begun} times.",
+                kind="server",
+                where=self._config.name,
+                do=f"Look at what it printed: {self.printed() or 'nothing'}. What was answered is kept.",
+            )
+        self._start()
+
+    def _start(self) -> None:
+        config = self._config
+        self.close()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        folder = str((config.path or Path()).absolute())
+        python = str(config.python or sys.executable)
+        self.begun += 1
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - what the user wants to be run, without a shell
+                [python, "-u", str(WORKER), folder],
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.close()
+            raise self._no_start(f"{python} cannot be started: {error.strerror or error}.") from error
+        told = {
+            "call": config.call,
+            "input": config.input,
+            "output": config.output,
+            "memory_mb": config.memory_mb,
+            "max_bytes": int(config.answer_mb * 1e6),
+            "params": self._params,
+        }
+        try:
+            answer = self._exchange(told, config.start_s)
+        except Ended as error:
+            raise self._no_start(f"It did not start: {error.text}") from error
+        if "fault" in answer:
+            fault = answer["fault"]
+            self.close()
+            at = f" ({fault['where']})" if fault["where"] else ""
+            raise self._no_start(f"{config.call} cannot be loaded: {fault['text']}{at}.")
+        self.hello = answer
+
+    def _no_start(self, found: str) -> ProviderError:
+        do = f"Check call, path and python; its interpreter is {self._config.python or sys.executable}."
+        return ProviderError(found, kind="refused", where=self._config.name, do=do)
+
+    def _exchange(self, message: JsonMap, seconds: float) -> dict[str, Any]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise Ended("exit", "Its process is not there.")
+        body = json.dumps(message).encode("utf-8", "surrogatepass")
+        try:
+            process.stdin.write(_HEAD.pack(len(body)) + body)
+            process.stdin.flush()
+            until = time.monotonic() + seconds
+            (size,) = _HEAD.unpack(self._read(process.stdout, _HEAD.size, until, seconds))
+            if size > self._config.answer_mb * 1e6 + _BYTES_BESIDE:
+                raise self._over("too large", f"An answer of {size / 1e6:.1f} MB came.")
+            answer: dict[str, Any] = json.loads(self._read(process.stdout, size, until, seconds))
+        except (BrokenPipeError, EOFError):
+            raise self._over(*self._how_it_ended(process)) from None
+        return answer
+
+    def _read(self, stream: IO[bytes], size: int, until: float, seconds: float) -> bytes:
+        data = bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            while len(data) < size:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise self._over("timeout", f"No answer within {seconds:g} s.")
+                if not selector.select(min(left, _LOOK_S)):
+                    if self._stop.is_set():
+                        self.close()
+                        raise ProviderError("The call was stopped.", kind="stopped")
+                    continue
+                part = os.read(stream.fileno(), size - len(data))
+                if not part:
+                    raise EOFError
+                data += part
+        return bytes(data)
+
+    def _over(self, kind: str, text: str) -> Ended:
+        self.close()
+        return Ended(kind, text)
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> tuple[str, str]:
+        try:
+            code = process.wait(5)
+        except subprocess.TimeoutExpired:
+            return "exit", "It closed its pipes."
+        if code >= 0:
+            return "exit", f"Its process ended with exit code {code}."
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        kinds = {"SIGSEGV": "segfault", "SIGBUS": "segfault", "SIGKILL": "killed", "SIGABRT": "abort"}
+        beside = ", perhaps for want of memory" if name == "SIGKILL" else ""
+        return kinds.get(name, "exit"), f"Its process was ended by {name}{beside}."
+
+    def printed(self) -> str:
+        """The end of what it printed."""
+        if self._log is None:
+            return self._said
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - _PRINTED))
+        return " ".join(self._log.read().decode("utf-8", "replace").split())
+
+    def interrupt(self) -> None:
+        """End a call that is under way."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End the process and whatever it started."""
+        process, self._process = self._process, None
+        self._said = self.printed()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()

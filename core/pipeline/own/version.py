@@ -1,0 +1,78 @@
+"""Versions of pipelines of one's own that a command prints, and where specifications may run code at all."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from core.errors import InputError
+from core.pipeline.own.config import OwnStack
+
+_TIMEOUT_S = 30
+_LONGEST = 200
+
+
+def versioned(own: OwnStack) -> OwnStack:
+    """The pipeline with the version that its command prints, unless one is given; runs that command.
+
+    Raises:
+        InputError: If the command fails or prints nothing.
+    """
+    return own if own.version or not own.version_cmd else own.model_copy(update={"version": _printed(own)})
+
+
+def require_version(own: Iterable[OwnStack]) -> None:
+    """Refuse to go on where a command prints another version than the one that was measured so far.
+
+    Raises:
+        InputError: If it does: both would stand for one.
+    """
+    for each in own:
+        if each.version_cmd and (today := _printed(each)) != each.version:
+            raise InputError(
+                f"It was {each.version} when it was begun and is {today} now.",
+                where=f"stack {each.name}, version_cmd",
+                do="Bring the old version back to go on, or measure the new one as an evaluation of its own.",
+            )
+
+
+def _printed(own: OwnStack) -> str:
+    where = f"stack {own.name}, version_cmd"
+    try:
+        done = subprocess.run(  # noqa: S603 - what the user wants to be run, without a shell
+            shlex.split(own.version_cmd),
+            cwd=own.path or Path.cwd(),
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{own.version_cmd!r} cannot be run: {error}.", where=where) from error
+    said = " ".join(done.stdout.split())[:_LONGEST]
+    if done.returncode or not said:
+        reason = " ".join(done.stderr.split())[:_LONGEST] or f"exit code {done.returncode}"
+        raise InputError(
+            f"{own.version_cmd!r} prints no version: {reason}.", where=where, do="Give version instead."
+        )
+    return said
+
+
+def refuse_code(own: Iterable[OwnStack], of: str) -> None:
+    """Refuse pipelines of one's own in a specification that came from elsewhere.
+
+    Args:
+        of: What it is, in words.
+
+    Raises:
+        InputError: If there is one: it would run code, or send requests, on this machine.
+    """
+    for each in own:
+        what = f"would run {each.call}" if each.call else f"would send requests to {each.place}"
+        raise InputError(
+            f"{of} never runs code: the stack {each.name!r} {what}.",
+            where="stack",
+            do="Run it from the command line (core run, core measure), or fill in “Measure what you have”.",
+        )

@@ -1,0 +1,731 @@
+"""Asks a retrieval pipeline in the interpreter that it needs, and times it there; one file, no dependencies.
+
+CLQ Explorer starts it (Python 3.9 or later) and talks to it over pipes; whatever the pipeline prints goes to
+a log. Copy it beside your own code to tell stages apart, which costs nothing where nobody measures::
+
+    from clq_worker import clq_stage
+
+    with clq_stage("rerank"):
+        ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import importlib
+import inspect
+import json
+import math
+import os
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+HITS = ("hits", "results", "documents", "passages", "nodes", "source_nodes", "matches", "ranking", "ids")
+"""Keys of a mapping under which passages are looked for, in this order."""
+IDS = ("id", "_id", "passage_id", "doc_id", "docid", "document_id", "chunk_id", "pid", "source_id", "key")
+SCORES = ("score", "_score", "similarity", "relevance_score", "rerank_score")
+TEXTS = ("text", "content", "page_content", "passage", "body", "document")
+METHODS = ("retrieve", "invoke", "run", "search", "query", "get_relevant_documents", "__call__")
+"""Methods of an object that answer a query, in this order."""
+SIZES = ("k", "top_k", "limit", "size", "n", "num_results")
+"""Parameters that say how many passages are wanted, where the pipeline takes one."""
+QUERIES = ("query", "text", "question", "query_str", "prompt")
+"""Inputs of a Haystack pipeline that take the query."""
+PACKAGES = (
+    "langchain", "langchain-core", "langchain-community", "llama-index-core", "haystack-ai", "dspy",
+    "opentelemetry-sdk", "torch", "transformers", "sentence-transformers", "faiss-cpu", "rank-bm25", "bm25s",
+)  # fmt: skip
+
+
+class Refused(Exception):  # noqa: N818 - an answer that cannot be read is no error of this program
+    """An answer that is none; the message says what came instead."""
+
+
+# --- Stages ---
+
+_stages: dict[str, float] = {}
+_lock = threading.Lock()
+_open: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("clq_open", default=None)
+
+
+@contextlib.contextmanager
+def clq_stage(name: str) -> Iterator[None]:
+    """Time a stage of the pipeline; the time of stages inside it is theirs, not its own."""
+    main = sys.modules.get("clq_worker", sys.modules[__name__])
+    inner = [0.0]
+    outer = main._open.get()
+    token = main._open.set(inner)
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        ms = (time.perf_counter() - begin) * 1000
+        main._open.reset(token)
+        if outer is not None:
+            outer[0] += ms
+        with main._lock:
+            main._stages[str(name)] = main._stages.get(str(name), 0.0) + ms - inner[0]
+
+
+# --- Answers ---
+
+
+def understood(answer: Any, output: str = "") -> dict[str, Any]:
+    """Read an answer of any of the shapes that retrieval pipelines give.
+
+    Args:
+        answer: A list of ids, of (id, score), of dicts, of a framework's documents or nodes; a mapping with
+            one of these under a key of `HITS`, or id → score; what Haystack returns.
+        output: The component of a Haystack pipeline whose documents count, where several return some.
+
+    Returns:
+        hits as [[candidate ids], score or None, text or None], shape (how it was read) and, where they are
+        there, pool, stages, usage, calls and answer.
+
+    Raises:
+        Refused: If it is none of these.
+    """
+    if answer is None:
+        raise Refused("nothing came back (None)")
+    if isinstance(answer, Mapping):
+        return _of_mapping(answer, output)
+    nodes = getattr(answer, "source_nodes", None)
+    if nodes is not None and not isinstance(answer, (str, bytes)):
+        return {**_listed(nodes), "answer": _text_of(getattr(answer, "response", None))}
+    return _listed(answer)
+
+
+def _of_mapping(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
+    more = {key: answer[key] for key in ("stages", "usage", "answer") if answer.get(key) is not None}
+    found: dict[str, Any] = {}
+    calls = answer.get("calls")
+    if isinstance(calls, Sequence) and not isinstance(calls, (str, bytes)):
+        found = _united(calls)
+    else:
+        key = next((key for key in HITS if key in answer), None)
+        if key is not None:
+            found = _listed(answer[key])
+        elif answer and all(_number(value) is not None for value in answer.values()) and not more:
+            ranked = sorted(answer.items(), key=lambda pair: -float(_number(pair[1]) or 0.0))
+            found = {**_listed(ranked), "shape": "id → score"}
+        else:
+            found = _of_components(answer, output)
+        if isinstance(calls, int) and not isinstance(calls, bool):
+            found["calls"] = calls
+    if answer.get("pool") is not None:
+        found["pool"] = _listed(answer["pool"])["hits"]
+    return {**found, **_plain_more(more)}
+
+
+def _of_components(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
+    """Find the documents of a Haystack pipeline: {"joiner": {"documents": […]}}."""
+    parts = {
+        str(name): part["documents"]
+        for name, part in answer.items()
+        if isinstance(part, Mapping) and part.get("documents") is not None
+    }
+    if output and output not in parts:
+        listed = ", ".join(parts) or "none"
+        raise Refused(f"no component {output!r} returned documents; those that did: {listed}")
+    if len(parts) > 1 and not output:
+        raise Refused(f"several components returned documents ({', '.join(parts)}): name one as output")
+    if not parts:
+        keys = ", ".join(map(str, list(answer)[:8])) or "none"
+        raise Refused(f"a mapping without passages; its keys: {keys}")
+    name = output or next(iter(parts))
+    replies = [
+        part.get("replies") or part.get("answers") for part in answer.values() if isinstance(part, Mapping)
+    ]
+    said = next((reply for reply in replies if reply), None)
+    found = {**_listed(parts[name]), "shape": f"Haystack documents of {name}"}
+    if said:
+        first = said[0]
+        text = (
+            first if isinstance(first, str) else getattr(first, "data", None) or getattr(first, "text", None)
+        )
+        if isinstance(text, str):
+            found["answer"] = text
+    return found
+
+
+def _united(calls: Sequence[Any]) -> dict[str, Any]:
+    """Unite what several retrievals of one question found: best places first, each passage once."""
+    lists = [understood(each)["hits"] for each in calls]
+    united: list[Any] = []
+    seen: set[str] = set()
+    for place in range(max(map(len, lists), default=0)):
+        for hits in lists:
+            if place < len(hits):
+                key = json.dumps([hits[place][0], hits[place][2]])
+                if key not in seen:
+                    seen.add(key)
+                    united.append([hits[place][0], None, hits[place][2]])
+    return {"hits": united, "shape": "several retrievals, united", "calls": len(lists)}
+
+
+def _plain_more(more: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    if isinstance(more.get("stages"), Mapping):
+        times = {str(name): _number(ms) for name, ms in more["stages"].items()}
+        plain["stages"] = {name: ms for name, ms in times.items() if ms is not None and 0 <= ms < math.inf}
+    if more.get("usage") is not None:
+        plain["usage"] = _usage(more["usage"])
+    if isinstance(more.get("answer"), str):
+        plain["answer"] = more["answer"]
+    return plain
+
+
+def _usage(given: Any) -> list[dict[str, Any]]:
+    """Usage as a list of {model, input_tokens, output_tokens, usd}; a mapping may be by model."""
+    if isinstance(given, Mapping):
+        inner = all(isinstance(value, Mapping) for value in given.values())
+        given = [{"model": name, **each} for name, each in given.items()] if inner and given else [given]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise Refused(f"usage is {_kind(given)}, not a list of model, input_tokens, output_tokens, usd")
+    rows = []
+    for each in given:
+        if not isinstance(each, Mapping):
+            raise Refused(f"usage holds {_kind(each)}, not model, input_tokens, output_tokens, usd")
+        row: dict[str, Any] = {"model": str(each.get("model") or each.get("item") or "")}
+        for unit in ("input_tokens", "output_tokens", "search_units", "usd"):
+            amount = _number(each.get(unit))
+            if amount is not None and 0 <= amount < math.inf:
+                row[unit] = amount
+        rows.append(row)
+    return rows
+
+
+def _listed(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, (str, bytes, bytearray)) or _number(answer) is not None:
+        raise Refused(f"{_kind(answer)} came back, not a list of passages")
+    if isinstance(answer, (set, frozenset)):
+        raise Refused("a set came back, which has no order")
+    if isinstance(answer, Mapping):
+        return _of_mapping(answer, "")
+    if hasattr(answer, "tolist"):
+        answer = answer.tolist()
+    if not hasattr(answer, "__iter__") or inspect.isclass(answer):
+        raise Refused(f"{_kind(answer)} came back, not a list of passages")
+    items = _parallel(answer) or list(answer)
+    hits, shapes = [], []
+    for place, item in enumerate(items, 1):
+        ids, score, text, shape = _hit(item, place)
+        hits.append([ids, score, text])
+        if shape not in shapes:
+            shapes.append(shape)
+    return {"hits": hits, "shape": " and ".join(shapes) or "an empty list"}
+
+
+def _parallel(answer: Any) -> list[Any] | None:
+    """Pair ids with scores that came as two lists beside one another."""
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        return None
+    one, two = (each.tolist() if hasattr(each, "tolist") else each for each in answer)
+    if not (isinstance(one, list) and isinstance(two, list) and len(one) == len(two)):
+        return None
+    if any(_number(each) is None for each in two) or any(isinstance(each, (list, tuple)) for each in one):
+        return None
+    return [(one[place], two[place]) for place in range(len(one))]
+
+
+def _hit(item: Any, place: int) -> tuple[list[str], float | None, str | None, str]:
+    if isinstance(item, bool) or item is None or isinstance(item, (bytes, bytearray)):
+        raise Refused(f"passage {place} of the answer is {_kind(item)}")
+    if isinstance(item, str) or _number(item) is not None:
+        return [_id(item)], None, item if isinstance(item, str) else None, "ids"
+    if isinstance(item, Mapping):
+        return _of_dict(item, place)
+    if isinstance(item, (list, tuple)):
+        return _of_pair(item, place)
+    return _of_object(item, place)
+
+
+def _of_dict(item: Mapping[Any, Any], place: int) -> tuple[list[str], float | None, str | None, str]:
+    ids = [_id(item[key]) for key in IDS if _is_id(item.get(key))]
+    for inner in ("metadata", "meta", "_source", "payload", "fields"):
+        if isinstance(item.get(inner), Mapping):
+            ids += [_id(item[inner][key]) for key in IDS if _is_id(item[inner].get(key))]
+    text = next((item[key] for key in TEXTS if isinstance(item.get(key), str)), None)
+    if not ids and text is None:
+        keys = ", ".join(map(str, list(item)[:8])) or "none"
+        raise Refused(f"passage {place} of the answer has neither an id nor a text; its keys: {keys}")
+    score = next((_number(item[key]) for key in SCORES if _number(item.get(key)) is not None), None)
+    return ids, score, text, "dicts"
+
+
+def _of_pair(item: Sequence[Any], place: int) -> tuple[list[str], float | None, str | None, str]:
+    if len(item) in (2, 3) and _number(item[1]) is not None and not isinstance(item[0], (list, tuple)):
+        ids, _, text, shape = _hit(item[0], place)
+        text = item[2] if len(item) == 3 and isinstance(item[2], str) else text
+        return ids, _number(item[1]), text, "(id, score)" if shape == "ids" else f"({shape}, score)"
+    kinds = ", ".join(_kind(each) for each in item[:4])
+    raise Refused(f"passage {place} of the answer is a {type(item).__name__} of {len(item)} ({kinds})")
+
+
+def _of_object(item: Any, place: int) -> tuple[list[str], float | None, str | None, str]:
+    node, score, shape = item, _number(getattr(item, "score", None)), type(item).__name__
+    if hasattr(item, "node"):  # LlamaIndex
+        node = item.node
+        text = getattr(node, "text", None)
+        own = [getattr(node, name, None) for name in ("node_id", "id_", "ref_doc_id")]
+        shape = "LlamaIndex NodeWithScore"
+    elif hasattr(item, "page_content"):  # LangChain
+        text, own, shape = item.page_content, [getattr(item, "id", None)], "LangChain Documents"
+    elif hasattr(item, "content") and hasattr(item, "meta"):  # Haystack
+        text, own, shape = item.content, [getattr(item, "id", None)], "Haystack Documents"
+    elif hasattr(item, "__dict__") or hasattr(item, "_asdict"):
+        fields = item._asdict() if hasattr(item, "_asdict") else vars(item)
+        ids, score, text, _ = _of_dict(fields, place)
+        return ids, score, text, shape
+    else:
+        raise Refused(f"passage {place} of the answer is {_kind(item)}")
+    meta = getattr(node, "metadata", None) or getattr(node, "meta", None) or {}
+    if isinstance(meta, Mapping):
+        own = [meta[key] for key in IDS if key in meta] + own + [meta.get("source")]
+    ids = [_id(each) for each in own if _is_id(each)]
+    return ids, score, text if isinstance(text, str) else None, shape
+
+
+def _is_id(value: Any) -> bool:
+    return (isinstance(value, str) and value != "") or (_number(value) is not None)
+
+
+def _id(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    number = _number(value)
+    return str(int(number)) if number is not None and number == int(number) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    """The number, NaN and infinities included; None for what is none."""
+    if isinstance(value, bool) or value is None or isinstance(value, (str, bytes)):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _number(value.item())
+    return None
+
+
+def _text_of(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+# --- The pipeline ---
+
+
+class Pipeline:
+    """What is asked: a function, a class's method, or an object that answers by one of `METHODS`."""
+
+    def __init__(self, target: str, *, entry: str = "", output: str = "") -> None:
+        self.output, self._entry = output, entry
+        module, _, path = target.partition(":")
+        self._built = path.endswith("()")
+        self._path = path[:-2] if self._built else path
+        self._module = importlib.import_module(module)
+        self._asks: dict[str, Callable[[str, int], Any]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def ask(self, query: str, k: int, params: dict[str, Any]) -> Any:
+        """Ask; generators are read to their end, and what is awaited is awaited."""
+        answer = self.prepared(params)(query, k)
+        if inspect.isawaitable(answer):
+            answer = self._run(_awaited(answer))
+        if hasattr(answer, "__aiter__"):
+            answer = self._run(_gathered(answer))
+        return list(answer) if inspect.isgenerator(answer) or _is_lazy(answer) else answer
+
+    def prepared(self, params: dict[str, Any]) -> Callable[[str, int], Any]:
+        """What asks with these parameters; built once where it is built with them."""
+        key = json.dumps(params, sort_keys=True)
+        if key not in self._asks:
+            if self._built:
+                self._asks[key] = self._asking(_made(self._find(), params), {})
+            else:
+                self._asks[key] = self._asking(self._find(), params)
+        return self._asks[key]
+
+    def _find(self) -> Any:
+        found: Any = self._module
+        for part in self._path.split("."):
+            if not hasattr(found, part):
+                names = ", ".join(name for name in dir(found) if not name.startswith("_")) or "none"
+                raise AttributeError(
+                    f"there is no {part!r} in {getattr(found, '__name__', self._path)}: {names[:400]}"
+                )
+            owner, found = found, getattr(found, part)
+            if (
+                inspect.isclass(owner)
+                and inspect.isfunction(found)
+                and "self" in inspect.signature(found).parameters
+            ):
+                found = getattr(self._only(owner), part)
+        return self._only(found) if inspect.isclass(found) and not self._built else found
+
+    def _only(self, kind: type) -> Any:
+        return kind()
+
+    def _asking(self, target: Any, params: dict[str, Any]) -> Callable[[str, int], Any]:
+        if _is_haystack(target):
+            return lambda query, _: target.run(_inputs(target, query, self._entry, params))
+        plain = inspect.isroutine(target) or isinstance(target, type(lambda: 0))
+        method = target if plain else _method(target)
+        names, rest = _takes(method)
+        size = next((name for name in SIZES if name in names and name not in params), None)
+        by_name = "query" in names and _keyword_only(method, "query")
+        known = dict(params)
+        unknown = [name for name in known if name not in names and not rest]
+        if unknown:
+            raise TypeError(
+                f"{self._path} takes no {', '.join(unknown)}; it takes {', '.join(names) or 'nothing'}"
+            )
+
+        def ask(query: str, k: int) -> Any:
+            more = {**known, size: k} if size else known
+            return method(query=query, **more) if by_name else method(query, **more)
+
+        return ask
+
+    def _run(self, work: Any) -> Any:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop.run_until_complete(work)
+
+
+def _made(factory: Any, params: dict[str, Any]) -> Any:
+    made = factory(**params)
+    if inspect.isawaitable(made):
+        return asyncio.new_event_loop().run_until_complete(_awaited(made))
+    return made
+
+
+def _method(target: Any) -> Callable[..., Any]:
+    name = next((name for name in METHODS if callable(getattr(target, name, None))), None)
+    if name is None:
+        raise TypeError(f"{_kind(target)} has none of {', '.join(METHODS)}")
+    return getattr(target, name)  # type: ignore[no-any-return]
+
+
+def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
+    """Names of its parameters, and whether it takes any."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return [], True
+    named = [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return named, any(each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _keyword_only(method: Callable[..., Any], name: str) -> bool:
+    try:
+        parameters = inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        return False
+    return parameters[name].kind is inspect.Parameter.KEYWORD_ONLY or next(iter(parameters)) != name
+
+
+def _is_haystack(target: Any) -> bool:
+    return (
+        type(target).__module__.startswith("haystack")
+        and hasattr(target, "inputs")
+        and hasattr(target, "run")
+    )
+
+
+def _inputs(pipeline: Any, query: str, entry: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of a Haystack pipeline: the query for each open input named in `QUERIES`, or for `entry`."""
+    given: dict[str, dict[str, Any]] = {}
+    if entry:
+        part, _, name = entry.partition(".")
+        given[part] = {name or "query": query}
+    else:
+        for part, inputs in pipeline.inputs().items():
+            taken = next((each for each in QUERIES if each in inputs), None)
+            if taken is not None:
+                given[part] = {taken: query}
+    if not given:
+        raise TypeError(f"no component takes a query by one of {', '.join(QUERIES)}: name it as input")
+    for key, value in params.items():
+        part, _, name = key.partition(".")
+        if not name:
+            raise TypeError(f"parameter {key!r} of a pipeline is named component.parameter")
+        given.setdefault(part, {})[name] = value
+    return given
+
+
+def _is_lazy(answer: Any) -> bool:
+    return isinstance(answer, Iterator) and not isinstance(answer, (str, bytes, list, tuple, Mapping))
+
+
+async def _awaited(work: Any) -> Any:
+    return await work
+
+
+async def _gathered(work: Any) -> list[Any]:
+    return [each async for each in work]
+
+
+# --- Spans ---
+
+_KINDS = {"RETRIEVER": "retrieve", "RERANKER": "rerank", "EMBEDDING": "embed", "LLM": "generate"}
+_OPERATIONS = {
+    "embeddings": "embed", "chat": "generate", "text_completion": "generate", "generate_content": "generate",
+}  # fmt: skip
+_MODELS = (
+    "gen_ai.response.model",
+    "gen_ai.request.model",
+    "llm.model_name",
+    "embedding.model_name",
+    "reranker.model_name",
+)
+_INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+_OUTPUT = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+
+
+class Spans:
+    """Catches spans of OpenTelemetry in memory, where its SDK is installed."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._ended: list[Any] = []
+        self._provider: Any = None
+
+    def listen(self) -> None:
+        """Listen to the provider that the pipeline set, or to one of our own where it set none."""
+        try:
+            from opentelemetry import trace  # noqa: PLC0415 - theirs, if at all
+            from opentelemetry.sdk.trace import SpanProcessor, TracerProvider  # noqa: PLC0415
+        except Exception:  # whatever their installation raises
+            return
+        provider = trace.get_tracer_provider()
+        if provider is self._provider:
+            return
+        if not hasattr(provider, "add_span_processor"):
+            provider = TracerProvider()
+            trace.set_tracer_provider(provider)
+        ended = self._ended
+
+        class Catcher(SpanProcessor):  # type: ignore[misc]
+            def on_end(self, span: Any) -> None:
+                ended.append(span)
+
+        provider.add_span_processor(Catcher())
+        self._provider, self.on = provider, True
+
+    def clear(self) -> None:
+        """Forget what was caught."""
+        self._ended.clear()
+
+    def read(self) -> tuple[dict[str, float], list[dict[str, Any]]]:
+        """Milliseconds by stage, without those of spans inside, and tokens by model."""
+        spans = list(self._ended)
+        stage_of = {span.context.span_id: _stage_of(span) for span in spans}
+        parent_of = {span.context.span_id: span.parent.span_id if span.parent else None for span in spans}
+        stages: dict[str, float] = {}
+        usage: dict[str, dict[str, Any]] = {}
+        for span in spans:
+            stage = stage_of[span.context.span_id]
+            if not stage:
+                continue
+            ms = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
+            stages[stage] = stages.get(stage, 0.0) + ms
+            above = parent_of[span.context.span_id]
+            while above is not None and not stage_of.get(above):
+                above = parent_of.get(above)
+            if above is not None:
+                stages[stage_of[above]] = stages.get(stage_of[above], 0.0) - ms
+            _add_tokens(usage, span.attributes or {})
+        return {name: ms for name, ms in stages.items() if ms > 0}, list(usage.values())
+
+
+def _stage_of(span: Any) -> str:
+    attributes = span.attributes or {}
+    kind = attributes.get("openinference.span.kind")
+    return (
+        _KINDS.get(str(kind).upper()) or _OPERATIONS.get(str(attributes.get("gen_ai.operation.name"))) or ""
+    )
+
+
+def _add_tokens(usage: dict[str, dict[str, Any]], attributes: Mapping[str, Any]) -> None:
+    model = next((str(attributes[key]) for key in _MODELS if attributes.get(key)), "")
+    for unit, keys in (("input_tokens", _INPUT), ("output_tokens", _OUTPUT)):
+        amount = next(
+            (_number(attributes[key]) for key in keys if _number(attributes.get(key)) is not None), None
+        )
+        if amount is not None:
+            row = usage.setdefault(model, {"model": model})
+            row[unit] = row.get(unit, 0.0) + amount
+
+
+# --- Over the pipes ---
+
+
+def read_message(stream: BinaryIO) -> dict[str, Any] | None:
+    """The next message; None at the end."""
+    head = stream.read(4)
+    if len(head) < 4:
+        return None
+    (size,) = struct.unpack(">I", head)
+    body = stream.read(size)
+    return json.loads(body) if len(body) == size else None
+
+
+def packed(message: dict[str, Any]) -> bytes:
+    """A message: four bytes of length, then JSON; numbers that are none become null."""
+    body = json.dumps(message, default=str).encode("utf-8", "surrogatepass")
+    return struct.pack(">I", len(body)) + body
+
+
+def _finite(hits: list[Any], notes: dict[str, int]) -> list[Any]:
+    for hit in hits:
+        if hit[1] is not None and not math.isfinite(hit[1]):
+            notes["not_a_number"] = notes.get("not_a_number", 0) + 1
+            hit[1] = None
+    return hits
+
+
+def _fault(kind: str, error: BaseException) -> dict[str, Any]:
+    """A fault with the end of its traceback that lies in the pipeline's own code."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.abspath(frame.filename) != os.path.abspath(__file__) and "importlib" not in frame.filename
+    ]  # fmt: skip
+    where = "; ".join(f"{os.path.basename(f.filename)}:{f.lineno} in {f.name}" for f in frames[-3:])
+    said = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    traceback.print_exception(type(error), error, error.__traceback__)  # whole, in the log
+    return {"fault": {"kind": kind, "text": said[:1000], "where": where[:500]}}
+
+
+class Server:
+    """Answers messages until there are none."""
+
+    def __init__(self, given: BinaryIO, taken: BinaryIO) -> None:
+        self._given, self._taken = given, taken
+        self._spans = Spans()
+        self._pipeline: Any = None
+        self._most = 0
+
+    def serve(self) -> None:
+        """Answer until the other side closes."""
+        while True:
+            message = read_message(self._given)
+            if message is None:
+                return
+            answer = self._begin(message) if "call" in message else self._ask(message)
+            data = packed(answer)
+            if self._most and len(data) > self._most:
+                text = f"the answer takes {len(data) / 1e6:.1f} MB, and {self._most / 1e6:g} MB are allowed"
+                data = packed(
+                    {"ms": answer.get("ms"), "fault": {"kind": "too large", "text": text, "where": ""}}
+                )
+            self._taken.write(data)
+            self._taken.flush()
+
+    def _begin(self, told: dict[str, Any]) -> dict[str, Any]:
+        begin = time.perf_counter()
+        self._most = int(told.get("max_bytes") or 0)
+        _limit_memory(told.get("memory_mb"))
+        try:
+            self._pipeline = Pipeline(
+                told["call"], entry=told.get("input") or "", output=told.get("output") or ""
+            )
+            for params in told.get("params") or [{}]:
+                self._pipeline.prepared(params)
+        except BaseException as error:  # whatever their code raises, sys.exit included
+            return _fault("start", error)
+        self._spans.listen()
+        return {
+            "ready": True,
+            "start_s": time.perf_counter() - begin,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "packages": _versions(),
+            "spans": self._spans.on,
+        }
+
+    def _ask(self, told: dict[str, Any]) -> dict[str, Any]:
+        query, k, params = told["query"], int(told["k"]), told.get("params") or {}
+        _stages.clear()
+        self._spans.clear()
+        begin, cpu = time.perf_counter_ns(), time.process_time_ns()
+        try:
+            answer = self._pipeline.ask(query, k, params)
+            ms = (time.perf_counter_ns() - begin) / 1e6
+            cpu_ms = (time.process_time_ns() - cpu) / 1e6
+        except MemoryError as error:
+            return {"ms": (time.perf_counter_ns() - begin) / 1e6, **_fault("memory", error)}
+        except SystemExit as error:
+            return {"ms": (time.perf_counter_ns() - begin) / 1e6, **_fault("exit", error)}
+        except BaseException as error:  # whatever their code raises
+            return {"ms": (time.perf_counter_ns() - begin) / 1e6, **_fault("exception", error)}
+        try:
+            return {"ms": ms, "cpu_ms": cpu_ms, **self._read(answer, k)}
+        except Refused as error:
+            return {"ms": ms, "fault": {"kind": "shape", "text": str(error), "where": ""}}
+        except Exception as error:  # properties of their objects run their code
+            return {"ms": ms, **_fault("shape", error)}
+
+    def _read(self, answer: Any, k: int) -> dict[str, Any]:
+        found, notes = understood(answer, self._pipeline.output), dict[str, int]()
+        found["hits"] = _finite(found["hits"][:k], notes)
+        if "pool" in found:
+            found["pool"] = _finite(found["pool"], notes)
+        self._spans.listen()  # they may have set a provider in their first call
+        spans, usage = self._spans.read()
+        found.setdefault("stages", dict(_stages) or spans)
+        if usage and "usage" not in found:
+            found["usage"] = usage
+        return {**found, "notes": notes}
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata  # noqa: PLC0415 - half a tenth of a second
+
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _limit_memory(megabytes: float | None) -> None:
+    if not megabytes:
+        return
+    import resource  # noqa: PLC0415 - not on every system
+
+    most = int(megabytes * 1_000_000)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _end_with_parent(parent: int) -> None:
+    """End when whoever started this process has ended, also in the middle of a call."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def main(folder: str) -> None:
+    """Serve standard input and output; what the pipeline prints goes to standard error, the log."""
+    given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    sys.modules["clq_worker"] = sys.modules[__name__]
+    sys.path[0] = folder  # in place of this file's own folder
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    Server(given, taken).serve()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

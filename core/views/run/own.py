@@ -1,0 +1,179 @@
+"""“Measure what you have”: what is asked of a pipeline of one's own, its specification, and how it fared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.records import JsonMap
+from core.views.text import count
+from core.written import ms, toml, toml_text
+
+CLEAR_PARAMS = re.compile(r"\s*([\w.-]+)\s*=\s*(.+)")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnForm:
+    """What is asked of a pipeline of one's own, as text; empty = nothing is said."""
+
+    target: str  # MODULE:NAME, or the address of an endpoint
+    collection: str  # a stored collection
+    golden_set: str = ""  # a stored golden set; empty = that of the collection
+    name: str = ""  # what people read; empty = the target
+    preset: str = ""  # of an endpoint
+    python: str = ""  # the interpreter; empty = this one
+    path: str = ""  # the folder of the module
+    entry: str = ""  # input of a Haystack pipeline
+    output: str = ""  # component of a Haystack pipeline
+    body: JsonMap | None = None  # what an endpoint is sent, in place of the preset's
+    response: Mapping[str, str] = field(default_factory=dict)  # where its answer holds what
+    key_env: str = ""
+    params: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    candidates: int = 50  # K
+    version: str = ""
+    version_cmd: str = ""
+    timeout_s: float | None = None
+    usd_per_query: float | None = None
+    usd_per_hour: float | None = None
+    limit: int | None = None  # how many questions are asked; None = all
+    repeats: int = 3
+    warm_up: int = 10  # questions that are asked once before, and so show whether the order stays
+    budget: float | None = None
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether it is an address."""
+        return self.target.startswith(("http://", "https://"))
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.name or self.target.partition("?")[0].rpartition("//")[2]
+
+
+def specification(form: OwnForm) -> str:
+    """The form as the text of a specification (TOML)."""
+    stack: dict[str, object] = {
+        "name": form.title,
+        "url" if form.is_endpoint else "call": form.target,
+        "preset": form.preset,
+        "python": form.python,
+        "path": form.path,
+        "input": form.entry,
+        "output": form.output,
+        "request": {"json": form.body} if form.body is not None else None,
+        "response": {key: path for key, path in form.response.items() if path} or None,
+        "key_env": form.key_env,
+        "candidates": form.candidates,
+        "version": form.version,
+        "version_cmd": form.version_cmd,
+        "timeout_s": form.timeout_s,
+        "usd_per_query": form.usd_per_query,
+        "usd_per_hour": form.usd_per_hour,
+        **{f"params.{_key(name)}": list(values) for name, values in form.params.items()},
+    }
+    head = {
+        "name": f"{form.title} on {form.collection}",
+        "collection.stored": form.collection,
+        "golden_set.stored": form.golden_set,
+        "queries.limit": form.limit,
+        "latency.repeats": form.repeats,
+        "latency.warm_up": form.warm_up,
+        "budget.usd": form.budget,
+    }
+    return toml_text(("", head), ("[stack]", stack))
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else toml(name)
+
+
+def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
+    """Parameters as they are written: "alpha=0.3,0.5" → alpha: [0.3, 0.5].
+
+    Raises:
+        ValueError: If one is not written so; with that text.
+    """
+    params: dict[str, list[object]] = {}
+    for text in texts:
+        written = CLEAR_PARAMS.fullmatch(text)
+        if written is None:
+            raise ValueError(text)
+        params[written[1]] = [_value(each.strip()) for each in written[2].split(",")]
+    return params
+
+
+def _value(text: str) -> object:
+    """A whole number, a number, true or false, or else text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def fault_words(told: JsonMap, asked: int) -> list[str]:
+    """What went wrong while a pipeline of one's own was measured, a sentence each; empty where nothing did.
+
+    Args:
+        told: "own" of a run's manifest.
+        asked: How many questions were asked.
+    """
+    words = []
+    if told.get("failed"):
+        kinds = Counter(str(each["kind"]) for each in told["faults"])
+        listed = ", ".join(f"{kind} ({number})" for kind, number in kinds.most_common())
+        words.append(
+            f"{told['failed']} of {count(asked, 'question')} failed and count as answered with nothing:"
+            f" {listed}."
+        )
+        words += [_fault(each) for each in told["faults"][:_SHOWN]]
+    if told.get("unmatched"):
+        named = ", ".join(map(str, told.get("unmatched_passages", ())[:_SHOWN]))
+        words.append(
+            f"{count(told['unmatched'], 'passage')} of its answers match nothing in the collection, by id or"
+            f" text, and are left out: {named}…"
+        )
+    for key, said in _COUNTED.items():
+        if told.get(key):
+            words.append(said.format(count(told[key], "passage")))
+    if told.get("retried"):
+        words.append(f"{count(told['retried'], 'request')} were sent again; times are those of the last.")
+    if told.get("in_another_order"):
+        words.append(
+            f"Not deterministic: of {count(told['asked_again'], 'answer')} to questions asked before"
+            f" {told['in_another_order']} came in another order; the first order counts."
+        )
+    return words
+
+
+def _fault(told: JsonMap) -> str:
+    where = f" ({told['where']})" if told.get("where") else ""
+    return f"{told['query_id']}: {told['kind']}: {told['text']}{where}"
+
+
+_COUNTED = {
+    "repeated": "{} stood twice in an answer; the first place counts.",
+    "not_a_number": "{} had a score that is no number; the order is that in which they came.",
+    "beside_pool": "{} were returned but are not in the pool that came with them, and were added to it.",
+}
+
+
+def about_words(told: JsonMap) -> str:
+    """How it was understood and begun, in a line."""
+    packages = ", ".join(f"{name} {version}" for name, version in told.get("packages", {}).items())
+    parts = [
+        f"understood as {' or '.join(told['understood_as'])}" if told.get("understood_as") else "",
+        f"Python {told['python']}" if told.get("python") else "",
+        packages,
+        f"loaded in {ms(1000 * told['start_s'])}" if told.get("start_s") is not None else "",
+        f"{count(told['by_text'], 'passage')} known by text" if told.get("by_text") else "",
+    ]
+    return "; ".join(filter(None, parts))

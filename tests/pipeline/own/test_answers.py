@@ -1,0 +1,97 @@
+"""Answers of every shape that frameworks give, and of shapes that are none; the file is for Python 3.9."""
+
+from __future__ import annotations
+
+import ast
+from collections import namedtuple
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.pipeline.own.process import WORKER
+from core.pipeline.own.worker.clq_worker import Refused, understood
+
+LANGCHAIN = SimpleNamespace(page_content="cats purr", metadata={"doc_id": "a"}, id=None)
+LLAMA = SimpleNamespace(
+    node=SimpleNamespace(text="cats purr", metadata={}, node_id="n1", ref_doc_id="a"), score=0.5
+)
+HAYSTACK = SimpleNamespace(content="cats purr", meta={"id": "a"}, id="0f", score=0.5)
+Row = namedtuple("Row", "id score text")
+
+SHAPES: dict[str, tuple[Any, list[list[Any]]]] = {
+    "ids": (["a", "b"], [[["a"], None, "a"], [["b"], None, "b"]]),
+    "numbers": ([7, np.int64(8)], [[["7"], None, None], [["8"], None, None]]),
+    "pairs": ([("a", 2), ("b", np.float32(0.5))], [[["a"], 2.0, "a"], [["b"], 0.5, "b"]]),
+    "beside one another": ((["a", "b"], [2.0, 1.0]), [[["a"], 2.0, "a"], [["b"], 1.0, "b"]]),
+    "dicts": ([{"_id": "a", "_score": 1.5, "text": "cats"}], [[["a"], 1.5, "cats"]]),
+    "source": ([{"_id": "1", "_source": {"doc_id": "a"}}], [[["1", "a"], None, None]]),
+    "id to score": ({"a": 0.1, "b": 0.9}, [[["b"], 0.9, "b"], [["a"], 0.1, "a"]]),
+    "LangChain": ([LANGCHAIN], [[["a"], None, "cats purr"]]),
+    "LangChain with scores": ([(LANGCHAIN, 0.25)], [[["a"], 0.25, "cats purr"]]),
+    "LlamaIndex": ([LLAMA], [[["n1", "a"], 0.5, "cats purr"]]),
+    "Haystack component": ({"documents": [HAYSTACK]}, [[["a", "0f"], 0.5, "cats purr"]]),
+    "Haystack pipeline": ({"joiner": {"documents": [HAYSTACK]}}, [[["a", "0f"], 0.5, "cats purr"]]),
+    "named tuples": ([Row("a", 1.0, "cats")], [[["a"], 1.0, "cats"]]),
+    "array": (np.array(["a", "b"]), [[["a"], None, "a"], [["b"], None, "b"]]),
+    "nothing found": ([], []),
+    "several calls": ({"calls": [["a", "b"], ["c", "a"]]}, [[[i], None, i] for i in "acb"]),
+}
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "None": (None, "None"),
+    "text": ("a", "str came back"),
+    "bytes": (b"a", "bytes came back"),
+    "number": (3, "int came back"),
+    "set": ({"a"}, "no order"),
+    "object": (object(), "object came back"),
+    "keys": ({"foo": 1, "bar": "x"}, "foo, bar"),
+    "None within": (["a", None], "passage 2 of the answer is None"),
+    "lists within": ([["a", "b", "c", "d", "e"]], "a list of 5"),
+    "neither": ([{"title": "cats"}], "neither an id nor a text; its keys: title"),
+    "two components": ({"x": {"documents": []}, "y": {"documents": []}}, "x, y"),
+    "bool": ([True], "passage 1 of the answer is bool"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_answers_are_understood_without_an_adapter(name: str):
+    answer, hits = SHAPES[name]
+    assert understood(answer)["hits"] == hits
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_answer_is_told_by_what_came(name: str):
+    answer, words = WRONG[name]
+    with pytest.raises(Refused, match=words):
+        understood(answer)
+
+
+def test_more_is_taken_where_it_is_there():
+    answer = {
+        "results": ["a"], "pool": ["b", "a"], "stages": {"rerank": 3, "bad": float("nan")}, "calls": 2,
+        "usage": {"rerank-2": {"input_tokens": 12}}, "answer": "Cats.",
+    }  # fmt: skip
+    found = understood(answer)
+    assert [hit[0] for hit in found["pool"]] == [["b"], ["a"]]
+    assert found["stages"] == {"rerank": 3.0}
+    assert found["usage"] == [{"model": "rerank-2", "input_tokens": 12.0}]
+    assert (found["calls"], found["answer"]) == (2, "Cats.")
+
+
+def test_the_worker_is_for_python_3_9_and_needs_no_package():
+    tree = ast.parse(WORKER.read_text(encoding="utf-8"), feature_version=(3, 9))
+    imported = {
+        name.split(".")[0]
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+        )
+    }
+    assert "core" not in imported
+    assert imported <= {
+        "__future__", "asyncio", "collections", "contextlib", "contextvars", "importlib", "inspect", "json",
+        "math", "os", "struct", "sys", "threading", "time", "traceback", "typing",
+    }  # fmt: skip

@@ -1,0 +1,236 @@
+"""Pipelines of one's own as stacks: specified, planned, measured, resumed, and what their faults cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from core.errors import BudgetError, InputError, ProviderError
+from core.pipeline.evaluate import Outcome, Protocol, State
+from core.pipeline.own.config import OwnStack
+from core.pipeline.own.version import refuse_code, versioned
+from core.pipeline.sweep import parse
+from core.pipeline.sweep.check import check
+from core.pipeline.sweep.expand import expand
+from core.pipeline.sweep.plan import plan
+from core.pipeline.sweep.problems import SpecError
+from core.records import Stack
+from tests.pipeline.corpora import passages
+from tests.pipeline.evaluate.helpers import Sunk, job, run
+
+TEXTS = ["cats purr", "dogs bark", "cows moo", "bees hum"]
+ASKED = ["cats", "dogs", "bees"]
+CODE = """
+import time
+calls = open("calls.txt", "a")
+
+def find(query, k=4, first="p000"):
+    calls.write(query + "\\n"); calls.flush()
+    if query == "dogs": raise ValueError("no dogs")
+    if query == "bees": return {"hits": ["p002", "p002", "elsewhere"], "pool": ["p003", "p002"],
+        "stages": {"rerank": 0.001}, "usage": [{"model": "m", "usd": 0.5}]}
+    return [(first, 2.0), ("p001", 1.0)]
+
+def by_text(query):
+    return [{"id": "mine", "text": "cows  moo"}, {"text": "bees hum"}]
+
+def broken(query):
+    raise RuntimeError("always")
+"""
+
+
+def own(folder: Path, call: str = "find", **changes: Any) -> OwnStack:
+    (folder / "barn.py").write_text(CODE)
+    told = {"name": "barn", "call": f"barn:{call}", "path": folder, "candidates": 4, **changes}
+    return OwnStack.model_validate(told)
+
+
+def measured(
+    folder: Path, *pipelines: OwnStack, asked: list[str] = ASKED, **options: Any
+) -> tuple[Outcome, Sunk]:
+    stacks = [Stack(each.spec(params)) for each in pipelines for params in each.points()]
+    work = job(
+        stacks,
+        texts=passages(TEXTS),
+        asked=asked,
+        **{"protocol": Protocol(repeats=2, shuffled=True), "own": {p.name: p for p in pipelines}, **options},
+    )
+    return run(folder, work)
+
+
+def ranked(sunk: Sunk, stage: str = "final") -> dict[str, list[str]]:
+    rows = sunk.table("rankings").filter(stage=stage).sort("query_id", "rank")
+    return {
+        query: part["passage_id"].to_list()
+        for (query,), part in rows.group_by("query_id", maintain_order=True)
+    }
+
+
+def test_it_is_one_more_stack_of_the_evaluation(tmp_path: Path):
+    """An exception costs its query's row; what matches nothing or stands twice is counted and named."""
+    outcome, sunk = measured(tmp_path, own(tmp_path))
+    (one,) = outcome.runs
+    assert outcome.status.state is State.FINISHED
+    first, last = ranked(sunk)
+    assert ranked(sunk) == {first: ["p000", "p001"], last: ["p002"]}
+    assert ranked(sunk, "pool")[last] == ["p003", "p002"]
+    assert one.pool == "own@4"
+    timings = sunk.table("timings")
+    assert set(timings["stage"]) == {"pipeline", "rerank"}
+    assert set(timings["query_id"]) == {first, last}
+    assert timings.filter(stage="rerank", query_id=last)["ms"].to_list() == [0.001, 0.001]
+    told = one.manifest["own"]
+    assert told["failed"] == 1
+    assert (told["faults"][0]["kind"], "no dogs" in told["faults"][0]["text"]) == ("exception", True)
+    assert (told["repeated"], told["unmatched"], told["unmatched_passages"]) == (1, 1, ["elsewhere"])
+    assert told["in_another_order"] == 0 < told["asked_again"]
+    assert told["understood_as"] == ["(id, score)", "ids"]
+    dollars = sunk.table("usage").filter(unit="usd")
+    assert dollars.filter(pl.col("amount") > 0)["amount"].to_list() == [0.5]
+
+
+def test_passages_are_known_by_their_text(tmp_path: Path):
+    outcome, sunk = measured(tmp_path, own(tmp_path, "by_text"), asked=["cats"])
+    assert list(ranked(sunk).values()) == [["p002", "p003"]]
+    assert outcome.runs[0].manifest["own"]["by_text"] == 2
+
+
+def test_it_goes_on_and_asks_nothing_twice(tmp_path: Path):
+    measured(tmp_path, own(tmp_path))
+    asked = (tmp_path / "calls.txt").read_text().count("cats")
+    again, sunk = measured(tmp_path, own(tmp_path))
+    assert (tmp_path / "calls.txt").read_text().count("cats") == asked
+    assert sunk.table("timings").height
+    assert again.runs[0].manifest["own"]["failed"] == 1
+
+
+def test_parameters_are_stacks_that_share_a_process(tmp_path: Path):
+    outcome, sunk = measured(tmp_path, own(tmp_path, params={"first": ["p000", "p003"]}), asked=["cats"])
+    tops = sunk.table("rankings").filter(rank=1)["passage_id"].to_list()
+    assert sorted(tops) == ["p000", "p003"]
+    assert {each.manifest["own"]["processes"] for each in outcome.runs} == {1}
+    assert [each.label for each in outcome.runs] == ["barn, K = 4 · first p000", "barn, K = 4 · first p003"]
+
+
+def test_what_always_fails_ends_it(tmp_path: Path):
+    asked = [f"cats {n}" for n in range(30)]
+    with pytest.raises(
+        ProviderError, match="20 queries in a row failed, the last by exception: RuntimeError: always"
+    ):
+        measured(tmp_path, own(tmp_path, "broken"), asked=asked)
+
+
+def test_a_budget_is_kept_or_refused(tmp_path: Path):
+    with pytest.raises(BudgetError, match="ends here"):
+        measured(tmp_path, own(tmp_path, usd_per_query=1.0), budget_usd=2.0)
+    with pytest.raises(BudgetError, match="not known"):
+        measured(tmp_path, own(tmp_path), budget_usd=2.0)
+
+
+SPEC = """
+collection = "barn.jsonl"
+[axes]
+mode = "sparse"
+candidates = [2, 4]
+[[stack]]
+mode = "dense"
+embedder = "fake"
+[[stack]]
+name = "shop"
+call = "shop.search:retrieve"
+params = { alpha = [0.3, 0.5], ef = [64, 256] }
+version = "v1"
+[[stack]]
+name = "over HTTP"
+url = "http://localhost:8000/search"
+request = { json = { q = "{{ query }}", size = "{{ k }}" } }
+response = { hits = "hits.hits[]", id = "_id" }
+"""
+
+
+def test_a_specification_names_it_beside_other_stacks(tmp_path: Path):
+    spec = parse(SPEC, folder=tmp_path)
+    stacks = expand(spec)
+    assert [each.spec["mode"] for each in stacks] == ["sparse", "sparse", "dense", *["own"] * 5]
+    assert stacks[3].spec == {
+        "mode": "own", "name": "shop", "call": "shop.search:retrieve", "params": {"alpha": 0.3, "ef": 64},
+        "version": "v1", "candidates": 50,
+    }  # fmt: skip
+    assert stacks[3].label == "shop, K = 50 · alpha 0.3, ef 64, v1"
+    assert spec.own[0].path == tmp_path
+    one = spec.own[0].model_copy(update={"method": "one-factor"})
+    assert list(one.points()) == [
+        {"alpha": 0.3, "ef": 64},
+        {"alpha": 0.5, "ef": 64},
+        {"alpha": 0.3, "ef": 256},
+    ]
+    assert parse(spec.model_dump_json(), "json").own == spec.own
+
+
+MISTAKES = {
+    "both": ('call = "a:b"\nurl = "http://localhost"', "Give one of call and url"),
+    "no name within": ('call = "shop"', "call is MODULE:NAME"),
+    "user in the address": ('url = "http://me:key@localhost"', "without a user name"),
+    "key in the address": ('url = "http://localhost?api_key=1"', "key_env"),
+    "key in a header": (
+        'url = "http://localhost"\nrequest = { headers = { Authorization = "x" } }',
+        "key_env",
+    ),
+    "an unknown key": ('call = "a:b"\nalpha = 1', "no key 'alpha'"),
+    "an unknown preset": ('url = "http://localhost"\npreset = "elastic"', 'Did you mean "elasticsearch"'),
+    "no JMESPath": ('url = "http://localhost"\nresponse = { hits = "a[" }', "no JMESPath"),
+    "a hole": (
+        'url = "http://localhost"\nrequest = { json = { q = "{{ what }}" } }',
+        "{{ what }} is filled by",
+    ),
+    "no interpreter": ('call = "a:b"\npython = "/nowhere/python"', "no such interpreter"),
+    "no folder": ('call = "a:b"\npath = "nowhere"', "no such folder"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_with_their_place(name: str, tmp_path: Path):
+    text, words = MISTAKES[name]
+    try:
+        spec = parse(f'collection = "x"\n[[stack]]\nname = "shop"\n{text}\n', folder=tmp_path)
+        found = [str(each) for each in check(spec)]
+    except SpecError as error:
+        found = [str(each) for each in error.problems]
+        assert any("text:2" in each or "text:" in each for each in found)
+    assert any(words in each for each in found), found
+
+
+def test_two_pipelines_have_two_names(tmp_path: Path):
+    twice = '[[stack]]\nname = "a"\ncall = "a:b"\n' * 2
+    with pytest.raises(SpecError, match="Two pipelines are called 'a'"):
+        parse(f'collection = "x"\n{twice}', folder=tmp_path)
+
+
+def test_a_plan_says_that_the_cost_is_unknown_and_runs_nothing(tmp_path: Path):
+    pipeline = own(tmp_path)
+    work = job([Stack(pipeline.spec({}))], texts=passages(TEXTS), asked=ASKED, own={"barn": pipeline})
+    made = plan(work)
+    assert made.usd is None
+    assert made.stacks[0].usd_per_1k is None
+    assert made.calls == 3 * 3 + 1
+    assert not (tmp_path / "calls.txt").exists()
+    priced = own(tmp_path, usd_per_query=0.002)
+    made = plan(job([Stack(priced.spec({}))], texts=passages(TEXTS), asked=ASKED, own={"barn": priced}))
+    assert (made.usd, made.stacks[0].usd_per_1k) == (pytest.approx(0.02), pytest.approx(2.0))
+
+
+def test_a_version_is_what_its_command_prints(tmp_path: Path):
+    assert versioned(own(tmp_path, version_cmd="echo 1.2")).version == "1.2"
+    assert versioned(own(tmp_path, version_cmd="echo 1.2", version="3")).version == "3"
+    with pytest.raises(InputError, match="prints no version"):
+        versioned(own(tmp_path, version_cmd="false"))
+
+
+def test_code_of_others_is_refused_with_the_reason(tmp_path: Path):
+    with pytest.raises(
+        InputError, match="An uploaded specification never runs code: the stack 'barn' would run"
+    ):
+        refuse_code([own(tmp_path)], "An uploaded specification")
