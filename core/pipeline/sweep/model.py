@@ -206,7 +206,7 @@ class Point(Table):
     chunks_sent: ChunksSent | None = None
 
 
-_TAGS = ("‹axes›", "‹own›")  # No keys of a specification begin so
+_TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin so
 
 
 def _kind_of_stack(given: object) -> str:

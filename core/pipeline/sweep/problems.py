@@ -83,7 +83,7 @@ _WORDS: Mapping[str, str] = {
     "tuple_type": "is not a list",
 }
 TAGGED = "‹"
-"""What tags of kinds of tables begin with."""
+"""What tags of kinds of tables begin with; the name of the table's class follows."""
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "greater_than": ("gt", "must be more than {:g}"),
     "greater_than_equal": ("ge", "must be {:g} or more"),
@@ -159,6 +159,9 @@ def _keys(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
     """Keys of the table at a location."""
     tables = [model]
     for part in location:
+        if isinstance(part, str) and part.startswith(TAGGED):
+            tables = [table for table in tables if table.__name__ == part.strip("‹›")]
+            continue
         inner = [table.model_fields[part].annotation for table in tables if part in table.model_fields]
         if inner:  # positions in lists and names of entries lead to no other table
             tables = [found for annotation in inner for found in _tables(annotation)]
