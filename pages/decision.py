@@ -10,8 +10,8 @@ from core.decide.near import near_misses
 from core.ui import cache, limits, pages, show
 from core.ui.live import pareto_chart
 from core.ui.pick import pick_stack
-from core.ui.sections.confidence import drawn
 from core.ui.view import current_frame, current_view
+from core.views.confidence.data import drawn
 from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.decision import limits as ranges
 from core.views.decision import words

@@ -164,6 +164,7 @@ class Question:
             paired=pairs,
             compared=found.compared,
             noise=drawn,
+            rule=self.rule,
         )
 
     def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:

@@ -87,7 +87,7 @@ class Visitor:
         """Ask for a number."""
         with self._place():
             asked: float | None = st.number_input(
-                label, low, high, usual, step, format="%.4g", **linked(key), help=about or None,
+                label, low, high, usual, step, format="%g", **linked(key), help=about or None,
                 placeholder=unsaid, **_wide(width),
             )  # fmt: skip
         return asked

@@ -20,6 +20,7 @@ from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_fold
 from core.store import Snapshot, Store
 from core.views.cost.stack import recorded
 from core.views.decision.near import own_scope
+from core.views.keep import keep_by
 from core.views.queries.page import query_table
 from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
@@ -56,6 +57,9 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
         Snapshot: lambda data: f"{data.revision} {store().path}",
     }
     return st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=keys)
+
+
+keep_by(lambda words, entries: cached(words, entries=entries))
 
 
 @st.cache_resource(show_spinner=False)

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.ui import cache, controls, show
+from core.ui import controls, show
 from core.ui.ask import Visitor
 from core.ui.pages import pick_section, way
 from core.ui.pick import KEPT, selected_row
@@ -35,15 +35,11 @@ from core.views.blocks import (
     Way,
 )
 from core.views.columns import Column, Columns, columns
-from core.views.keep import keep_by
 from core.views.pages import PAGES
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
 from core.views.workspace.view import View
 from core.written import upright
-
-keep_by(lambda words, entries: cache.cached(words, entries=entries))
-
 
 ByHand = Callable[[View], None]
 

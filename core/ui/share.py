@@ -10,10 +10,10 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.rules import Rule, decide
+from core.decide.rules import Rule
 from core.report.data import Case, Verdict
 from core.report.files import command, record_file, snapshot_file
-from core.ui.sections.confidence import chances, drawn
+from core.views.confidence import data
 from core.views.decision.facts import Asked
 from core.views.workspace.view import View
 
@@ -146,8 +146,5 @@ def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
 
 def decided(view: View, rule: Rule = "quality") -> Verdict:
     """The decision on screen, with how sure it is."""
-    decision = (
-        view.decision if rule == "quality" else decide(view.table, view.constraints, rule, paired=view.paired)
-    )
-    shares = chances(view, view.constraints, rule, view.noise)
-    return Verdict(view.table, decision, shares, view.paired, drawn(view, view.noise))
+    shares = data.chances(view, view.constraints, rule, view.noise)
+    return Verdict(view.table, data.decided(view, rule), shares, view.paired, data.drawn(view, view.noise))

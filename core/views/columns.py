@@ -62,6 +62,10 @@ def _points(name: str, label: str, about: str = "") -> Column:
     return Column(name, label, "number", about, 1)
 
 
+def _share(name: str, label: str, about: str = "") -> Column:
+    return Column(name, label, "share", about)
+
+
 _PERCENTILES = ("p50", "p95", "p99")
 
 _EVERY = (
@@ -236,9 +240,9 @@ _EVERY = (
     Column("usd_per_1k_correct", "$ / 1k correct", "usd", "Cost of a query with its answer ÷ share correct."),
     Column("usd_low", "$ low", "usd", "From the upper end of the share's 95 % interval."),
     Column("usd_high", "$ high", "usd", "From the lower end of the share's 95 % interval."),
-    Column("correct", "correct", "share", "Share of the answers whose score reaches the threshold."),
-    Column("correct_low", "correct, low", "share", "95 % bootstrap interval."),
-    Column("correct_high", "correct, high", "share", "95 % bootstrap interval."),
+    _share("correct", "correct", "Share of the answers whose score reaches the threshold."),
+    _share("correct_low", "correct, low", "95 % bootstrap interval."),
+    _share("correct_high", "correct, high", "95 % bootstrap interval."),
     _text("missing", "cost lacks"),
     _points("total", "total", "Sum of the criteria, each the mean of its judges."),
     Column("difference_low", "difference, low", "signed", "95 % interval.", 1),
@@ -259,6 +263,64 @@ _EVERY = (
     Column("over_bm25", "over BM25", "signed", "At the best k of each; Table 8.", 1),
     Column("over_bm25_mean", "over BM25, mean", "signed", "Of all k; Table 8.", 1),
     _number("recall_at_k_star", "recall at k*", 1, "Percent of gold paragraphs; Table 9."),
+    # How sure a choice is
+    _text("status", "is"),
+    _share(
+        "p_best",
+        "P(best)",
+        "Share of the resamples it wins; equal bests share one, and each of equal stacks has this.",
+    ),
+    _share("p_feasible", "P(feasible)", "Meets every limit."),
+    _share("p_frontier", "P(frontier)", "In cost, latency and quality, limits or not."),
+    _share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),
+    _text("unknown", "unknown because"),
+    _score("noisy", "with judge noise", "Mean on the grades that the other judge would give."),
+    _score("noisy_low", "with noise, low", "Lower end of its 95 % interval."),
+    _score("noisy_high", "with noise, high", "Upper end of its 95 % interval."),
+    _signed("d_quality", "minus the best", "Difference to the best of them, on the same queries."),
+    _signed("d_low", "low", "95 % interval of the difference, query by query."),
+    _signed("d_high", "high", "95 % interval of the difference, query by query."),
+    _signed("gap_ms", "ms more than the best"),
+    _text("number", "its"),
+    _text("now", "now"),
+    _text("then", "would need"),
+    _signed("change", "change"),
+    _text("constraint", "first limit"),
+    _number("by", "over by", 3),
+    _text("unit", "unit"),
+    _number("rank", "rank", 0),
+    _score("lowest", "lowest", "Over all settings tried."),
+    _score("highest", "highest", "Over all settings tried."),
+    _number("best_rank", "best rank", 0),
+    _number("worst_rank", "worst rank", 0),
+    _text("better", "better, as usual", width=180),
+    _text("worse", "worse, as usual", width=180),
+    _number("flips", "settings", 0, "Settings in which the order is reversed."),
+    _signed("reversal", "reversal", "The largest difference the other way."),
+    _number("p_there", "p there", 4, "Of that reversal, Holm-adjusted over the reversed pairs."),
+    _number("alpha", "alpha", 1),
+    _number("cap4", "cap4", 2),
+    _number("cap3", "cap3", 2),
+    _text("usual", "usual"),
+    _text("chosen", "chosen", "Selected by the limits."),
+    _number("more", "further queries", 0),
+    _number("usd", "$", 2, "Judging and running, as far as known."),
+    _share("flip", "another choice", "Chance that another stack is chosen then than today."),
+    _share("left", "doubt left", "Chance that unlimited judging would still change the choice then."),
+    _text("today", "today"),
+    _share("final", "wins in the end", "Share of the simulations, with unlimited judging."),
+    _score("spread", "spread", "Standard deviation of the differences."),
+    _share("share", "today"),
+    _text("passage_id", "passage", width=260),
+    _number("likely", "expected grade", 1, "Of judged passages at like ranks of these stacks."),
+    _share("chance", "chance"),
+    _number("saved", "queries saved", 2, "Further queries that would tell as much."),
+    _text("is", "is"),
+    _text("of", "stack", width=270),
+    _text("step", "with", width=200),
+    _text("said_by", "said by", "Additive effects of the axes, a search's model, or both."),
+    _number("place", "search's order", 0, "What a search would begin with first."),
+    _score("guess", "guessed quality", "Modelled: additive effects of the axes."),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}

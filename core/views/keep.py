@@ -1,4 +1,4 @@
-"""Pure functions whose results are worth keeping, by whoever draws often; others compute anew."""
+"""Pure functions whose results are worth keeping, by whoever draws often; others keep the last result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,24 @@ class Kept(Generic[P, R]):
     def __init__(self, compute: Callable[P, R], words: str | bool, entries: int) -> None:
         self._compute, self._options = compute, (words, entries)
         self._keeping: Callable[P, R] | None = None
+        self._last: tuple[tuple[object, ...], R] | None = None
         update_wrapper(self, compute)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Compute, or return what was kept."""
         if self._keeping is None and _KEEPING:
             self._keeping = _KEEPING[0](*self._options)(self._compute)
-        return (self._keeping or self._compute)(*args, **kwargs)
+        if self._keeping is not None:
+            return self._keeping(*args, **kwargs)
+        given = (*args, *(part for pair in kwargs.items() for part in pair))
+        if self._last is None or not _same(self._last[0], given):  # a section asks for the same twice
+            self._last = given, self._compute(*args, **kwargs)
+        return self._last[1]
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether arguments are the very same objects: frames have no equality that is one value."""
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def keep(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Kept[P, R]]:

@@ -97,7 +97,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Confidence",
             ":material/percent:",
             "How often the choice would hold, and what it takes to turn it.",
-            ("would it hold", "what flips it", "other weights", "worth measuring more"),
+            home="core.views.confidence.sections",
             moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
             compares=True,
             records=("rule",),

@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+import streamlit as st
 
-from core.ui.sections import confidence
+from core.views.confidence import data
 from core.views.confidence.noise import QUICK, Noise, noise
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
@@ -55,15 +56,14 @@ def test_other_pages_do_not_pay_for_the_resampling(
         drawings.append(resamples)
         return noise(*given, resamples=resamples, **named)
 
-    for kept in (confidence.sample, confidence.chances, confidence.drawn):
-        kept.clear()  # what other tests left would hide that somebody asks
-    monkeypatch.setattr(confidence, "shares", refuse)
-    monkeypatch.setattr(confidence, "noise", counted)
+    st.cache_resource.clear()  # what other tests left would hide that somebody asks
+    monkeypatch.setattr(data, "shares", refuse)
+    monkeypatch.setattr(data, "noise", counted)
     for page in ("what_if", "decision"):
         assert_sound(open_page(demo_store, page, floor="0.123"))
     assert drawings == [QUICK]  # Decision says last of all what judge noise does, by a quick drawing
-    monkeypatch.setattr(confidence, "joint_sample", refuse)
-    confidence.sample.clear()
+    monkeypatch.setattr(data, "joint_sample", refuse)
+    st.cache_resource.clear()
     for page in ("what_if", "decision"):
         assert_sound(open_page(demo_store, page, floor="0.123", noise="off"))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from core.decide.rules import Constraints, Decision
+from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import Paired
 from core.prices import PriceBook
 from core.store import Snapshot
@@ -36,3 +36,4 @@ class View(Place):
     compared: Comparability  # what differs between the runs and is kept off the charts
     # The golden set whose grades are drawn in the chances; None = no judge noise in them
     noise: str | None = None
+    rule: Rule = "quality"  # by which the constraints select it

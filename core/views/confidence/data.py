@@ -1,0 +1,133 @@
+"""What page Confidence reads of a workspace, kept where somebody draws often.
+
+A function of a view goes by what its stack table is made of: limits and rule are given beside it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.decide.joint import JointSample
+from core.decide.near import turns
+from core.decide.rules import Constraints, Decision, Rule, decide
+from core.metrics import Measure
+from core.views.confidence import weights, worth
+from core.views.confidence.hold import joint_sample, shares, turn_rows
+from core.views.confidence.noise import RESAMPLES, Noise, noise, with_noise
+from core.views.confidence.weights import Grid
+from core.views.confidence.worth import Plan
+from core.views.decision.facts import Asked
+from core.views.diagnostics.noise_page import choice_under_noise
+from core.views.golden.value import Next, before_and_after, what_next
+from core.views.keep import keep
+from core.views.queries.page import query_table
+from core.views.workspace.query_sets import among
+from core.views.workspace.scores import evidence
+from core.views.workspace.view import View
+
+JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
+
+
+def decided(view: View, rule: Rule) -> Decision:
+    """What a rule selects within the limits."""
+    if rule == view.rule:
+        return view.decision
+    return decide(view.table, view.constraints, rule, paired=view.paired)
+
+
+@keep("Reading the results per query…", entries=8)
+def sample(view: View) -> JointSample | None:
+    """The results per query of all stacks."""
+    return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
+
+
+@keep("Drawing the queries again…", entries=64)
+def chances(view: View, constraints: Constraints, rule: Rule, reference: str | None) -> pl.DataFrame:
+    """How often each stack does what, with the judge noise of a reference or without; see `hold.shares`."""
+    noisy = with_noise(view.table, sample(view), drawn(view, reference))
+    return shares(view.table, noisy, (constraints, rule))
+
+
+@keep("Drawing the grades again…", entries=16)
+def drawn(
+    view: View, reference: str | None, among: tuple[str, ...] = (), resamples: int = RESAMPLES
+) -> Noise | None:
+    """The judge noise of the stacks, or of some of them; None where there is to be none."""
+    known = None if reference is None else sample(view)
+    if reference is None or known is None:
+        return None
+    table = view.table.filter(pl.col("run_id").is_in(among)) if among else view.table
+    return noise(
+        view.snapshot, table, view.scope, view.quality, reference,
+        resamples=resamples, queries=known.query_ids,
+    )  # fmt: skip
+
+
+@keep("Choosing for noisy queries…")
+def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
+    """What would be chosen for perturbed queries, in words."""
+    asked = Asked(constraints, rule, view.quality, view.latency)
+    return choice_under_noise(view.snapshot, view.table, asked, view.scope, view.book)
+
+
+@keep(entries=64)
+def turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
+    """The numbers that would turn the choice; see `hold.turn_rows`."""
+    decision = decide(view.table, constraints, rule, paired=view.paired)
+    return turn_rows(view.table, turns(view.table, constraints, rule, decision=decision, paired=view.paired))
+
+
+@keep("Scoring every cell of the grid…", entries=16)
+def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
+    """Every stack in every setting of the weights of a measure, and the pairs that swap places."""
+    names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
+    only = among(view.snapshot, view.scope)
+    found = evidence(view.snapshot, list(names), view.scope.golden_set_id or "", only=only)
+    scored = weights.score_grid(found, Measure.parse(measure))
+    return scored, weights.flips(scored, names)
+
+
+@keep()
+def judgements_per_query(view: View) -> float:
+    """How many judgements a query of the golden set has, to one decimal."""
+    if view.scope.golden_set_id is None:
+        return JUDGEMENTS
+    judged = view.snapshot.judgements(view.scope.golden_set_id)
+    queries = judged["query_id"].n_unique()
+    return round(judged.height / queries, 1) if queries else JUDGEMENTS
+
+
+@keep("Looking ahead…", entries=64)
+def look_ahead(
+    view: View, constraints: Constraints, rule: Rule, rows: tuple[int, ...], more: tuple[int, ...]
+) -> Plan:
+    """What more queries and timings would do to the choice between some rows of the stack table."""
+    known = sample(view)
+    assert known is not None  # asked for where there are results per query only  # noqa: S101
+    return worth.plan(view.table, rows, known, (constraints, rule), more)
+
+
+@keep("Scoring every query…")
+def paired_queries(view: View, run_id: str, other: str) -> pl.DataFrame:
+    """The queries of two stacks; see `query_table`."""
+    return query_table(view.snapshot, view.scope, view.quality, run_id, other)
+
+
+@keep("Looking for what to judge…")
+def to_judge(view: View, constraints: Constraints) -> Next | None:
+    """The passages to judge next."""
+    del constraints  # which the decision follows from
+    return what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+
+
+@keep()
+def with_grades(view: View, constraints: Constraints, more: str) -> pl.DataFrame:
+    """What the grades of another golden set make of the leading stacks."""
+    del constraints
+    return before_and_after(view.snapshot, view.table, view.decision, view.scope, view.quality, more=more)
+
+
+@keep("Looking for stacks to add…", entries=64)
+def stacks_to_add(view: View, constraints: Constraints) -> pl.DataFrame:
+    """Stacks that were not evaluated; see `worth.next_rows`."""
+    return worth.next_rows(view.table, view.decision, constraints)

@@ -1,0 +1,362 @@
+"""Page Confidence: would the choice hold, what turns it, other weights, and what is worth measuring more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from core.decide.planner import Bill, bill
+from core.decide.rules import Decision, Rule
+from core.views.ask import Ask
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Blocks,
+    Cards,
+    Chart,
+    Control,
+    Fold,
+    Table,
+    Text,
+    Way,
+    section,
+)
+from core.views.columns import COLUMNS, Columns
+from core.views.confidence import charts, data, weights, words, worth
+from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
+from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
+from core.views.confidence.weights import Grid
+from core.views.decision.chart import identical, merged
+from core.views.decision.facts import Asked, warnings
+from core.views.golden.value import USUAL, next_words
+from core.views.link import RULES
+from core.views.workspace.view import View
+
+ABOUT_RULES = (
+    "Among the stacks within the limits: the highest quality; the cheapest, then the best; or the best "
+    "within the jitter band of the fastest."
+)
+MODELLED = (
+    "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality, latency and "
+    "cost of the evaluated stacks; it gives an order, no guess."
+)
+WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
+BEST_STACK = "the best as usual"
+ASSUMED_USD = 0.01  # A judgement, while nobody names a price
+_SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+SAME_CHANCES = (*_SAME, "p_best", "p_feasible", "p_frontier", "p_sla")
+SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks have in common that are one row
+
+
+def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
+    """Ask what is best; the rule, and what it selects within the limits."""
+    usual = next(name for name, rule in RULES.items() if rule == view.rule)
+    rule = RULES[ask.one("Best is", RULES, "rule", usual=usual, about=ABOUT_RULES)]
+    return rule, data.decided(view, rule)
+
+
+@section("would it hold")
+def would_it_hold(view: View, ask: Ask) -> Blocks:
+    """How often the choice is the best when the queries are drawn again, and what ties with it."""
+    rule, decision = ask_rule(view, ask)
+    asked = Asked(view.constraints, rule, view.quality, view.latency, noise=view.noise)
+    known = data.sample(view)
+    queries = 0 if known is None else int(known.quality.shape[1])
+    for reference in dict.fromkeys((None, view.noise)):  # first without noise, which takes a while
+        noisy = data.drawn(view, reference)
+        counted = data.chances(view, view.constraints, rule, reference)
+        sentence = words.held(view.table, decision, asked, counted)
+        chips = caveats(view, decision, asked, counted, noisy) if reference == view.noise else {}
+        how = {"how it is counted": words.about_chances(queries, noisy) if queries else ""}
+        yield Answer(sentence, caveats=how | chips)
+        if cards := words.held_cards(view.table, decision, asked, counted, (queries, noisy)):
+            yield Cards(cards)
+    rows = share_rows(view.table, decision, counted)
+    rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
+    ours = pl.col("status").is_in(["chosen", "runner-up"])
+    grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
+    if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
+        yield Chart(figure, "chances", sentence)
+    drawn = noisy is not None
+    yield Table(
+        grouped,
+        "chances",
+        (*CHANCES, *(["noisy"] if drawn else ())),
+        ("p_sla", *INTERVAL, *(("noisy_low", "noisy_high") if drawn else ())),
+        whole=rows,
+    )
+    yield Text("What ties with it", "heading")
+    tied = tie_rows(view.table, decision, known)
+    yield Text(decision.note or words.no_tie(decision, known=known is not None))
+    if (figure := charts.ties(view.table, tied, decision, asked)) is not None:
+        yield Chart(figure, "ties", decision.note or "Latency and quality of the stacks.")
+    if tied.height > 1:
+        best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
+        groups = merged(tied, best, identical(tied, SAME_GAP))
+        yield Table(groups, "ties", TIES, (*INTERVAL, "gap_ms"), whole=tied)
+
+
+def caveats(
+    view: View, decision: Decision, asked: Asked, counted: pl.DataFrame, noisy: Noise | None
+) -> dict[str, str]:
+    """What weakens the chances, by the words of a chip."""
+    rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
+    return {
+        "judge noise": judge_noise(view, decision, asked.rule, noisy),
+        "noisy queries": data.under_noise(view, view.constraints, asked.rule),
+        "what else to know": " ".join(warnings(rows, decision, asked)),
+    }
+
+
+def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:
+    """What judge noise does to the choice, or why it is left out; empty where it is off."""
+    if view.noise is None or decision.chosen is None:
+        return ""
+    if noisy is None:
+        why = refusal(view.snapshot, view.table, view.scope, view.quality)
+        return f"Judge noise is left out: {why or 'no passage was judged by both'}."
+    other = redecided(view.table, decision, (view.constraints, rule), noisy)
+    return noise_words(view.table, decision, other, noisy, view.quality)
+
+
+@section("what flips it")
+def what_flips_it(view: View, ask: Ask) -> Blocks:
+    """The number that would turn the choice, and what the limits exclude."""
+    rule, decision = ask_rule(view, ask)
+    turned = data.turned(view, view.constraints, rule)
+    shape = front(view.table, decision)
+    yield Answer(words.turning_words(turned))
+    cards = [] if shape is None else words.front_cards(shape)
+    if decision.chosen is not None:
+        cards.append(words.quality_card(view.table.row(decision.chosen, named=True), view.quality))
+    if cards:
+        yield Cards(cards)
+    if not turned.is_empty():
+        then = turned.with_columns(outcome=pl.coalesce("winner", "reason"))
+        yield Table(then, "turning", TURNS, whole=turned)
+    yield Text("What the limits exclude, and by how much", "heading")
+    excluded = excluded_rows(view.table, decision)
+    yield Text(words.excluded_words(excluded))
+    if not excluded.is_empty():
+        yield Table(excluded, "excluded", EXCLUDED, ("constraint",))
+
+
+@section("other weights")
+def other_weights(view: View, ask: Ask) -> Blocks:
+    """Whether choice and order hold when the weights of RA-nWG change."""
+    obstacle = words.nothing(view.table, view.scope)
+    if obstacle is not None:
+        yield Answer(*obstacle)
+        yield Way("add", "Import rankings")
+        return
+    measure, own = weights.weighed(view.quality)
+    grid, flips = data.grid(view, str(measure))
+    chosen = weights.choices(grid, view.table, view.constraints)
+    sentence, details = words.weighed(grid, chosen, flips)
+    foreign = f"{view.quality.name} has no such weights: the grid, and the floor in it, are of {measure}."
+    chips = {"how it is counted": words.ABOUT_WEIGHTS, "another measure": "" if own else foreign}
+    yield Answer(sentence, caveats=chips)
+    if numbers := words.weighed_cards(grid, chosen, flips):
+        yield Cards(numbers)
+    every = (
+        Text("", label="Order and choice, setting by setting"),
+        Chart(charts.agreement(grid, chosen), "agreement", sentence),
+    )
+    yield Beside(every, _one_stack(view, ask, grid))
+    yield Text(words.weighing_legend(grid, chosen), "caption")
+    yield Text("How far the stacks move", "heading")
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    ranges = weights.stack_ranges(grid, names)
+    yield Chart(charts.ranges(ranges, str(measure)), "ranges", "Least and greatest score of every stack")
+    yield Table(weights.grouped(ranges), "ranges", RANGES, whole=ranges)
+    yield Text("Which pairs swap places", "heading")
+    swapped = flips.filter(pl.col("flips") > 0)
+    yield Text(details)
+    if not swapped.is_empty():
+        yield Table(swapped, "flips", FLIPS, FLIPS_MORE, whole=flips)
+    cells = weights.long_table(grid, names, chosen)
+    marks = [pl.when(pl.col(name)).then(pl.lit("yes")).alias(name) for name in ("usual", "chosen")]
+    yield Fold("Every stack in every setting", [Table(cells.with_columns(marks), "grid", CELLS)])
+
+
+def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
+    """One stack in every setting of the weights."""
+    ranked = view.table.filter("has_rankings")
+    run_id = ask.stack(ranked, view.decision, "One stack, setting by setting", usual=BEST_STACK)
+    yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
+
+
+@section("worth measuring more")
+def worth_measuring_more(view: View, ask: Ask) -> Blocks:
+    """What more queries, judgements, timings and stacks would do to the choice, and what they cost."""
+    counted = data.chances(view, view.constraints, view.rule, view.noise)
+    rows = worth.leading(view.table, view.decision, counted)
+    if data.sample(view) is None or not rows:
+        yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
+    else:
+        yield from _queries(view, ask, rows)
+        yield from _passages(view, ask)
+    yield Text("Stacks to add", "heading")
+    further = data.stacks_to_add(view, view.constraints)
+    yield Text(words.next_stack_words(further))
+    if not further.is_empty():
+        yield Text(MODELLED, "caption")
+        yield Table(further, "neighbours", NEIGHBOURS)
+    if (missing := worth.missing_model()) is not None:
+        yield Text(missing, "caption")
+
+
+@dataclass(frozen=True)
+class Money:
+    """What somebody would spend."""
+
+    price: Bill  # of one more query
+    affordable: int | None  # queries that the money pays for; None = any number, since a query costs nothing
+    assumed_usd: float | None  # the price of a judgement where nobody named one
+
+
+def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
+    """Ask for the money and what a judgement costs; what a run of the stacks costs is known."""
+    usual = data.judgements_per_query(view)
+    spend = ask.number("Money to spend ($)", "spend", 12.0, 0.0)
+    judge = ask.number(
+        "$ per judgement",
+        "judge",
+        None,
+        0.0,
+        step=0.01,
+        unsaid=f"{ASSUMED_USD:g} assumed",
+        about="Of one passage for one query, by a person or a model: your own figure.",
+    )
+    per_query = ask.number(
+        "Judgements per query",
+        "perq",
+        None,
+        0.0,
+        unsaid=f"{usual:g}",
+        about="Empty: as many as the golden set has per query today.",
+    )
+    costs = view.table["cost"].cast(pl.Float64).fill_null(np.nan).to_numpy()[rows]
+    price = bill(
+        costs,
+        judgements=usual if per_query is None else per_query,
+        usd_per_judgement=ASSUMED_USD if judge is None else judge,
+    )
+    return Money(price, price.affordable(spend or 0.0), ASSUMED_USD if judge is None else None)
+
+
+def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
+    """More queries, the stacks and the queries that it is about, and timing again."""
+    money = ask_money(view, ask, rows)
+    amounts = worth.amounts(money.affordable)
+    plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
+    planned = worth.plan_rows(plan, money.price)
+    sentence, details = words.plan_answer(
+        planned, money.affordable, view.quality, assumed_usd=money.assumed_usd
+    )
+    chips = {
+        "how it is simulated": words.ABOUT_WORLDS,
+        "what a query costs": words.price_words(money.price, len(rows)),
+    }
+    yield Answer(sentence, details, caveats=chips)
+    yield Chart(charts.plan_chart(planned, money.affordable), "plan", sentence)
+    yield Table(planned, "plan", PLAN)
+    yield Text("Which stacks it is about", "heading")
+    rivals = worth.rival_rows(view.table, plan, view.decision)
+    yield Text(words.rival_words(rivals, len(rows)))
+    yield Table(rivals, "rivals", ("name", "today", "final", *NUMBERS), INTERVAL)
+    ranked = rivals.join(
+        view.table.filter("has_rankings").select("run_id"), on="run_id", how="semi", maintain_order="left"
+    )
+    if ranked.height > 1:
+        yield Text("Which queries tell most", "heading")
+        pair = data.paired_queries(view, *ranked["run_id"][:2])
+        tags = worth.tag_rows(pair)
+        yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
+        if not tags.is_empty():
+            yield Text(WEIGH_BACK, "caption")
+            yield Table(tags, "tags", TAGS)
+    yield Text("Timing again", "heading")
+    yield Text(words.timing_words(plan, money.price))
+
+
+def _passages(view: View, ask: Ask) -> Blocks:
+    """The passages to judge next, handed over to Golden sets, and what the grades of others did."""
+    found = data.to_judge(view, view.constraints)
+    if found is None:
+        return
+    yield Text("Which passages to judge next", "heading")
+    yield Text(next_words(found, view.quality))
+    rows = found.worth.rows.head(USUAL)
+    if not rows.is_empty():
+        yield Table(rows, "judge_next", PASSAGES, whole=found.worth.rows)
+        yield Control("judge next", {"scope": view.scope, "rows": rows})
+    known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
+    others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
+    if others:
+        more = ask.listed("The choice with the grades of", others, "with")
+        yield Table(data.with_grades(view, view.constraints, more), "with_grades", WITH)
+
+
+NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
+CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+TIES = (
+    *("stack", "quality", "d_quality", "d_low", "d_high", "latency_ms", "cost"),
+    COLUMNS["reading"].but("query by query"),
+)
+OUTCOME = COLUMNS["outcome"].but("then chosen", "Or why no such change turns the choice.", width=260)
+TURNS = ("stack", "number", "now", "then", COLUMNS["change"].but(form="text"), OUTCOME)
+EXCLUDED = ("name", COLUMNS["reason"].but("excluded because"), "by", "unit", *NUMBERS)
+RANGES = (
+    COLUMNS["stack"].but(about="Of those with the same score on every query, the first."),
+    COLUMNS["quality"].but("as usual"),
+    COLUMNS["rank"].but(about="As usual; equal scores share a rank."),
+    *("lowest", "highest", "best_rank", "worst_rank"),
+)
+FLIPS = (
+    *("better", "worse"),
+    COLUMNS["difference"].but(about="As usual, mean over queries."),
+    *("flips", "reversal", "reading"),
+)
+FLIPS_MORE: Columns = (
+    *(COLUMNS[end].but(form="signed") for end in ("low", "high")),
+    COLUMNS["p_holm"].but(about="Of the usual order, Holm-adjusted over these pairs."),
+    COLUMNS["where"].but("where", "The setting with the reversal."),
+    "p_there",
+)
+CELLS = (
+    *("name", "alpha", "cap4", "cap3", "usual"),
+    COLUMNS["quality"].but("score"),
+    *("low", "high", "n", "rank", "chosen"),
+)
+PASSAGES = (
+    *("query_id", "passage_id"),
+    COLUMNS["stacks"].but(about="Leading stacks that show it."),
+    COLUMNS["rank"].but("best rank"),
+    "likely",
+    COLUMNS["chance"].but("changes the best", "Chance that its grade alone changes the best stack."),
+    "saved",
+)
+BEFORE, AFTER = (
+    COLUMNS[name].but(label, form="score", width=None)
+    for name, label in (("before", None), ("after", "with them"))
+)
+WITH = ("name", BEFORE, AFTER, "change", "is")
+PLAN = ("more", COLUMNS["n"].but("n then", ""), "usd", "flip", "left")
+TAGS = (
+    COLUMNS["tag"].but("queries with", width=220),
+    COLUMNS["n"].but(about=""),
+    COLUMNS["difference"].but(about="Mean, first stack minus the second."),
+    *("spread", "share"),
+    COLUMNS["best"].but(
+        "tells most", "Share of further queries with the least error (Neyman).", form="share"
+    ),
+)
+NEIGHBOURS = (
+    *("of", "step", "said_by", "place", "guess"),
+    COLUMNS["spread"].but("±", "Standard error of the guess."),
+    COLUMNS["chance"].but("beats the choice", "Chance of a higher quality than today's choice."),
+)
+SECTIONS = (would_it_hold, what_flips_it, other_weights, worth_measuring_more)
