@@ -242,7 +242,7 @@ def target(path: Path) -> Iterator[Path]:
 def _zip(folder: Path, to: Path) -> None:
     """Pack a folder; the same files give the same bytes."""
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _DATE)
             packs = file.suffix != ".parquet"  # packed within already
             entry.compress_type = zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED

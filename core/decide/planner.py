@@ -144,7 +144,7 @@ def outlook(
         made[place] = stage.choose(drawn, shrunk)
     counts = np.bincount(final[final >= 0], minlength=len(sample.cost))
     return Outlook(
-        more=tuple(int(each) for each in amounts),
+        more=tuple(int(amount) for amount in amounts),
         flip=np.asarray((made != now).mean(axis=1)),
         left=np.asarray((made != final).mean(axis=1)),
         final=counts / worlds,

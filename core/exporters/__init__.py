@@ -85,7 +85,7 @@ def given_grades(batch: Batch) -> pl.DataFrame:
 
 def mappings(batch: Batch) -> tuple[str, ...]:
     """How the exported grades became 1..5 here, where that is not as they are."""
-    changed = [each for each in batch.golden_sets if each.mapping != "1-5"]
+    changed = [golden_set for golden_set in batch.golden_sets if golden_set.mapping != "1-5"]
     return tuple(
         f"Grades of {each.golden_set_id} are as given; here they count as {each.mapping}." for each in changed
     )
@@ -180,7 +180,7 @@ def _scores(folder: Path, rows: pl.DataFrame, owner: str, number: str) -> None:
 
 def write_beir(batch: Batch, path: Path) -> Written:
     """Write a collection with its queries and judgements; several golden sets become splits."""
-    wholes = [each.collection_id for each in batch.collections if each.part_of is None]
+    wholes = [collection.collection_id for collection in batch.collections if collection.part_of is None]
     if len(wholes) != 1:
         raise InputError(
             f"A BEIR folder holds one collection, not {len(wholes)}: {', '.join(wholes[:8]) or 'none'}.",
@@ -189,7 +189,7 @@ def write_beir(batch: Batch, path: Path) -> Written:
     own = pl.col("collection_id") == wholes[0]
     passages = rows_of(batch, "passages").filter(own).sort("passage_id")
     queries = rows_of(batch, "queries").filter(own).sort("query_id")
-    sets = [each.golden_set_id for each in batch.golden_sets if each.part_of is None]
+    sets = [golden_set.golden_set_id for golden_set in batch.golden_sets if golden_set.part_of is None]
     grades = given_grades(batch).filter(pl.col("golden_set_id").is_in(sets))
     for column in ("query_id", "passage_id"):
         refuse_ids(grades, column, r"[\t\r\n\"]", "has a tab, quote or line break, which a .tsv cannot hold")

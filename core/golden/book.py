@@ -111,7 +111,7 @@ class Book:
         """Every queue, or those of a collection, the newest first."""
         if not self.path.exists():
             return []
-        names = ", ".join(each.name for each in fields(Queue))
+        names = ", ".join(field.name for field in fields(Queue))
         asked = f"SELECT {names} FROM queues WHERE ?1 IS NULL OR collection_id = ?1 ORDER BY rowid DESC"  # noqa: S608
         with self._open() as db:
             return [
@@ -125,7 +125,7 @@ class Book:
         Raises:
             UnknownNameError: If there is none of that name.
         """
-        known = {each.queue_id: each for each in self.queues()}
+        known = {queue.queue_id: queue for queue in self.queues()}
         if queue_id not in known:
             raise UnknownNameError("queue", queue_id, known)
         return known[queue_id]

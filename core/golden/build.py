@@ -137,9 +137,9 @@ def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFra
         states = judge.all(every, settings)
         told |= {
             "settings": settings.as_json(),
-            "turns": sum(each.turns for each in states),
-            "skipped": sum(each.skips for each in states),
-            "contradictions": sum(len(each.contradictions) for each in states),
+            "turns": sum(state.turns for state in states),
+            "skipped": sum(state.skips for state in states),
+            "contradictions": sum(len(state.contradictions) for state in states),
             "questions": {
                 items.query_id: {"turns": each.turns, "stopped": each.stopped}
                 for items, each in zip(every, states, strict=True)

@@ -149,9 +149,9 @@ def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) ->
             "made_by": BY_PEOPLE,
             "rubric": _SPELLED,
             "queues": [
-                {"queue": each.queue_id, "base": each.base, "sampling": each.sampling, "seed": each.seed}
-                for each in book.queues()
-                if each.queue_id in queues
+                {"queue": queue.queue_id, "base": queue.base, "sampling": queue.sampling, "seed": queue.seed}
+                for queue in book.queues()
+                if queue.queue_id in queues
             ],
         },
     )
@@ -201,7 +201,7 @@ def settled(
     if not into.strip():
         raise InputError("The new golden set needs a name.", do="Give it one.")
     name, own = slug(into.strip()), pl.lit(queue.judge)
-    final = pl.DataFrame([asdict(each) for each in items if each.grade is not None], schema=_DONE)
+    final = pl.DataFrame([asdict(item) for item in items if item.grade is not None], schema=_DONE)
     both = first.join(second, on=PAIR, how="full", coalesce=True, suffix="_2")
     agreed = both.filter(pl.col("grade").eq(pl.col("grade_2")).fill_null(value=True))
     whose = (
@@ -262,7 +262,7 @@ def keys(items: Sequence[Item]) -> pl.DataFrame:
     Returns:
         `KEY` and value, the grade (null = none), in the order of the items.
     """
-    rows = [{**json.loads(each.passage_id), "query_id": each.query_id, "value": each.grade} for each in items]
+    rows = [{**json.loads(item.passage_id), "query_id": item.query_id, "value": item.grade} for item in items]
     return frame("answer_scores", rows).select(*KEY, "value")
 
 

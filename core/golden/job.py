@@ -157,7 +157,9 @@ class GoldenJob:
     def grades(self) -> pl.DataFrame:
         """query_id, passage_id, grade and judge of the grades that are taken."""
         rows = self.held.frames.get("judgements", pl.DataFrame(schema=TABLES["judgements"])).lazy().collect()
-        name = next((each.judge or each.golden_set_id for each in self.held.golden_sets), None)
+        name = next(
+            (golden_set.judge or golden_set.golden_set_id for golden_set in self.held.golden_sets), None
+        )
         return rows.select("query_id", "passage_id", "grade", judge=pl.coalesce("judge", pl.lit(name)))
 
     @property
@@ -239,7 +241,7 @@ def read_job(
         for each in job.stored
         if each.rows.is_empty()
     ]
-    return job, [*asked, *(each for each in problems if spec.golden.pool), *unknown]
+    return job, [*asked, *(problem for problem in problems if spec.golden.pool), *unknown]
 
 
 def _searched(spec: GoldenSpec) -> list[Stack]:

@@ -42,15 +42,17 @@ def apart(made: Import, options: Options) -> Import:
     parts = _parts(made, options)
     if len(parts) < 2:
         return made
-    names = [_name(each.golden_sets[0].golden_set_id, options) for each in parts]
+    names = [_name(part.golden_sets[0].golden_set_id, options) for part in parts]
     of_run = {run: name for part, name in zip(parts, names, strict=True) for run in part.run_ids}
     of_set = {
-        each.golden_set_id: name for part, name in zip(parts, names, strict=True) for each in part.golden_sets
+        golden_set.golden_set_id: name
+        for part, name in zip(parts, names, strict=True)
+        for golden_set in part.golden_sets
     }
     ids = {name: _own_id(name, of, options) for name, of in of_set.items()}
     judged = {table: made.frames[table] for table in ("judgements", "spans") if table in made.frames}
     renamed = pl.col("golden_set_id").replace(ids)
-    source = next((each.source for each in made.collections), "imported")
+    source = next((collection.source for collection in made.collections), "imported")
     said = ", ".join(f"{shown(name)} ({count})" for name, count in Counter(of_run.values()).items())
     note = (
         f"The judgements are of {len(parts)} test collections; each run is where it ranks what is judged: "
@@ -63,8 +65,10 @@ def apart(made: Import, options: Options) -> Import:
             for name in names
             if name not in options.known_collections
         ),
-        golden_sets=tuple(_moved(each, of_set[each.golden_set_id], ids) for each in made.golden_sets),
-        runs=tuple(replace(each, collection_id=of_run[each.run_id]) for each in made.runs),
+        golden_sets=tuple(
+            _moved(golden_set, of_set[golden_set.golden_set_id], ids) for golden_set in made.golden_sets
+        ),
+        runs=tuple(replace(run, collection_id=of_run[run.run_id]) for run in made.runs),
         frames={**made.frames, **{table: altered(rows, renamed) for table, rows in judged.items()}},
         notes=(note, *made.notes),
     )
@@ -95,7 +99,7 @@ def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> Gol
 def _parts(made: Import, options: Options) -> Sequence[_Part]:
     """The test collections; none where nothing tells several apart."""
     base = options.collection_id
-    ids = [each.golden_set_id for each in made.golden_sets]
+    ids = [golden_set.golden_set_id for golden_set in made.golden_sets]
     one = {run.collection_id for run in made.runs} | {of.collection_id for of in made.golden_sets} == {base}
     new = not (options.collection_given and base in options.known_collections)
     texts = _OF_COLLECTIONS & made.frames.keys()
@@ -107,10 +111,10 @@ def _parts(made: Import, options: Options) -> Sequence[_Part]:
     runs = {run: group[some[0]] for run, some in links.items()}
     if len(set(runs.values())) < 2:
         return ()
-    runs |= _by_queries(made, pairs, group, {each.run_id for each in made.runs} - runs.keys())
+    runs |= _by_queries(made, pairs, group, {run.run_id for run in made.runs} - runs.keys())
     return [
         _Part(
-            tuple(each for each in made.golden_sets if group[each.golden_set_id] == of),
+            tuple(golden_set for golden_set in made.golden_sets if group[golden_set.golden_set_id] == of),
             frozenset(run for run, own in runs.items() if own == of),
         )
         for of in dict.fromkeys(group.values())

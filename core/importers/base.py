@@ -136,7 +136,7 @@ class Import:
         counts = {name: len(things) for name, things in few.items()}
         for name, rows in self.frames.items():
             pieces = rows.frames if isinstance(rows, Pieces) else (rows.lazy(),)
-            counts[name] = sum(each.select(pl.len()).collect().item() for each in pieces)
+            counts[name] = sum(piece.select(pl.len()).collect().item() for piece in pieces)
         return {name: count for name, count in counts.items() if count}
 
 
@@ -149,16 +149,16 @@ def merged(parts: Iterable[Import]) -> Import:
             by_table.setdefault(table, []).append(rows)
     collections: dict[str, Collection] = {}
     for part in parts:
-        for each in part.collections:
-            collections.setdefault(each.collection_id, each)
+        for collection in part.collections:
+            collections.setdefault(collection.collection_id, collection)
     return Import(
         collections=tuple(collections.values()),
-        golden_sets=tuple(each for part in parts for each in part.golden_sets),
-        runs=tuple(each for part in parts for each in part.runs),
+        golden_sets=tuple(golden_set for part in parts for golden_set in part.golden_sets),
+        runs=tuple(run for part in parts for run in part.runs),
         frames={table: _together(by_table[table]) for table in sorted(by_table)},
         left_out=tuple(each for part in parts for each in part.left_out),
         accounts=tuple(each for part in parts for each in part.accounts),
-        notes=tuple(dict.fromkeys(each for part in parts for each in part.notes)),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         detected=tuple(each for part in parts for each in part.detected),
         held=tuple(each for part in parts for each in part.held),
     )

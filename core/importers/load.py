@@ -62,11 +62,11 @@ def load(
         claims: list[_Claim] = []
         parts: list[Import] = []
         for tree in trees:
-            kept = [each for each in tree.pieces if not {tree.name, each.name} & options.skip]
+            kept = [piece for piece in tree.pieces if not {tree.name, piece.name} & options.skip]
             wanted = replace(tree, pieces=tuple(kept))
             found, rest = _claims(wanted, options) if kept else ([], {})
             claims += found
-            unwanted = {each.name: "as you wish" for each in tree.pieces if each not in kept}
+            unwanted = {piece.name: "as you wish" for piece in tree.pieces if piece not in kept}
             parts.append(_unread({**rest, **unwanted, **dict.fromkeys(tree.skipped, _CLUTTER)}))
         if not claims:
             raise InputError("Every file is left out.", do="Leave in at least one.")
@@ -81,8 +81,8 @@ def load(
         options = with_brought(options, merged(parts))
         parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
     made = apart(stripped(merged(parts), options.strip), options)
-    _refuse_twice([each.golden_set_id for each in made.golden_sets], "golden set", "--golden-set")
-    _refuse_twice([each.run_id for each in made.runs], "run", "--label")
+    _refuse_twice([golden_set.golden_set_id for golden_set in made.golden_sets], "golden set", "--golden-set")
+    _refuse_twice([run.run_id for run in made.runs], "run", "--label")
     return made
 
 
@@ -126,7 +126,7 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]
     claims = [_Claim(whole, replace(tree, pieces=mine))] if mine else []
     names, beside = {piece.name for piece in mine}, bool(mine)
     errors: dict[str, InputError] = {}
-    for each in (each for each in tree.split() if each.name not in names):
+    for each in (part for part in tree.split() if part.name not in names):
         try:
             claims.append(replace(_single(each, formats, options), beside=beside))
         except InputError as error:
@@ -138,7 +138,7 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]
 
 def _nothing(tree: Tree, errors: Mapping[str, InputError]) -> InputError:
     """Why nothing of a folder or an archive can be read: what is wrong with a file, or what its files are."""
-    told = [each for each in errors.values() if not each.found.startswith(_UNKNOWN)]
+    told = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
     if len(errors) == 1 or told:
         return next(iter(told or errors.values()))
     endings = Counter(PurePosixPath(name).suffix.lower() or "without an ending" for name in errors)

@@ -134,7 +134,7 @@ class Meaning:
     @property
     def plain(self) -> bool:
         """Whether the names alone say what the table holds, more than by chance."""
-        sure = "run" in self.roles or self.axes or any(not each.assumed for each in self.aggregates)
+        sure = "run" in self.roles or self.axes or any(not aggregate.assumed for aggregate in self.aggregates)
         sure = sure or any(normal(name) in _NAMES for name in self.ignored)
         return self.kind != "aggregates" or bool(sure) or len(self.aggregates) > 1
 
@@ -147,7 +147,7 @@ class Meaning:
     def names(self) -> dict[str, str]:
         """Name of a meaning → column; as the user might give them."""
         values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
-        found = {**self.roles, **{each.name: each.column for each in values}, **self.axes}
+        found = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
         items = {"item" if stage == "total" else f"{stage}_item": name for stage, name in self.items.items()}
         return found | items
 
@@ -257,7 +257,7 @@ def _long(found: Meaning) -> None:
 
 def _of_queries(found: Meaning) -> None:
     """Of single queries a time has to say its unit, a price is that of the query, and measures are scores."""
-    _without_unit(found, [each for each in found.timings if each.assumed])
+    _without_unit(found, [timing for timing in found.timings if timing.assumed])
     values = list(found.aggregates)
     found.aggregates.clear()
     if "passage_id" in found.roles:
@@ -281,8 +281,8 @@ def _of_one(value: Value) -> Value:
 
 def _of_stacks(found: Meaning) -> None:
     """Without queries a time is the median of a stack, and each figure stands once."""
-    _without_unit(found, [each for each in found.timings if each.assumed and each.stage != "total"])
-    times = [replace(each, measure="latency_p50") for each in found.timings]
+    _without_unit(found, [timing for timing in found.timings if timing.assumed and timing.stage != "total"])
+    times = [replace(timing, measure="latency_p50") for timing in found.timings]
     values = [*found.aggregates, *times]
     found.timings.clear()
     found.aggregates.clear()
@@ -331,12 +331,12 @@ def _unused(found: Meaning) -> None:
         only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
         found.ignored[found.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
     if kind == "judgements":
-        unused = [each.column for each in (*found.timings, *found.usage)] + [*found.items.values()]
+        unused = [timing.column for timing in (*found.timings, *found.usage)] + [*found.items.values()]
         found.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
         for each in (found.timings, found.usage, found.items):
             each.clear()
     counted = {each.stage for each in found.usage}
-    for stage in [each for each in found.items if each not in counted and not (each == "total" and counted)]:
+    for stage in [item for item in found.items if item not in counted and not (item == "total" and counted)]:
         found.ignored[found.items.pop(stage)] = "it names what is priced, but nothing of it is counted"
     if kind != "aggregates":
         found.ignored.update(dict.fromkeys(found.axes.values(), OF_STACKS))

@@ -191,15 +191,15 @@ def _known(key: str) -> str | None:
 
 def _latency(key: str, column: str) -> Value | None:
     tokens = key.replace("_per_query", "").split("_")
-    unit = next((each for each in reversed(tokens[-2:]) if each in _MS_PER), None)
-    quantile = next((each for each in tokens if each in _QUANTILES), None)
+    unit = next((token for token in reversed(tokens[-2:]) if token in _MS_PER), None)
+    quantile = next((token for token in tokens if token in _QUANTILES), None)
     if once(key) or not (unit or quantile or _TIMES & set(tokens)) or key in _MS_PER:
         return None
     if quantile in ("mean", "median") and not (unit or _TIMES & set(tokens)):
         return None
     if unit:
         del tokens[-1 - tokens[::-1].index(unit)]
-    rest = [each for each in tokens if each not in _TIMES and each != quantile]
+    rest = [token for token in tokens if token not in _TIMES and token != quantile]
     stage = "_".join(rest)
     if any(_OTHER_FIGURE.fullmatch(each) for each in rest) or set(rest) & {"usd", "cost", "price"}:
         return None
@@ -210,7 +210,7 @@ def _latency(key: str, column: str) -> Value | None:
 
 
 def _price(key: str, column: str) -> Value | None:
-    rest = [each for each in key.split("_") if each != "mean"]
+    rest = [part for part in key.split("_") if part != "mean"]
     found = _PRICE.fullmatch("_".join(rest))
     if found is None or any(_OTHER_FIGURE.fullmatch(each) for each in rest):
         return None

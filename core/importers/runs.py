@@ -134,7 +134,7 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     if isinstance(done, Ordered):
         return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
     declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
-    pieces = Pieces(tuple(each.with_columns(named).select(declared) for each in done.rows.frames))
+    pieces = Pieces(tuple(frame.with_columns(named).select(declared) for frame in done.rows.frames))
     return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
 
 
@@ -230,7 +230,7 @@ def stripped(made: Import, patterns: Mapping[str, str]) -> Import:
         column, known = ID_COLUMNS[what], pl.col(ID_COLUMNS[what])
         longer = known.str.len_chars() > len(begin) + len(end)
         fits = known.str.starts_with(begin) & known.str.ends_with(end) & longer
-        for table in [each for each in frames if column in TABLES[each] and each not in _OWN]:
+        for table in [frame for frame in frames if column in TABLES[frame] and frame not in _OWN]:
             other = frames[table].lazy().filter(~fits).select(column).head(1).collect()
             if other.height:
                 found = f"{quoted(other.item())} does not fit {quoted(pattern)}."

@@ -88,7 +88,7 @@ class Answered:
 
 def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
     """What one stack did, from its questions one by one."""
-    rows = [{name: getattr(each, name) for name in SAMPLE} for each in samples]
+    rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
 
     def told(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
@@ -199,7 +199,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     given = _given(part)
     deepest = given["k"].max()
     k = deepest if isinstance(deepest, int) else None
-    own = frame("aggregates", [{"run_id": run.run_id, **each} for each in part.figures])
+    own = frame("aggregates", [{"run_id": run.run_id, **figure} for figure in part.figures])
     more = {table: rows.with_columns(of_run) for table, rows in part.frames.items()}
     figures = pl.concat([means(part.values, run.run_id, k), own])
     left = {

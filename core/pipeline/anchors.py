@@ -170,7 +170,7 @@ def read_spans(path: Path, documents: pl.DataFrame, options: Options) -> Batch:
         raise found.misplaced[0].first
     made = span_set(found.rows, piece.name, piece.stem, options)
     if len(made.golden_sets) > 1:
-        judges = ", ".join(shown(each.judge) for each in made.golden_sets)
+        judges = ", ".join(shown(golden_set.judge) for golden_set in made.golden_sets)
         raise InputError(
             f"Several judged the same characters: {judges}.",
             where=piece.name,

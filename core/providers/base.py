@@ -84,8 +84,10 @@ def scaled(amount: Amount, share: float) -> Amount:
 def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
     """Usage as a vendor reports it, unknown where it is no number of 0 or more."""
     return tuple(
-        replace(each, amount=None) if each.amount is not None and not 0 <= each.amount < math.inf else each
-        for each in amounts
+        replace(amount, amount=None)
+        if amount.amount is not None and not 0 <= amount.amount < math.inf
+        else amount
+        for amount in amounts
     )
 
 

@@ -49,21 +49,21 @@ class OnnxFolder:
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
         """All outputs for encodings that are padded to one length, by their names."""
         given = {
-            "input_ids": [each.ids for each in encodings],
-            "attention_mask": [each.attention_mask for each in encodings],
-            "token_type_ids": [each.type_ids for each in encodings],
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
         feed = {}
-        for each in self.session.get_inputs():
-            if each.name not in given:
+        for get_input in self.session.get_inputs():
+            if get_input.name not in given:
                 raise InputError(
-                    f"The model wants an input {each.name!r}.",
+                    f"The model wants an input {get_input.name!r}.",
                     where=str(self.path),
                     do="Use an encoder of input_ids, attention_mask and token_type_ids.",
                 )
-            kind = np.int32 if each.type == "tensor(int32)" else np.int64
-            feed[each.name] = np.array(given[each.name], dtype=kind)
-        names = [each.name for each in self.session.get_outputs()]
+            kind = np.int32 if get_input.type == "tensor(int32)" else np.int64
+            feed[get_input.name] = np.array(given[get_input.name], dtype=kind)
+        names = [get_output.name for get_output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, feed), strict=True))
 
 

@@ -78,7 +78,9 @@ class Remote(Model):
             return np.asarray(received, dtype=kind)
         except (TypeError, ValueError) as error:
             lengths = {len(row) if isinstance(row, Sequence) else None for row in received}
-            shapes = ", ".join(sorted("null" if each is None else f"{each} numbers" for each in lengths))
+            shapes = ", ".join(
+                sorted("null" if length is None else f"{length} numbers" for length in lengths)
+            )
             raise ProviderError(
                 f"{len(received)} results came that are not alike or no numbers: {shapes}.",
                 kind="unreadable",

@@ -100,7 +100,7 @@ _CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 def _in_cache(name: str) -> bool:
     """Whether tiktoken will find a vocabulary in its cache, so that it asks no network."""
-    folder = next((os.environ[each] for each in _CACHES if each in os.environ), None)
+    folder = next((os.environ[cache] for cache in _CACHES if cache in os.environ), None)
     where = Path(tempfile.gettempdir()) / "data-gym-cache" if folder is None else Path(folder)
     file = where / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()
     if folder == "" or name not in _SHA256 or not file.is_file():

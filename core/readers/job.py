@@ -164,7 +164,7 @@ class ReaderJob:
         """What is needed to repeat it, as JSON."""
         return {
             "readers": {"id": self.job_id, "name": self.name, "collection": self.collection_id},
-            "runs": [each.run_id for each in self.material.replays],
+            "runs": [replay.run_id for replay in self.material.replays],
             "prompts": {each.name: each.hash for each in self.prompts.values()},
             "models": {
                 name: dict(model_identity(chat_config(name, self.models))) for name in self.reader.asked
@@ -202,14 +202,14 @@ class ReaderJob:
 def require_material(job: ReaderJob) -> None:
     """Refuse a job that has nothing to read, or modes without gold passages."""
     material, reader = job.material, job.reader
-    if not any(each.ranked for each in material.replays):
+    if not any(replay.ranked for replay in material.replays):
         raise InputError(
             "No run has a ranking of questions with text.",
             where="reader.runs",
             do="Name runs with rankings, of a collection whose questions and passages are stored.",
         )
     asked = ", ".join(sorted({"gold", "gold_only", "no_gold"} & set(reader.modes)))
-    if asked and not any(each.gold for each in material.replays):
+    if asked and not any(replay.gold for replay in material.replays):
         raise InputError(
             f"No passage has grade {reader.gold_from} or more: {asked} cannot be told.",
             where="reader.golden_set",

@@ -221,11 +221,19 @@ class Ledger:
         """Nothing may be added to what is deleted: it would come back, with all that it hid, by surprise."""
         named: dict[str, set[str | None]] = {
             "collection": {
-                *(name for each in batch.collections for name in (each.collection_id, each.part_of)),
-                *(each.collection_id for each in batch.golden_sets),
-                *(each.collection_id for each in batch.runs),
+                *(
+                    name
+                    for collection in batch.collections
+                    for name in (collection.collection_id, collection.part_of)
+                ),
+                *(golden_set.collection_id for golden_set in batch.golden_sets),
+                *(run.collection_id for run in batch.runs),
             },
-            "golden_set": {name for each in batch.golden_sets for name in (each.golden_set_id, each.part_of)},
+            "golden_set": {
+                name
+                for golden_set in batch.golden_sets
+                for name in (golden_set.golden_set_id, golden_set.part_of)
+            },
         }
         for kind, names in named.items():
             deleted = set(self._standing(kind).filter(~THERE)["id"].to_list()) if names else set()
@@ -316,7 +324,7 @@ def _stack_row(stack: Stack) -> dict[str, Any]:
 
 def _golden_row(golden: GoldenSet) -> dict[str, Any]:
     texts = {"parents": json.dumps(golden.parents), "manifest": _json(golden, golden.manifest)}
-    return {each.name: getattr(golden, each.name) for each in fields(golden)} | texts
+    return {field.name: getattr(golden, field.name) for field in fields(golden)} | texts
 
 
 def _json(record: GoldenSet | Run, value: JsonMap) -> str:
@@ -333,7 +341,7 @@ def _json(record: GoldenSet | Run, value: JsonMap) -> str:
 
 def _run_row(run: Run) -> dict[str, Any]:
     _json(run, run.stack.spec)
-    own = {each.name: getattr(run, each.name) for each in fields(run) if each.name != "stack"}
+    own = {field.name: getattr(run, field.name) for field in fields(run) if field.name != "stack"}
     return own | {
         "stack_id": run.stack.stack_id,
         "origin": run.origin.value,

@@ -114,7 +114,7 @@ def statements(snapshot: Snapshot, root: Path) -> str:
     records = [
         f"CREATE OR REPLACE VIEW {record} AS {_values(_record(snapshot, record))};" for record in RECORDS
     ]
-    return head + "\n".join([*(f"{each};" for each in _views(snapshot)), *records, ""])
+    return head + "\n".join([*(f"{view};" for view in _views(snapshot)), *records, ""])
 
 
 def _record(snapshot: Snapshot, record: str) -> pl.DataFrame:

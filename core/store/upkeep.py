@@ -77,8 +77,8 @@ def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
     """Take catalogues out of use; says which."""
     if catalogues:
         layout.aside.mkdir(exist_ok=True)
-    for each in catalogues:
-        each.rename(layout.aside / each.name)
+    for catalogue in catalogues:
+        catalogue.rename(layout.aside / catalogue.name)
     return [f"The catalogue {each.name} is in {layout.aside} now." for each in catalogues]
 
 

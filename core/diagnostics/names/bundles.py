@@ -140,7 +140,7 @@ def bundles(
         right = asked[place]
         names = [name for name in topics if name != right.entity]
         others = [names[int(at)] for at in drawn.choice(len(names), 3, replace=False)]
-        beside = _one(drawn, [each for each in topics[right.entity] if each.topic != right.topic])
+        beside = _one(drawn, [topic for topic in topics[right.entity] if topic.topic != right.topic])
         known = topics[others[2]]
         wrong = _one(drawn, [each for each in known if each.topic != right.topic] or known)
         made.append(

@@ -109,7 +109,9 @@ class NamesJob:
 
     def manifest(self) -> dict[str, Any]:
         """What is needed to repeat it, as JSON."""
-        models = {each.model: dict(model_identity(self.config(each.model))) for each in self.embedders}
+        models = {
+            embedder.model: dict(model_identity(self.config(embedder.model))) for embedder in self.embedders
+        }
         works = {language: short_hash(*map("\n".join, some)) for language, some in self.works.items()}
         forms = {language: short_hash(repr(phrases(language))) for language in self.works}
         return {
@@ -206,7 +208,7 @@ def plan(job: NamesJob) -> NamesPlan:
     queries, candidates = job.every_text()
     lines: list[Line] = []
     known = Known(job.spec.models)
-    for model, _ in dict.fromkeys((each.model, each.full_dim) for each in job.embedders):
+    for model, _ in dict.fromkeys((embedder.model, embedder.full_dim) for embedder in job.embedders):
         for texts, purpose in ((queries, Purpose.QUERY), (candidates, Purpose.PASSAGE)):
             lines += embedded_lines((_EMBED, model, purpose), sorted(texts), known, job.book)
     return NamesPlan(lines=tuple(lines), limit=job.spec.budget_usd, texts=len(queries) + len(candidates))
@@ -228,14 +230,16 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
         book=job.book,
         budget_usd=job.spec.budget_usd,
         billed=[
-            pair for each in job.embedders for pair in billed_by("embedder", each.model, job.spec.models)
+            pair
+            for embedder in job.embedders
+            for pair in billed_by("embedder", embedder.model, job.spec.models)
         ],
     )
 
     def do(turn: Turn) -> str:
         batch = batch_of(job, measured(job, turn))
         land(batch)
-        return ", ".join(each.collection_id for each in batch.collections)
+        return ", ".join(collection.collection_id for collection in batch.collections)
 
     return take(order, do, site)
 

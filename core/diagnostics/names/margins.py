@@ -98,7 +98,9 @@ def of_run(
 
 def ascii_only(texts: Sequence[Texts]) -> NDArray[np.bool_]:
     """Whether question and candidates of each bundle are ASCII."""
-    return np.array([all(each.isascii() for each in (some.query, *some.candidates)) for some in texts])
+    return np.array(
+        [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
+    )
 
 
 _OF = ("embedder", "dim", "language")

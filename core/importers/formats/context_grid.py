@@ -102,7 +102,7 @@ def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) ->
     told = entry.get("by_type")
     headline = shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
     rows, left = _figures(entry, where, depth, headline)
-    frames = frames_of(aggregates=[{"run_id": run.run_id, **each} for each in rows])
+    frames = frames_of(aggregates=[{"run_id": run.run_id, **row} for row in rows])
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
     plain = Import(runs=(run,), frames=frames, left_out=tuple(left), notes=notes)
     return merged((plain, _per_query(entry.get("per_query"), run, where, options, headline or "score")))

@@ -210,14 +210,14 @@ def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
 
 
 def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
-    again = len(cases.samples) - len({each.text for each in cases.samples})
+    again = len(cases.samples) - len({sample.text for sample in cases.samples})
     if again:
         yield f"{piece.name}: {again} cases repeat an input; each counts as a question of its own."
-    if any("total" in each.times for each in cases.samples):
+    if any("total" in sample.times for sample in cases.samples):
         yield f"{piece.name}: times of cases converted from seconds to milliseconds."
     if cases.usd:
         yield f"{piece.name}: `tokenCost` is taken as US dollars of a question: times 1,000 as usd_per_1k."
-    named = {name for each in cases.samples for name, value in each.values.items() if value is None}
+    named = {name for sample in cases.samples for name, value in sample.values.items() if value is None}
     if named:
         listed = ", ".join(map(quoted, sorted(named)[:5]))
         yield f"{piece.name}: measures that failed in some cases: {listed}."

@@ -113,7 +113,7 @@ def _set(rows: pl.DataFrame, options: Options) -> Import:
         mapping=mapping_text("1-5"),
         judge=judge,
         notes=f"Judged by hand on a sheet: {rows.height} passages.",
-        manifest={"made_by": "sheet", "queues": [{"queue": shown(each)} for each in queues]},
+        manifest={"made_by": "sheet", "queues": [{"queue": shown(queue)} for queue in queues]},
     )
     made = rows.with_columns(
         pl.lit(name).alias("golden_set_id"),

@@ -140,7 +140,7 @@ class _Read:
         parts, _ = _place(piece)
         above = parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
         model = (optional(told, "name", str, meta.name) if meta else None) or above
-        held = [(_task_kind(each.scores), each) for each in _results(piece)]
+        held = [(_task_kind(result.scores), result) for result in _results(piece)]
         taken = [(task, each) for task, each in held if task == _RETRIEVAL or self.all_tasks]
         if held and not taken:
             self.other_tasks += 1

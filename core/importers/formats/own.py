@@ -211,9 +211,9 @@ def export(batch: Batch, path: Path) -> None:
 
 def _write(batch: Batch, folder: Path) -> None:
     records: dict[str, list[dict[str, Any]]] = {
-        "collections": [asdict(each) for each in batch.collections],
-        "golden_sets": [asdict(each) for each in batch.golden_sets],
-        "runs": [_run_row(each) for each in batch.runs],
+        "collections": [asdict(collection) for collection in batch.collections],
+        "golden_sets": [asdict(golden_set) for golden_set in batch.golden_sets],
+        "runs": [_run_row(run) for run in batch.runs],
     }
     for kind, rows in records.items():
         text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
@@ -265,7 +265,7 @@ def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str)
 
 def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, ...]:
     """Records whose fields are texts; those without a default have to be there."""
-    known = {each.name: each for each in fields(kind)}
+    known = {field.name: field for field in fields(kind)}
 
     def make(row: Json, where: str) -> _Small:
         _refuse_unknown(row, set(known), where)
@@ -281,7 +281,7 @@ def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, .
 
 
 def _run(row: Json, where: str) -> Run:
-    _refuse_unknown(row, {each.name for each in fields(Run)} - {"stack"} | {"spec"}, where)
+    _refuse_unknown(row, {field.name for field in fields(Run)} - {"stack"} | {"spec"}, where)
     created = datetime.fromisoformat(expect(row, "created_at", str, where))
     if created.tzinfo is None:
         raise ValueError("created_at has no time zone")

@@ -120,9 +120,9 @@ def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered
         samples[name] = Sample(
             query_id=name,
             text=optional(query, "text", str, where) or name,
-            contexts=[_text(each, where) for each in candidates],
-            context_ids=[_id(each, "docid", where) for each in candidates],
-            scores=[number(each, "score", where) for each in candidates],
+            contexts=[_text(candidate, where) for candidate in candidates],
+            context_ids=[_id(candidate, "docid", where) for candidate in candidates],
+            scores=[number(candidate, "score", where) for candidate in candidates],
             used={("rerank", UNNAMED, unit): count for unit, count in used.get(name, {}).items()},
         )
     if not samples:
@@ -188,7 +188,7 @@ class RankLlmResults(Format):
             "results that are no measure over all queries": unknown,
         }
         note = "Data sets are told by the names of the files of rankings; each is a collection of its own."
-        named = any(each.collection for each in with_figures)
+        named = any(with_figure.collection for with_figure in with_figures)
         made_runs = reported_runs(with_figures, options, importer=self.name, source="rank_llm results")
         return merged((made_runs, Import(left_out=counted(left, trees[0].name), notes=(note,) * named)))
 

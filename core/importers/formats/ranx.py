@@ -123,12 +123,12 @@ def _confidence(piece: Piece) -> tuple[float, float]:
     tabular = all(_MEASURE.fullmatch(key) for each in lists for key, _ in each)  # a table of results
     if not numbers or _SHAPE.fullmatch(bare) is None or tabular:
         return 0.0, 0.0
-    values = [float(each) for each in numbers]
-    if any(not each.is_integer() or not 0 <= each <= _MOST_GRADE for each in values):
+    values = [float(number) for number in numbers]
+    if any(not value.is_integer() or not 0 <= value <= _MOST_GRADE for value in values):
         return (_RUN if _is_ranked(lists) else _UNLIKELY), 0.0
     if len(lists) < 2 or len(values) < 3:
         return _UNLIKELY, _UNLIKELY
-    return (_UNLIKELY, _QRELS) if all(each.isdigit() for each in numbers) else (_EITHER, _EITHER)
+    return (_UNLIKELY, _QRELS) if all(number.isdigit() for number in numbers) else (_EITHER, _EITHER)
 
 
 def _of_parquet(piece: Piece) -> float:

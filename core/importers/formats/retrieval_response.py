@@ -81,7 +81,7 @@ class RetrievalResponse(Format):
             kind: pl.concat(
                 [
                     pl.DataFrame(schema=schema),
-                    *(_rows(each, schema) for each in pieces if self.kind(each) == kind),
+                    *(_rows(piece, schema) for piece in pieces if self.kind(piece) == kind),
                 ]
             )
             for kind, schema in _SCHEMAS.items()

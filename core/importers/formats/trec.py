@@ -94,7 +94,7 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     lines = int(np.count_nonzero(ends))
     for mark, others in ((b" ", b"\t\r\v\f"), (b"\t", b" \r\v\f")):
         marks = text == mark[0]
-        if np.count_nonzero(marks) != lines * (len(columns) - 1) or any(each in data for each in others):
+        if np.count_nonzero(marks) != lines * (len(columns) - 1) or any(other in data for other in others):
             continue
         marks |= ends
         # Two of them side by side are an empty field, an empty line, or blanks around a line.

@@ -98,7 +98,7 @@ class VectorDbBench(Format):
         """Results, and tables of prices of the same databases, which hold no results."""
         results = [piece for piece in probe.pieces if self.kind(piece)]
         names = {name for piece in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', piece.head)}
-        return tuple(each for each in probe.pieces if each in results or _is_prices(each, names))
+        return tuple(piece for piece in probe.pieces if piece in results or _is_prices(piece, names))
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the entries that are done."""
@@ -112,7 +112,7 @@ class VectorDbBench(Format):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     left.append(LeftOut(1, _FAILED, where))
                     continue
-                made = [each for each in _searches(piece, index, entry, where) if each.figures]
+                made = [search for search in _searches(piece, index, entry, where) if search.figures]
                 found += made
                 assumed += any(each.manifest["k_assumed"] for each in made)
                 left += [] if made else [LeftOut(1, _IDLE, where)]

@@ -210,8 +210,8 @@ def amount(holder: object, key: str, where: str) -> float | None:
 def texts(holder: object, key: str, where: str) -> list[str] | None:
     """A list of texts; None where it is absent or null."""
     values = optional(holder, key, list, where)
-    wrong = next((each for each in values or () if not isinstance(each, str)), None)
-    if values is not None and any(not isinstance(each, str) for each in values):
+    wrong = next((value for value in values or () if not isinstance(value, str)), None)
+    if values is not None and any(not isinstance(value, str) for value in values):
         raise InputError(f"{shown(key)!r} holds {kind_of_value(wrong)} where texts stand.", where=where)
     return values
 

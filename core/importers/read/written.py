@@ -73,7 +73,7 @@ class OpenNumbersError(InputError):
     def __init__(self, name: str, where: str, columns: Sequence[Open]) -> None:
         first = columns[0]
         two = " or ".join(f"{values[0]} ({SAID[way]})" for way, values in first.ways.items())
-        more = ", ".join(f"`{shown(each.column, 40)}`" for each in columns[1:])
+        more = ", ".join(f"`{shown(column.column, 40)}`" for column in columns[1:])
         found = f"Cannot read {quoted(first.cells[0])}: {two}?{f' Likewise {more}.' if more else ''}"
         ways = " or ".join(f"--numbers '{shown(first.column)}={way}'" for way in first.ways)
         super().__init__(found, where=where, do=f"Say which ({ways}).")

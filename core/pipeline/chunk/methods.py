@@ -44,7 +44,9 @@ def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
     language = LANGUAGES[work.options["language"]]
     for left, right in paragraphs(work, start, end):
         part = work.text[left:right]
-        edges = [left + each["start_index"] for each in sentencex.get_sentence_boundaries(language, part)]
+        edges = [
+            left + boundary["start_index"] for boundary in sentencex.get_sentence_boundaries(language, part)
+        ]
         inner = sorted({edge for edge in edges if left < edge < right})
         spans = (work.trimmed(*span) for span in pairwise([left, *inner, right]))
         yield from (span for span in spans if span[0] < span[1])

@@ -131,7 +131,9 @@ class Work:
     def __init__(self, row: Mapping[str, Any], options: JsonMap) -> None:
         self.text: str = row["text"]
         self.title: str = " ".join((row["title"] or "").split())
-        self.headings = [(each["start"], each["level"], each["title"]) for each in row["headings"] or ()]
+        self.headings = [
+            (heading["start"], heading["level"], heading["title"]) for heading in row["headings"] or ()
+        ]
         self.pages: list[int] = list(row["pages"] or ())
         self.options = options  # of the chunker, all of them
         self.gauge = gauge(options["tokenizer"], self.text)

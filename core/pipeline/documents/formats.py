@@ -77,8 +77,8 @@ def read_markdown(piece: Piece) -> Content:
     """A Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
     text = _decoded(piece)
     headings = tuple(_headings(text))
-    top = min((each.level for each in headings), default=0)
-    title = next((each.title for each in headings if each.level == top), "")
+    top = min((heading.level for heading in headings), default=0)
+    title = next((heading.title for heading in headings if heading.level == top), "")
     return Content(text, title if top == 1 else "", headings)
 
 

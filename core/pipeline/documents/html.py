@@ -49,7 +49,7 @@ def read_html(piece: Piece) -> Content:
                 text.add(str(node), place)
     title = soup.title.get_text() if soup.title else ""
     content = text.content()
-    first = next((each.title for each in content.headings if each.level == 1), "")
+    first = next((heading.title for heading in content.headings if heading.level == 1), "")
     return Content(content.text, " ".join(storable(title).split()) or first, content.headings)
 
 
@@ -140,5 +140,8 @@ class _Text:
 
     def content(self) -> Content:
         """What was made."""
-        headings = (Heading(each.start, each.level, " ".join(each.title.split())) for each in self.headings)
+        headings = (
+            Heading(heading.start, heading.level, " ".join(heading.title.split()))
+            for heading in self.headings
+        )
         return Content("".join(self.parts), headings=tuple(headings))

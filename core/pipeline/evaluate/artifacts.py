@@ -65,8 +65,8 @@ class Artifacts:
                 self._send(step, draft)
                 write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
                 self._send(step, draft, _ABOUT)  # last: it says that the others are there
-            for each in (*draft.rglob("*"), draft):
-                sync(each)
+            for path in (*draft.rglob("*"), draft):
+                sync(path)
             draft.rename(done)
         return done
 

@@ -197,7 +197,9 @@ class Budget:
     def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
         """Set aside the most that a call can cost; None where calls under way decide."""
         with self._changed:
-            most = tuple(scaled(each, self._beyond.get((each.item, each.unit), 1.0)) for each in amounts)
+            most = tuple(
+                scaled(amount, self._beyond.get((amount.item, amount.unit), 1.0)) for amount in amounts
+            )
             usd = self._most(most)
             if self._limit is not None:
                 left = self._limit + _CENT - self._receipts.settled - self._receipts.lost
@@ -210,9 +212,10 @@ class Budget:
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used; what is not known counts as reserved."""
         held = _own(reservation)
-        most = {(each.item, each.unit): each for each in held.amounts}
+        most = {(amount.item, amount.unit): amount for amount in held.amounts}
         known = [
-            most.get((each.item, each.unit), each) if each.amount is None else each for each in amounts
+            most.get((amount.item, amount.unit), amount) if amount.amount is None else amount
+            for amount in amounts
         ] or list(held.amounts)
         self._learn(held.asked, known)
         used = [(each, self.price(each)) for each in known]
@@ -243,7 +246,7 @@ class Budget:
             self._changed.notify_all()
 
     def _most(self, amounts: Sequence[Amount]) -> float:
-        costs = [(each, self.price(each)) for each in amounts]
+        costs = [(amount, self.price(amount)) for amount in amounts]
         if self._limit is not None:
             for each, usd in costs:
                 if usd is None:
@@ -281,5 +284,5 @@ def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dic
     return {
         "input_tokens": sums.get("input_tokens"),
         "output_tokens": sums.get("output_tokens"),
-        "usd": None if not costs or None in costs else sum(each or 0.0 for each in costs),
+        "usd": None if not costs or None in costs else sum(cost or 0.0 for cost in costs),
     }

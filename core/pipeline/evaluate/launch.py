@@ -71,9 +71,9 @@ class Launcher:
         """Return all that were begun, newest first; a process that has none yet begins, or failed before."""
         work = self.work_of(store)
         begun = [
-            Known(each.path.name, status, each)
-            for each in folders(work)
-            if (status := each.status()) is not None
+            Known(folder.path.name, status, folder)
+            for folder in folders(work)
+            if (status := folder.status()) is not None
         ]
         pids = {each.status.pid for each in begun}
         early = [
@@ -96,5 +96,5 @@ def cancel(known: Known) -> None:
 
 
 def _early(status: jobs.Status) -> Status:
-    told = {each.name: getattr(status, each.name) for each in fields(status)}
+    told = {field.name: getattr(status, field.name) for field in fields(status)}
     return Status(**{**told, "stage": "reading the corpus" if status.state is State.RUNNING else ""})

@@ -104,8 +104,8 @@ class Measurer:
         if measured:
             self._warm_up(node, FIRST[0])
         outcomes = self._ask_all(node, FIRST if measured else None)
-        made = ([each.value for each in outcomes], [each.usage for each in outcomes])
-        self.results[step] = Answered(*made, [each.details for each in outcomes])
+        made = ([outcome.value for outcome in outcomes], [outcome.usage for outcome in outcomes])
+        self.results[step] = Answered(*made, [outcome.details for outcome in outcomes])
         if measured:
             self._note(step, FIRST, outcomes)
         self._tracker.end()
@@ -137,12 +137,16 @@ class Measurer:
         self._tracker.end()
 
     def _note(self, step: Step, of: Pass, outcomes: Sequence[Outcome]) -> None:
-        here = [each.cpu_ms for each in outcomes if each.cpu_ms is not None or not np.isfinite(each.ms)]
+        here = [
+            outcome.cpu_ms
+            for outcome in outcomes
+            if outcome.cpu_ms is not None or not np.isfinite(outcome.ms)
+        ]
         known = len(here) == len(outcomes) and any(each is not None for each in here)
         block = Block(
-            np.array([each.ms for each in outcomes]),
+            np.array([outcome.ms for outcome in outcomes]),
             np.array(here, dtype=np.float64) if known else None,
-            sum(each.waited_ms for each in outcomes),
+            sum(outcome.waited_ms for outcome in outcomes),
         )
         self.results[step].blocks[of] = block
         parts = self.results[step].parts[of] = stages(outcomes)
@@ -195,14 +199,14 @@ def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
 
     Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
     """
-    told = [each.details.get("stages") or {} for each in outcomes]
+    told = [outcome.details.get("stages") or {} for outcome in outcomes]
     names = list(dict.fromkeys(stage for each in told for stage in each))
     known = [
         (sum(of.values()), each.ms) for of, each in zip(told, outcomes, strict=True) if np.isfinite(each.ms)
     ]
     if any(parts > _OVERLAP * whole for parts, whole in known):
         return {}
-    failed = [not np.isfinite(each.ms) for each in outcomes]
+    failed = [not np.isfinite(outcome.ms) for outcome in outcomes]
     return {
         stage: Block(np.where(failed, np.nan, [each.get(stage, 0.0) for each in told]), None)
         for stage in names
@@ -346,13 +350,13 @@ def _leg_depth(route: Route) -> int:
 
 
 def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:
-    found = [signals(each) for each in scores]
+    found = [signals(score) for score in scores]
     for name in found[0]:
         yield Signal(f"{prefix}{name}", depth, [each[name] for each in found])
 
 
 def _told(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[Signal]:
     for name in TOLD:
-        values = [each.get(name) for each in details]
+        values = [detail.get(name) for detail in details]
         if any(value is not None for value in values):
             yield Signal(f"{step.stage}_{name}", None, values)

@@ -188,7 +188,7 @@ def pools(route: Route, results: Results) -> list[Hits]:
 
 def _has_pool(route: Route, results: Results) -> bool:
     """Whether something chose from a pool, so that it is stored apart."""
-    own = route.pool.kind == OWN and any(each.pool is not None for each in results[route.pool].values)
+    own = route.pool.kind == OWN and any(value.pool is not None for value in results[route.pool].values)
     return route.keeps_pool or own
 
 
@@ -302,7 +302,7 @@ def _used(
     for hits, amounts in zip(results[route.pool].values, used, strict=True):
         read = lengths[hits.passages[: step.params["depth"]]]
         share = float(read[: route.depth].sum() / read.sum()) if read.sum() else 1.0
-        shares.append([_share(each, share, min(route.depth, len(read))) for each in amounts])
+        shares.append([_share(amount, share, min(route.depth, len(read))) for amount in amounts])
     return shares
 
 

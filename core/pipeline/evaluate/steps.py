@@ -49,7 +49,7 @@ class Step:
     key: str = field(init=False)  # its identity: kind, parameters and the identities of what it needs
 
     def __post_init__(self) -> None:
-        digest = short_hash(canonical_json(self.params), *(each.key for each in self.needs))
+        digest = short_hash(canonical_json(self.params), *(need.key for need in self.needs))
         object.__setattr__(self, "key", f"{self.kind}-{digest}")
 
     @property
@@ -65,12 +65,12 @@ class Step:
     @property
     def inputs(self) -> tuple[Step, ...]:
         """What it takes from the steps that the query went through before."""
-        return tuple(each for each in self.needs if each.asks)
+        return tuple(need for need in self.needs if need.asks)
 
     @property
     def built(self) -> Step:
         """What a search searches."""
-        return next(each for each in self.needs if not each.asks)
+        return next(need for need in self.needs if not need.asks)
 
     @property
     def index_options(self) -> JsonMap:
@@ -165,7 +165,7 @@ class Graph:
     @property
     def builds(self) -> tuple[Step, ...]:
         """What is built before, each once, what is needed before what needs it."""
-        return tuple(dict.fromkeys(each for step in self.steps for each in _builds(step)))
+        return tuple(dict.fromkeys(build for step in self.steps for build in _builds(step)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +240,10 @@ def own_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def _builds(step: Step) -> Iterator[Step]:
-    for each in step.needs:
-        yield from _builds(each)
-        if not each.asks:
-            yield each
+    for need in step.needs:
+        yield from _builds(need)
+        if not need.asks:
+            yield need
 
 
 def _versions(names: Identities, kind: str) -> dict[str, Any]:

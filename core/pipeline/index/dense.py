@@ -54,7 +54,7 @@ class ExactSearch:
         if depth == self._index.ntotal:
             return hits
         slack = self._slack(queries)
-        last_kept = np.array([each.scores[-1] for each in hits])
+        last_kept = np.array([hit.scores[-1] for hit in hits])
         for row in np.flatnonzero(last_kept - self._sign * proposed[:, -1] <= 2 * slack):
             hits[row] = self._reaching(queries[row : row + 1], last_kept[row] - 2 * slack[row], k)
         return hits
@@ -188,7 +188,7 @@ class DenseIndex:
         if self.metric != "l2":
             return hits
         # faiss gives squared distances; rounding can take that of equal vectors below zero.
-        return [Hits(each.passages, -np.sqrt(np.maximum(-each.scores, 0.0))) for each in hits]
+        return [Hits(hit.passages, -np.sqrt(np.maximum(-hit.scores, 0.0))) for hit in hits]
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
         if self._kind.graph and depth not in self._of_depth:

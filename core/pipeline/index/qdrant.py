@@ -87,7 +87,7 @@ class Qdrant(Outside):
 
     def _look(self) -> Facts:
         if not self._client.collection_exists(self.table):
-            known = [each.name for each in self._client.get_collections().collections]
+            known = [collection.name for collection in self._client.get_collections().collections]
             raise self.missing(known, "collection")
         config = self._client.get_collection(self.table).config.params.vectors
         if isinstance(config, dict):

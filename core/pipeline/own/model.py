@@ -219,11 +219,11 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
         if each.get("fault")
     ]
     sums = {
-        name: sum(each.get(name) or 0 for each in details)
+        name: sum(detail.get(name) or 0 for detail in details)
         for name in ("unmatched", "repeated", "by_text", "not_a_number", "retried", "beside_pool")
     }
-    named = list(dict.fromkeys(name for each in details for name in each.get("named") or ()))
-    shapes = list(dict.fromkeys(each["shape"] for each in details if each.get("shape")))
+    named = list(dict.fromkeys(name for detail in details for name in detail.get("named") or ()))
+    shapes = list(dict.fromkeys(detail["shape"] for detail in details if detail.get("shape")))
     return {
         "failed": len(failed),
         "faults": failed[:_LISTED],

@@ -23,7 +23,7 @@ from core.records import JsonMap, short_hash
 
 LANGUAGES: Mapping[str, str] = {"english": "en", "french": "fr"}
 """Languages that small talk is written in, and their files."""
-WAYS = tuple(each.name for each in PERTURBATIONS)
+WAYS = tuple(perturbation.name for perturbation in PERTURBATIONS)
 NAMES = "names"
 _FOLDER = Path(__file__).parent / "small_talk"
 _Item = TypeVar("_Item")

@@ -97,9 +97,9 @@ def _gmm(scores: Scores, options: JsonMap) -> int:
         reg_covar=_VARIANCE,
         max_iter=1000,
         random_state=0,
-        weights_init=[len(each) / len(scores) for each in classes],
-        means_init=[[each.mean()] for each in classes],
-        precisions_init=[[[1 / (each.var() + _VARIANCE)]] for each in classes],
+        weights_init=[len(kind) / len(scores) for kind in classes],
+        means_init=[[kind.mean()] for kind in classes],
+        precisions_init=[[[1 / (kind.var() + _VARIANCE)]] for kind in classes],
     ).fit(scores[:, np.newaxis])
     upper = int(np.argmax(mixture.means_[:, 0]))
     likely = mixture.predict_proba(scores[:, np.newaxis])[:, upper] >= 0.5

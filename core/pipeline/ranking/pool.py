@@ -142,7 +142,7 @@ _FUSIONS = (
         ),
     ),
 )
-FUSIONS: Mapping[str, Fusion] = MappingProxyType({each.name: each for each in _FUSIONS})
+FUSIONS: Mapping[str, Fusion] = MappingProxyType({fusion.name: fusion for fusion in _FUSIONS})
 
 
 def fusion_options(spec: JsonMap) -> JsonMap:
@@ -203,8 +203,10 @@ def _minhash(text: str, options: JsonMap) -> NDArray[np.uint64]:
     """Return the least value of every permutation over the text's shingles of words."""
     words, width = _normalised(text, options).split(), options["words"]
     shingles = {" ".join(words[start : start + width]) for start in range(max(1, len(words) - width + 1))}
-    digests = (hashlib.blake2b(each.encode("utf-8", "replace"), digest_size=8).digest() for each in shingles)
-    hashes = np.array([int.from_bytes(each, "big") for each in digests], dtype=np.uint64)
+    digests = (
+        hashlib.blake2b(shingle.encode("utf-8", "replace"), digest_size=8).digest() for shingle in shingles
+    )
+    hashes = np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
     size = (2, options["permutations"])
     factors, offsets = np.random.default_rng(_SEED).integers(0, 1 << 64, size=size, dtype=np.uint64)
     moved = hashes[:, np.newaxis] * (factors | np.uint64(1)) + offsets  # modulo 2^64
@@ -264,7 +266,7 @@ _DEDUPS = (
         options=(_threshold(default=0.95, text="Least cosine similarity of copies."), _LOOK),
     ),
 )
-DEDUPS: Mapping[str, Dedup] = MappingProxyType({each.name: each for each in _DEDUPS})
+DEDUPS: Mapping[str, Dedup] = MappingProxyType({dedup.name: dedup for dedup in _DEDUPS})
 
 
 dedup_options = partial(read_method, "dedup", DEDUPS)

@@ -60,7 +60,7 @@ class Grades:
                 slots[row, rank] = grades[query].get(int(passage), 0)
         own = counts[list(queries)]
         judged = own.any(axis=1)
-        return [np.where(judged, score_at(each, slots, own), np.nan) for each in self._measures]
+        return [np.where(judged, score_at(measure, slots, own), np.nan) for measure in self._measures]
 
     def _of(self, chunking: str | None) -> tuple[list[dict[int, int]], NDArray[np.int32]]:
         """Return grades by query and place of the passage, and how many there are of each."""
@@ -69,11 +69,17 @@ class Grades:
             query_at = {query: at for at, query in enumerate(ids)}
             passages = self._job.corpora[chunking].passage_ids.to_list()
             passage_at = {passage: at for at, passage in enumerate(passages)}
-            collections = [each.collection_id for each in self._job.setup.collections]
-            part = [each for each in collections if chunking is not None and each.endswith(chunking)]
+            collections = [collection.collection_id for collection in self._job.setup.collections]
+            part = [
+                collection
+                for collection in collections
+                if chunking is not None and collection.endswith(chunking)
+            ]
             searched = part or [self._job.collection_id]
             sets = [
-                each.golden_set_id for each in self._job.setup.golden_sets if each.collection_id in searched
+                golden_set.golden_set_id
+                for golden_set in self._job.setup.golden_sets
+                if golden_set.collection_id in searched
             ]
             rows = self._judged.filter(pl.col("golden_set_id").is_in(sets))
             grades: list[dict[int, int]] = [{} for _ in ids]
@@ -113,7 +119,7 @@ class Course:
         """Ask stacks the queries from first to last of the order."""
         queries = list(self._order[first:last])
         twins = [Stack({**stack.spec, "candidates": self._deepest}) for stack in stacks]
-        every = graph([*stacks, *(each for each in twins if each not in stacks)], self._names)
+        every = graph([*stacks, *(twin for twin in twins if twin not in stacks)], self._names)
         asker = Asker(every, self._builder, self._models, self._job.corpora, self._job.own)
         with threads(1):
             return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
@@ -170,4 +176,4 @@ class Course:
 
     def _dollars(self, used: Sequence[Amount]) -> float:
         prices = [self._price(each) for each in used]
-        return float("nan") if None in prices else sum(each or 0.0 for each in prices)
+        return float("nan") if None in prices else sum(price or 0.0 for price in prices)

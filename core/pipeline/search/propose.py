@@ -105,7 +105,7 @@ class Space:
         return chosen
 
     def _parameter(self, key: str, choices: NDArray[np.int32]) -> tuple[str, tuple[Value, ...]]:
-        values = tuple(self._values[key][each] for each in choices)
+        values = tuple(self._values[key][choice] for choice in choices)
         whole = {*values} == {*self._values[key]} - {ABSENT}  # one name always has the same choices
         return (key if whole else f"{key} among {', '.join(map(str, values))}"), values
 
@@ -168,7 +168,7 @@ def _broken(
         None if limits.floor is None else up * (limits.floor - quality),
         None if limits.harm is None or harm is None else harm - limits.harm,
     ]
-    limited = [np.nan_to_num(each, nan=0.0) for each in parts if each is not None]
+    limited = [np.nan_to_num(part, nan=0.0) for part in parts if part is not None]
     return np.column_stack(limited) if limited else np.empty((len(quality), 0))
 
 

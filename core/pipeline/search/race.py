@@ -84,12 +84,12 @@ class Race:
     @property
     def whole(self) -> list[Entry]:
         """Stacks that were asked every query."""
-        return [each for each in self.entries.values() if each.n == self.queries]
+        return [entry for entry in self.entries.values() if entry.n == self.queries]
 
     @property
     def racing(self) -> list[Entry]:
         """Stacks that are neither dropped nor through."""
-        return [each for each in self.entries.values() if not each.dropped and each.n < self.queries]
+        return [entry for entry in self.entries.values() if not entry.dropped and entry.n < self.queries]
 
     def figures(self, entries: Sequence[Entry] | None = None) -> tuple[Floats, Floats, Floats]:
         """Return the quality to expect on all queries, the median time and the mean cost of stacks.
@@ -101,7 +101,7 @@ class Race:
         quality = np.array([_mean(each.quality) for each in entries])
         most = max(each.n for each in self.entries.values())
         guides = [each for each in self.entries.values() if each.n == most]
-        table = np.stack([each.quality for each in guides])
+        table = np.stack([guide.quality for guide in guides])
         known = np.array([_mean(each) for each in table])
         for at, entry in enumerate(entries):
             if entry.n < most:
@@ -118,12 +118,12 @@ class Race:
             return None
         every = self.entries.values()
         upper = max(_mean(each.harm[1] - each.harm[0]) for each in every) > HOLES + _TINY
-        return np.array([_mean(each.harm[int(upper), :n]) for each in entries])
+        return np.array([_mean(entry.harm[int(upper), :n]) for entry in entries])
 
     @property
     def leaders(self) -> list[Entry]:
         """Stacks with queries left to ask that no other seems to beat."""
-        entries = [each for each in self.entries.values() if not each.dropped]
+        entries = [entry for entry in self.entries.values() if not entry.dropped]
         quality, ms, usd = self.figures(entries)
         merit = quality if self.higher_is_better else -quality
         axes = [axis for axis in (-merit, ms, usd) if not np.isnan(axis).any()]
@@ -136,7 +136,9 @@ class Race:
         dropped: list[Entry] = []
         for n in sorted({each.n for each in self.racing}):
             field = [
-                each for each in self.entries.values() if each.n > n or (each.n == n and not each.dropped)
+                entry
+                for entry in self.entries.values()
+                if entry.n > n or (entry.n == n and not entry.dropped)
             ]
             rows = [each.row for each in field]
             if self._compared.get(n) != rows:  # else nothing has come that could beat another
@@ -260,5 +262,5 @@ def search(
 
 def _fewest(entries: Sequence[Entry]) -> list[int]:
     """Return the places of the stacks that were asked the fewest queries."""
-    least = min((each.n for each in entries), default=0)
-    return [each.row for each in entries if each.n == least]
+    least = min((entry.n for entry in entries), default=0)
+    return [entry.row for entry in entries if entry.n == least]

@@ -58,12 +58,12 @@ def unmeasured(
     known = np.flatnonzero(~np.isnan(figures[0]))
     places = {each: at for at, each in enumerate(dict.fromkeys(evaluated[row] for row in known))}
     taken = {*evaluated}
-    further = [each for each in _combinations(levels, seed) if each not in taken]
+    further = [combination for combination in _combinations(levels, seed) if combination not in taken]
     if not places or not further:
         return []
     every = [*places, *further]
     space = Space([Stack(_spec(levels.columns, each)) for each in every])
-    quality, ms, usd = (each[known] for each in figures)
+    quality, ms, usd = (figure[known] for figure in figures)
     rows = [places[evaluated[row]] for row in known]
     harm = None if harm is None else harm[known]
     told, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
@@ -74,21 +74,21 @@ def unmeasured(
 def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
     """Return all combinations of values of stacks that have the same axes."""
     together: dict[tuple[bool, ...], list[Levels]] = {}
-    for each in levels.iter_rows():
-        together.setdefault(tuple(value is None for value in each), []).append(each)
+    for row in levels.iter_rows():
+        together.setdefault(tuple(value is None for value in row), []).append(row)
     pair = [levels.columns.index(axis) for axis in _OF if axis in levels.columns]
     rng = np.random.default_rng(seed)
     made: list[Levels] = []
     for stacks in together.values():
         choices = [list(dict.fromkeys(values)) for values in zip(*stacks, strict=True)]
-        seen = {tuple(each[at] for at in pair) for each in stacks}
+        seen = {tuple(stack[at] for at in pair) for stack in stacks}
         made += [each for each in _drawn(choices, rng) if tuple(each[at] for at in pair) in seen]
     return made
 
 
 def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) -> list[Levels]:
     """Return all combinations of choices, or as many as are looked at."""
-    sizes = [len(each) for each in choices]
+    sizes = [len(choice) for choice in choices]
     if np.prod(sizes, dtype=np.float64) <= MOST:
         return list(itertools.product(*choices))
     places = zip(*(rng.integers(size, size=MOST) for size in sizes), strict=True)

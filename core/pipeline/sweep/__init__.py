@@ -254,7 +254,7 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
     for key in _SOURCES:
         made |= {key: _located(made[key], folder, may_be_stored=key != "queries")} if key in made else {}
     if isinstance(stacks := made.get("stack"), list):
-        made["stack"] = [_own_located(each, folder) for each in stacks]
+        made["stack"] = [_own_located(stack, folder) for stack in stacks]
     reader, models = made.get("reader"), made.get("models")
     if isinstance(reader, Mapping) and (prompts := reader.get("prompts")):
         listed = prompts if isinstance(prompts, list) else [prompts]

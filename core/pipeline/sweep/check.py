@@ -196,7 +196,7 @@ def check(
 def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem]:
     """Refuse what cannot be done."""
     refused = (Severity.ERROR, Severity.MISSING) if to_run else (Severity.ERROR,)
-    fatal = [each for each in problems if each.severity in refused]
+    fatal = [problem for problem in problems if problem.severity in refused]
     if fatal:
         raise SpecError(fatal)
     return list(problems)

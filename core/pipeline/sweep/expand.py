@@ -100,7 +100,7 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
                 _one_factor(axes, spec.baseline, known) if axes.method == "one-factor" else _grid(axes)
             )
     choices = [*listed, *combined] if spec.searched else [*combined, *listed]
-    specs = [_spec(each, spec.collection.language, known, usual) for each in choices]
+    specs = [_spec(choice, spec.collection.language, known, usual) for choice in choices]
     own = [each.spec(params) for each in spec.own for params in each.points()]
     return _stacks([*specs, *own])
 

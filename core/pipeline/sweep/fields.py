@@ -207,7 +207,7 @@ class Search(Table):
 def searched_by(spec: JsonMap) -> Search | None:
     """Return how the stacks of a specification, as JSON, are searched; None where all of them run."""
     axes = spec.get("axes") or ()
-    if not any(each.get("method") == "search" for each in axes):
+    if not any(axis.get("method") == "search" for axis in axes):
         return None
     return Search.model_validate_json(canonical_json(spec.get("search", {})))
 

@@ -192,7 +192,9 @@ class Counting:
         certain = self._known.is_local("rewrite", spec.get("rewrite", NONE))
         prefix, counts = config.prefixes.get(Purpose.QUERY, ""), counter(config.tokenizer)
         tokens = [count_texts([each], config.tokenizer, prefix) for each in self._pools.asked(spec)]
-        used: list[tuple[Usage, int]] = [((embedding(config, each.tokens),), each.texts) for each in tokens]
+        used: list[tuple[Usage, int]] = [
+            ((embedding(config, token.tokens),), token.texts) for token in tokens
+        ]
         return Asked(used, counts.exact and certain, (counts.note, "" if certain else REWRITTEN))
 
     def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> Asked:

@@ -241,10 +241,10 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
         {(each.stage, each.model): None for each in paid}, key=lambda each: _STAGES.index(each[0])
     ):
         parts = [each for each in paid if (each.stage, each.model) == (stage, model)]
-        of = (stage, model, sum(each.calls for each in parts))
-        notes = list(dict.fromkeys(note for each in parts for note in each.notes))
-        exact = all(each.exact for each in parts)
-        used = total(each.used for each in parts)
+        of = (stage, model, sum(part.calls for part in parts))
+        notes = list(dict.fromkeys(note for part in parts for note in part.notes))
+        exact = all(part.exact for part in parts)
+        used = total(part.used for part in parts)
         lines += priced_lines(of, used, book, exact=exact, notes=notes)
     return lines
 

@@ -68,7 +68,7 @@ class Pools:
         if not told:
             return list(self._queries)
         return self._once(
-            f"typed {told}", lambda: [perturbed(each, told, names.get(each, ())) for each in self._queries]
+            f"typed {told}", lambda: [perturbed(query, told, names.get(query, ())) for query in self._queries]
         )
 
     def asked(self, spec: JsonMap) -> list[str]:

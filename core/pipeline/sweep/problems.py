@@ -48,7 +48,7 @@ class SpecError(InputError):
         self.problems = tuple(problems)
         first = self.problems[0]
         super().__init__(first.found, where=first.where, do=first.do)
-        self.args = ("\nerror: ".join(str(each) for each in self.problems),)
+        self.args = ("\nerror: ".join(str(problem) for problem in self.problems),)
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:

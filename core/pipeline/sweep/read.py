@@ -98,7 +98,7 @@ def read_job(
         resources={task: _share(getattr(spec.resources, task) or spec.resources) for task in TASKS},
     )
     notes = documents.notes if documents is not None else ()
-    return job, [*problems, *(Problem("collection", each, "", Severity.WARNING) for each in notes), *lost]
+    return job, [*problems, *(Problem("collection", note, "", Severity.WARNING) for note in notes), *lost]
 
 
 def protocol(latency: Latency) -> Protocol:
@@ -215,7 +215,7 @@ class _Material:
         whole = self._cut({"method": "none"})
         if spans.height:
             chunkings = [*self.cut, *([whole] if judgements.is_empty() else [])]
-            parts = [judged(record, spans, each, coverage) for each in chunkings]
+            parts = [judged(record, spans, chunking, coverage) for chunking in chunkings]
             return _derived(golden, parts), [lost for part in parts if (lost := _losses(part)) is not None]
         placed, unplaced = anchor(judgements, whole.chunks)
         if placed.height and unplaced.is_empty():
@@ -251,7 +251,7 @@ def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
     """
     frames = {name: rows for name, rows in _frames(golden).items() if name in _GRADED and rows.height}
     asked = queries.select("query_id")
-    if not any(each.join(asked, on="query_id", how="anti").height for each in frames.values()):
+    if not any(frame.join(asked, on="query_id", how="anti").height for frame in frames.values()):
         return golden
     (record,) = golden.golden_sets
     kept = {name: each.join(asked, on="query_id", how="semi") for name, each in frames.items()}
@@ -269,9 +269,12 @@ def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
 
 
 def _derived(golden: Batch, parts: Sequence[Derived]) -> Batch:
-    sets = {each.golden_set_id: each for each in (*golden.golden_sets, *(part.golden_set for part in parts))}
+    sets = {
+        golden_set.golden_set_id: golden_set
+        for golden_set in (*golden.golden_sets, *(part.golden_set for part in parts))
+    }
     own = [rows.lazy().collect() for name, rows in golden.frames.items() if name == "judgements"]
-    judgements = pl.concat([*own, *(each.judgements for each in parts)])
+    judgements = pl.concat([*own, *(part.judgements for part in parts)])
     return Batch(golden_sets=tuple(sets.values()), frames={**golden.frames, "judgements": judgements})
 
 

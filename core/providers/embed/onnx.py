@@ -61,7 +61,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         vectors = self._vectors_of(encodings)
         if vectors.ndim == 3:
-            mask = np.array([each.attention_mask for each in encodings], dtype=np.float32)
+            mask = np.array([encoding.attention_mask for encoding in encodings], dtype=np.float32)
             vectors = _pool(vectors, mask, self._pooling)
         return shortened(vectors, self.dim, scale=self.normalised)
 

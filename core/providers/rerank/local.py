@@ -139,7 +139,7 @@ class OnnxReranker(LocalReranker):
         )
         encodings = tokenizer.encode_batch([(query, passage) for passage in passages])
         outputs = folder.run(encodings)
-        cut = sum(bool(each.overflowing) for each in encodings)
+        cut = sum(bool(encoding.overflowing) for encoding in encodings)
         return _logits(outputs, len(passages), str(folder.path)), {"truncated": cut}
 
 

@@ -136,7 +136,9 @@ class VoyageReranker(RemoteReranker):
         tokens = answer.total_tokens
         used = None if tokens is None else [Amount(self.item, "input_tokens", float(tokens), Basis.MEASURED)]
         return Received(
-            [each.index for each in answer.results], [each.relevance_score for each in answer.results], used
+            [result.index for result in answer.results],
+            [result.relevance_score for result in answer.results],
+            used,
         )
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
@@ -156,8 +158,8 @@ class CohereReranker(RemoteReranker):
         billed = answer.meta.billed_units if answer.meta else None
         said = [(unit, getattr(billed, unit, None)) for unit in ("search_units", "input_tokens")]
         return Received(
-            [each.index for each in answer.results],
-            [each.relevance_score for each in answer.results],
+            [result.index for result in answer.results],
+            [result.relevance_score for result in answer.results],
             [Amount(self.item, unit, float(n), Basis.MEASURED) for unit, n in said if n is not None] or None,
         )
 

@@ -86,10 +86,10 @@ class AutoRag(Format):
         """The modules of every trial, or else the first questions or passages."""
         found = project([tree])
         modules = [
-            {"trial": each.trial, "node": each.node, "module": each.name, "results": each.file,
-             "best": str(each.best)}
+            {"trial": module.trial, "node": module.node, "module": module.name, "results": module.file,
+             "best": str(module.best)}
             for trial in found.trials
-            for each in trial.modules
+            for module in trial.modules
         ]  # fmt: skip
         data = found.qa or found.corpus
         rows = None if modules or data is None else first_rows(data, LOOK_ROWS)

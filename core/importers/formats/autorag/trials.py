@@ -55,7 +55,7 @@ def makes_run(module: Module) -> bool:
 def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
     """Read all trials."""
     models = results.embedders(found.vectors)
-    wanted = [each for trial in found.trials for each in trial.modules if makes_run(each)]
+    wanted = [module for trial in found.trials for module in trial.modules if makes_run(module)]
     several = len(found.trials) > 1
     own = [
         (f"trial {each.trial} · " * several + f"{each.node} · {each.name}", each.file.split(".")[0])

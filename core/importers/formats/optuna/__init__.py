@@ -232,23 +232,23 @@ class OptunaCsv(Format):
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the trials of every file; the study is called as the file is."""
         pieces = pieces_of(trees)
-        return merged(trial_runs(_trials(each), each.digest, options, self.name) for each in pieces)
+        return merged(trial_runs(_trials(piece), piece.digest, options, self.name) for piece in pieces)
 
 
 def _layout(names: Sequence[str]) -> _Layout | None:
-    begun = [each for each in names if each.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
+    begun = [name for name in names if name.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
     if names[:2] == ["Number", "State"] and begun:
         return _DASHBOARD
-    told = any(each == _VALUE or each.startswith(_VALUES) for each in names)
+    told = any(name == _VALUE or name.startswith(_VALUES) for name in names)
     return _FRAME if told and {"number", "state"} <= set(names) else None
 
 
 def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
     if layout is _FRAME:
-        several = {each: each.removeprefix(_VALUES) for each in names if each.startswith(_VALUES)}
+        several = {name: name.removeprefix(_VALUES) for name in names if name.startswith(_VALUES)}
         return several or {_VALUE: "Objective"}
     begun = (layout.param, layout.attribute)
-    other = [each for each in names if not each.startswith(begun)]
+    other = [name for name in names if not name.startswith(begun)]
     return {each: each for each in other if each not in (layout.number, layout.state)}
 
 

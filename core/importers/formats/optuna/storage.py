@@ -228,7 +228,7 @@ def _names(reader: _Reader) -> dict[object, dict[int, str]]:
     query = "SELECT study_id, value_json FROM study_system_attributes WHERE key = 'study:metric_names'"
     for study, told in reader.rows(query):
         names = None if told is None else parsed(str(told), f"{reader.name}, names of objectives")
-        known = [shown(each) for each in names if isinstance(each, str)] if isinstance(names, list) else []
+        known = [shown(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
         if isinstance(names, list) and len(set(known) - {""}) == len(names):
             found[study] = dict(enumerate(known))
     return found

@@ -271,7 +271,11 @@ def _figures(piece: Piece, options: Options) -> Import:
         f"figures of `{shown(metric)}`: not stored": count
         for metric, count in others.sort("metric").iter_rows()
     }
-    fresh = [each for each in batch.collections if each.collection_id not in options.known_collections]
+    fresh = [
+        collection
+        for collection in batch.collections
+        if collection.collection_id not in options.known_collections
+    ]
     frames = {table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height}
     made = Import.of(batch)
     return replace(made, collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name))

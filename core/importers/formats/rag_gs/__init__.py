@@ -110,9 +110,9 @@ class RagGs(Format):
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """The files of every question's stages."""
         rows = [
-            {"question": each.query_id, "stage": each.place.split("/")[-1], "list": each.kind,
-             "file": each.piece.relative}
-            for each in layout.folder([tree]).stages
+            {"question": stage.query_id, "stage": stage.place.split("/")[-1], "list": stage.kind,
+             "file": stage.piece.relative}
+            for stage in layout.folder([tree]).stages
         ]  # fmt: skip
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 

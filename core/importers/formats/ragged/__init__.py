@@ -52,7 +52,7 @@ class _Dataset:
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The files of a kind."""
-        return [each for each in self.files if isinstance(each, kind)]
+        return [file for file in self.files if isinstance(file, kind)]
 
     @property
     def ordered(self) -> list[_File]:
@@ -127,10 +127,10 @@ def _together(files: Sequence[_File]) -> list[_Dataset]:
     datasets: list[_Dataset] = []
     for file in files:
         ids = set(file.asked["id"])
-        same = [each for each in datasets if each.ids & ids]
+        same = [dataset for dataset in datasets if dataset.ids & ids]
         at = datasets.index(same[0]) if same else len(datasets)
         files_of = [each for one in same for each in one.files]
-        datasets = [each for each in datasets if each not in same]
+        datasets = [dataset for dataset in datasets if dataset not in same]
         datasets.insert(at, _Dataset([*files_of, file], ids.union(*(each.ids for each in same))))
     return datasets
 
@@ -139,7 +139,7 @@ def _own(options: Options, datasets: Sequence[_Dataset]) -> list[Options]:
     """The options of every data set: of several the collection and the golden set are called after it too."""
     if len(datasets) == 1:
         return [options]
-    names = [slug(each.name) for each in datasets]
+    names = [slug(dataset.name) for dataset in datasets]
     names = [f"{name}-{at}" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
     golden = options.golden_set_id
     return [
@@ -169,7 +169,7 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
     queries = known.select(query_id="id", text="input")
     passages = None
     if retrievers:
-        rows = pl.concat([each.rows for each in retrievers])
+        rows = pl.concat([retriever.rows for retriever in retrievers])
         there = rows.filter((pl.col("page_id").fill_null("") != "") & pl.col("text").is_not_null())
         named = there.with_columns(passage_id=passage())
         passages = named.unique("passage_id", keep="first", maintain_order=True).select(
@@ -183,7 +183,7 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
         frames={**collection_frames(options, queries, passages), **frames_of(gold_answers=known_answers)},
         left_out=(
             *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
-            *(entry for each in retrievers for entry in lacking(each.rows, each.piece)),
+            *(entry for retriever in retrievers for entry in lacking(retriever.rows, retriever.piece)),
         ),
         notes=("A passage is named page_id:start_par_id; lists keep their order.",)[: len(retrievers)],
     )

@@ -216,7 +216,7 @@ def compilation(piece: Piece) -> Gold:
         held = expect(entry, "output", dict, where)
         passages = texts(held, "page_par_id_set", at(where, "output")) or []
         pairs += [(query, each, 1) for each in passages]
-        right += [(query, each) for each in texts(held, "answer_set", at(where, "output")) or ()]
+        right += [(query, text) for text in texts(held, "answer_set", at(where, "output")) or ()]
         pages += not passages
     rows = pl.DataFrame(asked, schema={"id": pl.String, "input": pl.String}, orient="row")
     once(rows.with_columns(line=pl.int_range(1, pl.len() + 1)), piece.name)
@@ -261,8 +261,8 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def judgements(files: Sequence[Gold], options: Options) -> Import:
     """One golden set of all files: relevant where any says so."""
-    left = tuple(entry for each in files for entry in each.left)
-    pairs = [each.pairs for each in files if each.pairs.height]
+    left = tuple(entry for file in files for entry in file.left)
+    pairs = [file.pairs for file in files if file.pairs.height]
     if not pairs:
         return Import(left_out=left)
     whole = _pairs(pl.concat(pairs)).with_columns(line=pl.int_range(1, pl.len() + 1))

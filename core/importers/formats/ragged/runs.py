@@ -61,7 +61,7 @@ class Reader:
     @property
     def asked(self) -> pl.DataFrame:
         """id, input of all its questions."""
-        return pl.concat([each.rows.select("id", "input") for each in self.files.values()])
+        return pl.concat([file.rows.select("id", "input") for file in self.files.values()])
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[
     """
     if len(retrievers) == 1:
         return list(retrievers)
-    parts = [_parts(each.name) for each in retrievers]
+    parts = [_parts(retriever.name) for retriever in retrievers]
     named = [
         each
         for each, mine in zip(retrievers, parts, strict=True)
@@ -235,7 +235,7 @@ def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[
     base = _base(reader, retrievers)
     same = [each for each in reading if each.mode == TOP_K and _base(each, retrievers) == base]
     ids = {id(found) for each in same for found in _read_by(each, retrievers, reading)}
-    return [each for each in retrievers if id(each) in ids]
+    return [retriever for retriever in retrievers if id(retriever) in ids]
 
 
 def _parts(path: str) -> set[str]:
@@ -251,9 +251,9 @@ def _folders(reader: Reader) -> list[str]:
 
 def _base(reader: Reader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
     """The folders of a reader that no retriever has: its name, and the data set's where that is told."""
-    known = set().union(*(_parts(each.name) for each in retrievers))
+    known = set().union(*(_parts(retriever.name) for retriever in retrievers))
     folders = _folders(reader)
-    return tuple(each for each in folders if each.lower() not in known) or (folders[-1],)
+    return tuple(folder for folder in folders if folder.lower() not in known) or (folders[-1],)
 
 
 def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[tuple[Reader, str]]:

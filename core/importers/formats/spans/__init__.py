@@ -149,7 +149,7 @@ def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.Data
         found = f"Documents of these names are in several collections: {listed}."
         raise InputError(found, where=name, do="Say which (--collection).")
     if not having:
-        some = ", ".join(shown(each, 40) for each in sources[:3])
+        some = ", ".join(shown(source, 40) for source in sources[:3])
         found = f"No collection has the documents {some}{'…' if sources[3:] else ''}."
         raise InputError(found, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
     return next(iter(having.items()))

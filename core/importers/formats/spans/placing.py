@@ -79,8 +79,8 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
     judged = known.with_columns(_wrong().alias("wrong"))
     bad = judged.filter(pl.col("wrong").is_not_null()).sort("line")
     misplaced = tuple(
-        Misplaced(each.height, each["wrong"][0], _error(each.row(0, named=True), documents, name))
-        for each in bad.partition_by("wrong", maintain_order=True)
+        Misplaced(part.height, part["wrong"][0], _error(part.row(0, named=True), documents, name))
+        for part in bad.partition_by("wrong", maintain_order=True)
     )
     return Placed(judged.filter(pl.col("wrong").is_null()).select(rows.columns), misplaced)
 

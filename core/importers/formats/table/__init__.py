@@ -82,9 +82,10 @@ class TableFormat(Format):
             by_kind[each.means.kind].append(each)
         runs = _rankings(by_kind["rankings"], options, parts)
         parts += [of_queries(each, runs, options) for each in (*by_kind["costs"], *by_kind["answers"])]
-        parts += [_judgements(each, options) for each in by_kind["judgements"]]
+        parts += [_judgements(judgement, options) for judgement in by_kind["judgements"]]
         parts += [
-            stack_results(each.piece, each.table, each.means, options) for each in by_kind["aggregates"]
+            stack_results(aggregate.piece, aggregate.table, aggregate.means, options)
+            for aggregate in by_kind["aggregates"]
         ]
         notes = tuple(note for each in opened for note in each.notes)
         left_out = tuple(lost for each in opened for lost in each.left_out)
@@ -104,7 +105,7 @@ class TableFormat(Format):
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
     """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
-    orders = [_ordered(each, options) for each in tables]
+    orders = [_ordered(table, options) for table in tables]
     own = [(name, each.piece.stem) for each, (done, _) in zip(tables, orders, strict=True)
            for name in sorted(done.rules)]  # fmt: skip
     labels = iter(run_labels(own, options))
@@ -138,7 +139,7 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
     costs: list[pl.DataFrame] = []
     means, kind = opened.means, opened.large
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
-    kept = [*roles, *means.items.values(), *(each.column for each in (*means.timings, *means.usage))]
+    kept = [*roles, *means.items.values(), *(timing.column for timing in (*means.timings, *means.usage))]
 
     def blocks() -> Iterator[pl.DataFrame]:
         for block in read_blocks(opened.piece, kind):
@@ -169,7 +170,7 @@ def _ranked(opened: Opened) -> pl.DataFrame:
 def _depths(done: Ordered | Streamed) -> dict[str, int]:
     pool = pl.col("stage") == "pool"
     frames = done.rows.frames if isinstance(done, Streamed) else (done.rows.lazy(),)
-    found = [each.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for each in frames]
+    found = [frame.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for frame in frames]
     return dict(pl.concat(found).group_by("run").agg(pl.col("rank").max()).iter_rows())
 
 

@@ -175,7 +175,7 @@ def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
     """Tokens and times of each answer by line, and the columns that they are taken from."""
     timed = {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
-    named = [(each, timed[each.stage]) for each in means.timings if each.stage in timed]
+    named = [(timing, timed[timing.stage]) for timing in means.timings if timing.stage in timed]
     named += [(each, each.measure) for each in means.usage if each.stage == GENERATE]
     rows, taken = pl.DataFrame([table.lines.alias("line")]), set()
     for value, column in named:

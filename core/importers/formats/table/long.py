@@ -43,7 +43,7 @@ def widened(table: Table, means: Meaning, said: TableAs) -> tuple[Table, TableAs
         raise InputError(found, where=place(table.name, None, name))
     wide = rows.group_by(keys, maintain_order=True).agg(
         pl.col("line").first().alias(""),
-        *(pl.col(value).filter(pl.col(name) == each).first().alias(each) for each in measures),
+        *(pl.col(value).filter(pl.col(name) == measure).first().alias(measure) for measure in measures),
     )
     columns = {meant: column for meant, column in said.columns.items() if column in wide.columns}
     return Table(table.name, wide.drop(""), wide[""].alias("line")), replace(said, columns=columns)

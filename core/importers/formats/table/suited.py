@@ -95,7 +95,7 @@ def _words(means: Meaning, table: Table) -> list[str]:
 def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
     """The first columns with those of words with which no row repeats; alone where some do all the same."""
     chosen, known = first, _different(table, first)
-    for column in [each for each in words if each not in first]:
+    for column in [word for word in words if word not in first]:
         if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
             chosen, known = [*chosen, column], more
     return chosen if known == table.rows.height else first

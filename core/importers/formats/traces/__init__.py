@@ -60,13 +60,13 @@ class TraceFormat(Format):
 
     def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
         """What is read of a row, also where the rows stand under one of the keys that may hold them."""
-        places = ("", *(f"{each}." for each in _WRAPPERS))
+        places = ("", *(f"{wrapper}." for wrapper in _WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read all spans, which may stand within others; a run is made of each project's traces."""
         pieces = pieces_of(trees)
-        rows = (each for piece in pieces for each in _entries(piece))
+        rows = (entry for piece in pieces for entry in _entries(piece))
         spans = [span for where, row in rows for span in self.spans(row, where)]
         return _traced(spans, pieces, options, importer=self.name, source=self.source)
 
@@ -137,9 +137,9 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         text=asked,
         answer=answer,
         first_token_ms=last.first_token_ms if last and len(models) == 1 else None,
-        contexts=None if documents is None else [each.text for each in documents],
-        context_ids=None if documents is None else [each.id for each in documents],
-        scores=[each.score for each in documents or ()],
+        contexts=None if documents is None else [document.text for document in documents],
+        context_ids=None if documents is None else [document.id for document in documents],
+        scores=[document.score for document in documents or ()],
         values=root.scores,
         times=dict(_times({"retrieve": retrievers, "rerank": rerankers, "generate": models})),
         used=_used(steps),

@@ -176,9 +176,9 @@ def _document(value: object) -> Document | None:
     about = (each["metadata"] for each in (inner, held) if isinstance(each.get("metadata"), dict))
     meta: Json = next(about, {})
     holders = (inner, held, meta)
-    texts = (each[key] for each in holders[:2] for key in _CONTENT if isinstance(each.get(key), str))
+    texts = (holder[key] for holder in holders[:2] for key in _CONTENT if isinstance(holder.get(key), str))
     text = next(texts, None) or None
-    own = next((found for each in holders for key in _IDS if (found := name_of(each.get(key)))), None)
+    own = next((found for holder in holders for key in _IDS if (found := name_of(holder.get(key)))), None)
     scores = (number_of(each.get(key)) for each in (held, inner, meta) for key in _SCORES)
     score = next((each for each in scores if each is not None), None)
     return Document(own, text, score) if own or text else None
@@ -232,11 +232,11 @@ def _under(value: Json, names: Sequence[str]) -> object:
 
 def _said(messages: list[object], roles: Sequence[str]) -> object:
     """The last message of a role; the last of a list where none says its role."""
-    for each in reversed(messages):
-        if isinstance(each, dict):
-            role = str(first(each, "role", "type") or "").lower()
-            named = str(each.get("id") or "").lower() if role == "constructor" else role
+    for message in reversed(messages):
+        if isinstance(message, dict):
+            role = str(first(message, "role", "type") or "").lower()
+            named = str(message.get("id") or "").lower() if role == "constructor" else role
             if any(word in named for word in roles):
-                return each
+                return message
     plain = [each for each in messages if not (isinstance(each, dict) and first(each, "role") is not None)]
     return plain[-1] if plain else None

@@ -193,7 +193,7 @@ class Cluster:
     def round(self, number: int, *, last: bool) -> Generator[Made]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
         repeats = tuple(range(1, self._job.protocol.repeats + 1))
-        turns = [(each,) for each in repeats] if self._job.protocol.shuffled and repeats else [repeats]
+        turns = [(repeat,) for repeat in repeats] if self._job.protocol.shuffled and repeats else [repeats]
         for step in self._left.builds:
             self._begin_build(step)
         for turn in turns:
@@ -226,7 +226,7 @@ class Cluster:
     def _begin_build(self, step: Step) -> None:
         if step not in self._built:
             share = self._job.resources["embed" if step.kind in ("vectors", "slice") else "index"]
-            before = [self._built[each] for each in step.needs]
+            before = [self._built[need] for need in step.needs]
             self._built[step] = self._nodes.begin(machines.build, share, step.key, *before)
             self._running[self._built[step]] = _Task(words(step), [{"build": 1}])
 
@@ -234,10 +234,10 @@ class Cluster:
         self, part: Part, number: int, turn: tuple[int, ...], asked: set[int], *, final: bool
     ) -> None:
         """Have what a part needs asked, unless others needed it before in this turn, and then itself."""
-        for each in part.needs:
-            if id(each) not in asked:
-                asked.add(id(each))
-                self._begin_asking(each, number, turn, asked, final=False)
+        for need in part.needs:
+            if id(need) not in asked:
+                asked.add(id(need))
+                self._begin_asking(need, number, turn, asked, final=False)
         first = part.answers is None
         piece = Piece(
             keys=tuple(step.key for step in part.steps),
@@ -258,7 +258,7 @@ class Cluster:
         counts = part.counts if final else [len(part.steps)]
         units = [{"answer": count if first else 0, "measure": count * len(turn)} for count in counts]
         said = words((part.routes[-1].steps if part.routes else part.steps)[-1])
-        self._running[done] = _Task(said, [{kind: n for kind, n in each.items() if n} for each in units])
+        self._running[done] = _Task(said, [{kind: n for kind, n in unit.items() if n} for unit in units])
 
     def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
         rounds, repeats = self._job.protocol.rounds, self._job.protocol.repeats

@@ -165,7 +165,7 @@ class Worker:
         results = self._here.measurer.results
         for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
             results[self._steps[key]] = replace(told, values=unpacked(told.values), blocks=dict(told.blocks))
-        routes = [self._routes[each] for each in piece.stacks]
+        routes = [self._routes[stack] for stack in piece.stacks]
         if not routes:  # what does the work knows stacks alone
             steps = tuple(self._steps[key] for key in piece.keys)
             routes = [replace(next(iter(self._routes.values())), steps=steps)]
@@ -185,7 +185,7 @@ class Worker:
 
 def packed(values: Sequence[Any]) -> Any:
     """Values as few large arrays where they are many small ones, which go faster from machine to machine."""
-    if not values or not all(isinstance(each, Hits) for each in values):
+    if not values or not all(isinstance(value, Hits) for value in values):
         return list(values)
     ends = np.cumsum([len(hits.passages) for hits in values])
     return (ends, np.concatenate([h.passages for h in values]), np.concatenate([h.scores for h in values]))

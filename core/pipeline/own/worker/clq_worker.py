@@ -157,7 +157,7 @@ def _of_components(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
 
 def _united(calls: Sequence[Any]) -> dict[str, Any]:
     """Unite what several retrievals of one question found: best places first, each passage once."""
-    lists = [understood(each)["hits"] for each in calls]
+    lists = [understood(call)["hits"] for call in calls]
     united: list[Any] = []
     seen: set[str] = set()
     for place in range(max(map(len, lists), default=0)):
@@ -424,8 +424,12 @@ def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):
         return [], True
-    named = [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    return named, any(each.kind is each.VAR_KEYWORD for each in parameters)
+    named = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    return named, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _keyword_only(method: Callable[..., Any], name: str) -> bool:
