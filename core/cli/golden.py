@@ -22,7 +22,7 @@ from core.golden.refine.base import Method, RefineSettings
 from core.importers.read.text import shown
 from core.records import Batch
 from core.stats.judges import Policy
-from core.views.golden import form, judges, words
+from core.views.golden import form, judges
 from core.views.golden.judges import POLICIES
 from core.written import escaped, toml
 
@@ -251,7 +251,7 @@ def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TA
     context: Context = ctx.obj
     found = judges.judged(context.store().read(), sets)
     pairs = judges.agreement(found)
-    complain(words.agreement(found, pairs, judges.alpha(found)))
+    complain(judges.agreed(found, pairs, judges.alpha(found)))
     emit(pairs, form)
 
 

@@ -25,8 +25,9 @@ from core.views import theme
 from core.views.curves import page as curve_words
 from core.views.curves.page import curve_table, curves
 from core.views.decision.facts import status_rows
-from core.views.golden import page as evidence
-from core.views.golden import words as golden_words
+from core.views.golden import charts as golden_charts
+from core.views.golden import data as evidence
+from core.views.golden import sections as golden_sections
 from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
 from core.views.workspace.query_sets import among
@@ -129,7 +130,7 @@ def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, st
     judged = evidence.judged(case.snapshot, case.scope)
     if judged is None:
         return ["There are no judgements here: figures are as they were reported."], [], {}
-    sentence, details = golden_words.summary(judged, found.table, case.asked.quality)
+    sentence, details = golden_sections.summary(judged, found.table, case.asked.quality)
     mix = [
         (_grade(str(row["grade"])), f"{row['total']:,} judgements, {percent(row['share'])}")
         for row in judged.mix.iter_rows(named=True)
@@ -141,7 +142,7 @@ def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, st
     best = bounds.head(BOUNDS)
     alt = f"{case.asked.quality.name} of the best {count(best.height, 'stack')}, and its bounds."
     caption = "Line: what the score could be if every unjudged passage were of the worst, or best, grade."
-    figure = evidence.bounds_figure(best, case.asked.quality)
+    figure = golden_charts.bounds_figure(best, case.asked.quality)
     return words, mix, {"bounds": Chart(figure, alt, caption)}
 
 

@@ -66,6 +66,10 @@ def _share(name: str, label: str, about: str = "") -> Column:
     return Column(name, label, "share", about)
 
 
+_KAPPA = (
+    "Cohen's kappa: 1 = always the same grade, 0 = as often as by chance. Quadratic: a grade that is "
+    "two off weighs four times as much as one that is one off."
+)
 _PERCENTILES = ("p50", "p95", "p99")
 
 _EVERY = (
@@ -194,6 +198,42 @@ _EVERY = (
     Column("looked_up", "looked up", "date"),
     _text("source", "source", width=400),
     _text("note", "note"),
+    # Golden sets
+    _number("grade", "grade", 0),
+    Column(
+        "prevalence",
+        "prevalence",
+        "share",
+        "Share of a query's judged passages, median over the queries (CLQ paper: 12.6 % for 4+5).",
+    ),
+    Column("present", "queries with it", "share", "Share of the queries that have it."),
+    _number("median", "median per query", 1),
+    _number("mean", "mean per query", 2),
+    _number("most", "most", 0),
+    _number("judged", "judged", 0),
+    Column("unjudged", "unjudged", "share", "Of the Top-K, mean over the stacks."),
+    _text("fallback", "fallback", "No passage of grade 5: RA-nWG weighs grade 4 like 1 (metrics: fallback)."),
+    _number("apart", "copies apart", 0, "Passages whose copies were graded differently."),
+    _number("differ", "judges differ", 0, "Judgements that another golden set gives differently."),
+    Column("grades", "grades", "list"),
+    _text("other_set", "other golden set"),
+    _number("other_grade", "its grade", 0),
+    _score("hole_low", "if all grade 1"),
+    _score("hole_high", "if all grade 5"),
+    Column("hole", "unjudged", "share", "Share of the Top-K without a grade."),
+    _number("unique", "judged for it alone", 0),
+    _score("without", "without those"),
+    _score("bias", "bias"),
+    Column("same", "same grade", "share"),
+    *(
+        _number(each, label, 3, _KAPPA)
+        for each, label in (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
+    ),
+    *(
+        _number(f"{each}_{end}", f"{each}, {end}", 3, "95 % interval over queries.")
+        for each in ("kappa", "quadratic")
+        for end in ("low", "high")
+    ),
     # Readers
     _text("label", "reader", width=170),
     _text("scorer", "scorer"),
@@ -205,7 +245,6 @@ _EVERY = (
     _text("criterion", "criterion", width=170),
     _text("judge", "judge"),
     _text("shape", "shape", width=150),
-    _text("source", "source", width=330),
     _number("queries", "n", 0, "Questions."),
     _number("k_star", "k*", 0, "The smallest k with the best score."),
     _points("best", "best", "Points 0 to 100, at k*."),
@@ -287,7 +326,6 @@ _EVERY = (
     _signed("change", "change"),
     _text("constraint", "first limit"),
     _number("by", "over by", 3),
-    _text("unit", "unit"),
     _number("rank", "rank", 0),
     _score("lowest", "lowest", "Over all settings tried."),
     _score("highest", "highest", "Over all settings tried."),

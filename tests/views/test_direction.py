@@ -20,7 +20,7 @@ from core.views.decision.chart import pareto
 from core.views.decision.facts import frontier_rows, marked, ordered, status_rows
 from core.views.decision.marks import density, grid
 from core.views.decision.near import overturned
-from core.views.golden.page import with_bounds
+from core.views.golden.data import with_bounds
 from core.views.latency import data as latency
 from core.views.queries import page as queries
 from core.views.what_if import scenarios

@@ -17,7 +17,7 @@ from core.ui import door, show
 from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
 from core.ui.view import current_frame
-from core.views.golden import judging, words
+from core.views.golden import judging
 from core.views.golden.sheet import sheet, to_excel
 from core.views.golden.value import what_next
 from core.views.text import label, plain, to_csv
@@ -41,7 +41,7 @@ def judge(view: View) -> None:
     with st.container():  # always there, so that what follows keeps its place
         door.outcome()
     if reason := door.forbidden():
-        show.head(*words.BY_HAND)
+        show.head(*judging.BY_HAND)
         st.caption(reason)
         return
     queues = judging.queues_of(book(), view.snapshot, view.scope.collection_id)
@@ -56,13 +56,13 @@ def judge(view: View) -> None:
         if begun is not None:
             take_away(view, begun)
     if chosen == NEW:
-        show.head(*words.BY_HAND)
+        show.head(*judging.BY_HAND)
         start(view)
     elif not known[chosen].judge:
-        show.head(words.UNTAKEN)
+        show.head(judging.UNTAKEN)
         take(view, known[chosen])
     else:
-        show.head(words.HEADS[known[chosen].mode])
+        show.head(judging.HEADS[known[chosen].mode])
         if is_theirs(known[chosen]):
             one_by_one(view.snapshot, known[chosen])
 
@@ -72,7 +72,7 @@ def is_theirs(queue: Queue) -> bool:
     name = st.session_state.setdefault(_ME, queue.judge)
     if name == queue.judge:
         return True
-    st.warning(plain(words.another(queue, name)))
+    st.warning(plain(judging.another(queue, name)))
     st.button(f"Go on as {label(queue.judge)}", on_click=st.session_state.update, args=({_ME: queue.judge},))
     return False
 
@@ -81,7 +81,7 @@ def take_away(view: View, queue: Queue) -> None:
     """What can be done with a queue beside judging: land it, or take it away as a sheet."""
     if queue.mode == "answers":
         st.button("Write my grades", key="land", icon=":material/save:", on_click=land, args=(queue,))
-        st.caption(words.WRITE_ANSWERS)
+        st.caption(judging.WRITE_ANSWERS)
     if queue.mode == "grade":
         if queue.judge:
             st.button("Write my golden set", key="land", icon=":material/save:", on_click=land, args=(queue,))
@@ -98,7 +98,7 @@ def take_away(view: View, queue: Queue) -> None:
                 on_click="ignore",
                 icon=":material/download:",
             )
-        st.caption(words.SHEET)
+        st.caption(judging.SHEET)
 
 
 def start(view: View) -> None:
@@ -115,11 +115,11 @@ def start(view: View) -> None:
     known = view.snapshot.golden_sets(view.scope.collection_id)
     names = known.filter(pl.col("judgements") > 0)["golden_set_id"].to_list()
     if mode == "settle" and len(names) < 2:
-        st.info(" ".join(words.TWO_JUDGES))
+        st.info(" ".join(judging.TWO_JUDGES))
         return
     with st.form("start_judging", border=True):
         left, right = st.columns(2)
-        name = left.text_input("Your name", key="judge_name", help=words.OWN_NAME, max_chars=60) or ""
+        name = left.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60) or ""
         asked = (
             ask_answers(view, name, answering, right)
             if mode == "answers"
@@ -135,7 +135,7 @@ def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGe
     still_offered_all("judge_runs", answering)
     picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
     n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
-    st.caption(words.ANSWERS)
+    st.caption(judging.ANSWERS)
     runs = [answering[each] for each in picked or answering]
     collection = view.scope.collection_id
     return lambda: opened(judging.begin_answers(book(), view.snapshot, collection, runs, judge=name, n=n))
@@ -171,7 +171,7 @@ def ask_passages(
 def take(view: View, queue: Queue) -> None:
     """The form that gives a queue to whoever judges it."""
     with st.form("take_queue", border=True):
-        st.text_input("Your name", key="judge_name", help=words.OWN_NAME, max_chars=60)
+        st.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60)
         # In a callback: where somebody else was quicker, this form is not drawn again.
         st.form_submit_button(
             "Judge these", type="primary", icon=":material/play_arrow:", on_click=take_now, args=(view, queue)
@@ -194,7 +194,7 @@ def begin(view: View, **asked: Any) -> str:
     if asked["sampling"] == "by value":
         found = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
         if found is None or found.worth.rows.is_empty():
-            raise InputError(words.NO_VALUE, do="Choose another sampling.")
+            raise InputError(judging.NO_VALUE, do="Choose another sampling.")
         worth = found.worth.rows
     queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
     return opened(queue)

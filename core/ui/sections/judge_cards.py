@@ -16,7 +16,7 @@ from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
-from core.views.golden import judging, soundness, words
+from core.views.golden import judging, soundness
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
@@ -93,7 +93,7 @@ def _next(data: Snapshot, queue: Queue) -> None:
     items = book().items(queue.queue_id)
     item = next((each for each in items if each.at is None), None)
     progress = judging.progress(items, queue.mode)
-    said = words.far(progress) if progress.done < progress.total else words.judged_by_hand(progress)
+    said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
     door.outcome()
     if queue.mode != "answers" and judging.written_by(data, queue):
@@ -138,7 +138,7 @@ def grades(queue: Queue, item: Item) -> None:
     tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
     with st.container(key="judging", gap="small"):
         with st.container(horizontal=True, key="grades", gap="small"):
-            for grade, word, rest in words.rubric(queue.mode):
+            for grade, word, rest in judging.rubric(queue.mode):
                 _key(
                     f"**{grade}** {word}" + f" *{rest}*" * bool(rest),
                     (queue, item.place, partial(book().grade, queue.queue_id, item.place, grade)),
@@ -158,7 +158,7 @@ def grades(queue: Queue, item: Item) -> None:
     with st.expander("What the grades mean, and the keys", icon=":material/help:"):
         meanings = CORRECTNESS if queue.mode == "answers" else RUBRIC
         st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in meanings.items()))
-        st.caption(words.KEYS)
+        st.caption(judging.KEYS)
 
 
 def further(queue: Queue, places: list[int]) -> None:
@@ -209,7 +209,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
         done = partial(book().order, queue.queue_id, order)
         _key("This is the order", (queue, first, done), "order", "Enter", type="primary")
         further(queue, order)
-    st.caption(words.KEYS_OF_ORDER)
+    st.caption(judging.KEYS_OF_ORDER)
 
 
 def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
     if queue.mode == "answers":
         st.button("Write my grades", key="land_answers", type="primary", on_click=land, args=(queue,))
-        st.caption(words.WRITE_ANSWERS)
+        st.caption(judging.WRITE_ANSWERS)
     if queue.mode == "order":
         found = compared(data, queue, items)
         st.markdown(plain(soundness.sentence(found)))
@@ -291,8 +291,8 @@ def land(queue: Queue, into: str = "") -> None:
 
     def write() -> str:
         if queue.mode == "answers":
-            return words.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
-        return words.written(judging.land(cache.store(), book(), queue, into))
+            return judging.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
+        return judging.written(judging.land(cache.store(), book(), queue, into))
 
     st.session_state[LEAVING] = door.act(write)
 

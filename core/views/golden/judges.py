@@ -11,7 +11,6 @@ from dataclasses import astuple, dataclass
 from itertools import combinations
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
 
@@ -31,13 +30,15 @@ from core.stats.judges import (
 )
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views import text, theme
+from core.views import text
+from core.views.columns import COLUMNS
 
 POLICIES: Mapping[Policy, str] = {
     "latest": "the grade of the golden set that was added last",
     "majority": "the grade given most often; of those given equally often the lowest",
     "mean": "the mean of the grades, rounded; halves are rounded down",
 }
+KAPPA = f"{COLUMNS['kappa'].help} Intervals: 95 %, 2,000 resamples of the queries, fixed seed."
 MOST = 12  # Judges that are compared at most: every pair of them is a row
 
 _PAIR = ("query_id", "passage_id")
@@ -241,28 +242,39 @@ def _percent(share: float | None, low: float | None, high: float | None) -> str:
     return f"{100 * share:.0f} %{bounds}"
 
 
-def pair_figure(found: Judged, one: int, other: int) -> go.Figure:
-    """How often the first judge's grade (rows) met each grade of the second, with the share of the row."""
-    rows = met(found, one, other)
-    grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
-    told = [
-        f"{passages:,}" + f"<br>{text.percent(share)}" * bool(passages)
-        for passages, share in rows.select("passages", "share").iter_rows()
-    ]
-    labels = [str(grade) for grade in range(1, GRADES + 1)]
-    cells = go.Heatmap(
-        z=grid,
-        x=labels,
-        y=labels,
-        text=np.array(told).reshape(GRADES, GRADES),
-        colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
-        textfont={"color": "#111111"},
-        texttemplate="%{text}",
-        hovertemplate="row %{y}, column %{x}: %{z:,} passages<extra></extra>",
-        colorbar={"title": {"text": "passages"}},
+def agreed(found: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
+    """The agreement in one sentence."""
+    if not overall.n:
+        return "These golden sets have no judged passage in common."
+    value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
+    sentence = (
+        f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
+        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
+        f"{text.count(overall.queries, 'query')} judged by two or more"
     )
-    names = [text.shorten(text.escape(found.names[place]), 40) for place in (one, other)]
-    fig = theme.figure([cells], x=f"grade of {names[1]}", y=f"grade of {names[0]}", height=420, legend=False)
-    fig.update_xaxes(type="category")
-    fig.update_yaxes(type="category")
-    return fig
+    if pairs.height == 1:
+        row = pairs.row(0, named=True)
+        sentence += f"; the same grade for {text.percent(row['same'])}"
+        if row["quadratic"] is not None:
+            sentence += f", quadratic kappa {text.score(row['quadratic'])}" + text.interval(
+                row["quadratic_low"], row["quadratic_high"]
+            )
+    return sentence + "."
+
+
+def merging(found: Judged) -> str:
+    """What merging some golden sets would have to settle, and by which policies."""
+    both = text.count(int((found.judges > 1).sum()), "passage")
+    alone = int((found.judges == 1).sum())
+    told = f"{both} judged by two or more, {differing(found):,} of them differently; {alone:,} by one."
+    return f"{told} {'. '.join(f'{name}: {policy}' for name, policy in POLICIES.items())}."
+
+
+def merged(golden_set_id: str) -> str:
+    """That the merged golden set is written."""
+    return f"Written in one transaction: golden set {golden_set_id}. Choose it in the settings."
+
+
+def met_words(one: str, other: str) -> str:
+    """What the table of grades that met says."""
+    return f"Rows: grades of {one}. Columns: how {other} grades the same, share of the row, 95 % interval."

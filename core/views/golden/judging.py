@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -15,7 +15,10 @@ from core.errors import InputError
 from core.golden.book import FILE, PAIR, Book, Item, Mode, Queue
 from core.golden.by_hand import (
     BY_PEOPLE,
+    CORRECTNESS,
     OF_FIVE,
+    RUBRIC,
+    SCALE,
     SCORER,
     Sampling,
     arranged,
@@ -33,6 +36,7 @@ from core.importers.runs import slug
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
+from core.views import text
 from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_in, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
@@ -350,3 +354,76 @@ def land_answers(store: Store, book: Book, queue: Queue) -> int:
     with store.write("judge", f"{new.height} answers graded by {queue.judge}") as writer:
         writer.add(Batch(frames={"answer_scores": new}))
     return new.height
+
+
+TWO_JUDGES = (
+    "It takes two golden sets of this collection, one per judge.",
+    "Import another one's judgements under another name, or a table with a column “judge”.",
+)
+BY_HAND = (
+    "Judge passages yourself, blind to stacks, ranks and other grades.",
+    "One golden set per judge; grades of answers are scores.",
+)
+HEADS: Mapping[Mode, str] = {
+    "grade": "How well does the passage answer the question?",
+    "order": "Which of the five passages answers best, which next?",
+    "settle": "Two judges disagree: which grade is right?",
+    "answers": "How correct is the answer?",
+}
+SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
+"""What each grade means, on its button."""
+KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
+ANSWERS = (
+    f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."
+)
+WRITE_ANSWERS = "Undo first what is wrong: a score that is written stays."
+KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
+UNTAKEN = "Passages whose grades could change the choice: who judges them?"
+NO_VALUE = "No unjudged passage could change which stack is best."
+SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
+OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
+
+
+def another(queue: Queue, name: str) -> str:
+    """That a queue is another judge's than the visitor."""
+    return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
+
+
+def far(progress: Progress) -> str:
+    """How far a queue is, and how long the rest will take."""
+    said = f"{min(progress.done + 1, progress.total)} of {progress.total}"
+    if progress.left_s is None or progress.each_s is None:
+        return said
+    minutes = progress.left_s / 60
+    left = "under a minute" if minutes < 1 else f"about {text.count(round(minutes), 'minute')}"
+    return f"{said} · {left} left · {_pace(progress.each_s)} each"
+
+
+def _pace(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def judged_by_hand(progress: Progress) -> str:
+    """What became of a queue that is done."""
+    each = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
+    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+    return f"All {progress.total} done{skipped}{each}."
+
+
+def rubric(mode: Mode) -> list[tuple[int, str, str]]:
+    """Every grade from 1, what it is called, and what it means."""
+    if mode == "answers":
+        parts = ((grade, meaning.partition(": ")) for grade, meaning in sorted(CORRECTNESS.items()))
+        return [(grade, word, rest) for grade, (word, _, rest) in parts]
+    short = ((grade, SHORT[grade], meaning) for grade, meaning in sorted(RUBRIC.items()))
+    return [(grade, word, meaning.removeprefix(word).lstrip(": ")) for grade, word, meaning in short]
+
+
+def scored(judge: str, scores: int) -> str:
+    """That a judge's scores of answers stand in the store."""
+    return f"Written: {text.count(scores, 'score')} of {judge} ({SCORER}, scale {SCALE}). See Readers."
+
+
+def written(golden: GoldenSet) -> str:
+    """That a judge's golden set stands in the store."""
+    return f"Golden set {golden.golden_set_id} is written. {golden.notes}"

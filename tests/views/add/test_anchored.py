@@ -16,7 +16,7 @@ from core.tables import frame
 from core.views.add.anchored import StoredDocuments
 from core.views.add.background import Choice
 from core.views.add.imports import bring
-from core.views.golden import page
+from core.views.golden import data
 from core.views.workspace.scope import Scope
 
 TEXTS = {
@@ -99,7 +99,7 @@ def test_runs_of_the_chunks_are_judged_and_the_page_shows_them(store: Store):
     snapshot = store.read()
     assert snapshot.judging(["r"], "c-spans") == {"r": f"c-spans@{name}"}
     scope = Scope(collection_id="c", golden_set_id="c-spans")
-    assert [part.name for part in page.parts(snapshot, scope)] == [name, page.SPANS]
+    assert [part.name for part in data.parts(snapshot, scope)] == [name, data.SPANS]
 
 
 def test_a_chunking_that_came_later_is_graded_when_the_file_is_offered_again(store: Store):

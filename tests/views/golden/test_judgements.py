@@ -5,7 +5,7 @@ import pytest
 
 from core.store import Store
 from core.tables import frame
-from core.views.golden import page, soundness, words
+from core.views.golden import charts, data, sections, soundness
 from core.views.workspace.scope import Quality, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table
@@ -61,7 +61,7 @@ def test_leaving_a_run_out_takes_what_only_it_brought(tmp_path: Path):
     lab.run("first", final={"q1": ["a", "b"], "q2": ["a"]})
     lab.run("second", final={"q1": ["a", "c"]}, candidates={"q1": ["a", "c", "d"]})
     snapshot = lab.write(tmp_path / "store").read()
-    rows = {row["run_id"]: row for row in page.pool_bias(snapshot, LAB, Quality("RA-nWG", 2)).to_dicts()}
+    rows = {row["run_id"]: row for row in data.pool_bias(snapshot, LAB, Quality("RA-nWG", 2)).to_dicts()}
     # first alone has b of q1 and a of q2: left are a of q1 (1 of 1) and no judgement at all for q2.
     assert rows["first"] == {
         "name": "first", "run_id": "first", "unique": 2, "score": 1.0, "without": 1.0, "bias": 0.0
@@ -75,7 +75,7 @@ def test_a_run_that_lives_on_its_own_judgements_shows_it(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5, "b": 5}})
     lab.run("own", final={"q1": ["b", "a"]}).run("other", final={"q1": ["a", "x"]})
     snapshot = lab.write(tmp_path / "store").read()
-    first = page.pool_bias(snapshot, LAB, Quality("Precision4+", 2)).row(0, named=True)
+    first = data.pool_bias(snapshot, LAB, Quality("Precision4+", 2)).row(0, named=True)
     assert (first["name"], first["unique"], first["bias"]) == ("own", 1, 0.5)
 
 
@@ -85,18 +85,18 @@ def test_variants_of_one_system_are_left_out_together(tmp_path: Path):
         lab.run(name, spec={"sparse": "bm25", "index": index}, final={"q1": ["b", "a"]})
     lab.run("other", spec={"embedder": "e"}, final={"q1": ["a", "x"]})
     snapshot = lab.write(tmp_path / "store").read()
-    rows = page.pool_bias(snapshot, LAB, Quality("Precision4+", 2)).select("run_id", "unique", "bias").rows()
+    rows = data.pool_bias(snapshot, LAB, Quality("Precision4+", 2)).select("run_id", "unique", "bias").rows()
     assert rows == [("flat", 1, 0.5), ("graph", 1, 0.5), ("other", 0, 0.0)]
     alone = Scope("lab", "gold", ("flat", "graph"))
-    assert page.pool_bias(snapshot, alone, Quality("Precision4+", 2))["unique"].to_list() == [0, 0]
+    assert data.pool_bias(snapshot, alone, Quality("Precision4+", 2))["unique"].to_list() == [0, 0]
 
 
 def test_the_queries_behind_each_weakness(tmp_path: Path):
     lab = Lab().hold({"a": "same", "b": "same", "c": "c"})
     lab.judge({"q1": {"a": 5, "b": 3}, "q2": {"c": 4}, "q3": {"a": 2}}).judge({"q2": {"c": 2}}, "second")
     lab.run("one", final={"q1": ["a", "x"], "q2": ["x", "y"], "q3": ["a"]})
-    rows = page.every_query(lab.write(tmp_path / "store").read(), LAB, Quality("RA-nWG", 2))
-    found = {word: rows.filter(kept)["query_id"].to_list() for word, kept in page.FILTERS.items()}
+    rows = data.every_query(lab.write(tmp_path / "store").read(), LAB, Quality("RA-nWG", 2))
+    found = {word: rows.filter(kept)["query_id"].to_list() for word, kept in data.FILTERS.items()}
     assert found == {
         "all": ["q1", "q2", "q3"],
         "nothing good": ["q3"],
@@ -111,39 +111,39 @@ def test_the_queries_behind_each_weakness(tmp_path: Path):
 def test_too_few_or_too_many_runs_give_no_bias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lab = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a"]})
     snapshot = lab.write(tmp_path / "store").read()
-    assert page.pool_bias(snapshot, LAB, AT_10).is_empty()
+    assert data.pool_bias(snapshot, LAB, AT_10).is_empty()
     lab.run("two", final={"q1": ["a"]})
     snapshot = lab.write(tmp_path / "more").read()
-    assert page.pool_bias(snapshot, LAB, AT_10).height == 2
+    assert data.pool_bias(snapshot, LAB, AT_10).height == 2
     monkeypatch.setattr(soundness, "MAX_RUNS", 1)
-    assert page.pool_bias(snapshot, LAB, AT_10).is_empty()
+    assert data.pool_bias(snapshot, LAB, AT_10).is_empty()
 
 
 def test_the_demo_page(demo_store: Path):
     snapshot = Store.open(demo_store).read()
-    found = page.judged(snapshot, DEMO)
+    found = data.judged(snapshot, DEMO)
     assert found is not None
     assert found.queries["judged"].sum() == snapshot.judgements("python-docs-graded").height
     rows = table(snapshot, DEMO)
-    sentence, _ = words.summary(found, rows, AT_10)
+    sentence, _ = sections.summary(found, rows, AT_10)
     assert sentence.startswith(f"{found.queries['judged'].sum():,} judgements of 64 queries")
-    bounds = page.with_bounds(rows)
+    bounds = data.with_bounds(rows)
     assert bounds.height == rows.height
     assert bounds.select((pl.col("hole_low") <= pl.col("quality")).all()).item()
     assert bounds.select((pl.col("quality") <= pl.col("hole_high") + 1e-12).all()).item()
-    assert len(page.bounds_figure(bounds, AT_10).data[0].x) == rows.height
-    assert list(page.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
-    said = [words.answer(found, doubt, rows) for doubt in ("2 stacks", None)]
+    assert len(charts.bounds_figure(bounds, AT_10).data[0].x) == rows.height
+    assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
+    said = [sections.answer(found, doubt, rows) for doubt in ("2 stacks", None)]
     assert said == ["Judging more could overturn the choice.", "Judging more could not overturn the choice."]
-    assert words.answer(found, None, rows.clear()).startswith("1")
-    cards = words.cards(found, rows, AT_10)
+    assert sections.answer(found, None, rows.clear()).startswith("1")
+    cards = sections.cards(found, rows, AT_10)
     assert cards[0][1] == f"{found.mix['median'][-1]:g}"
     assert sentence.startswith(f"{cards[0][2]}, {cards[0][1]} per query")
-    assert [box.name for box in page.mix_figure(found).data] == [f"grade {grade}" for grade in range(1, 6)]
+    assert [box.name for box in charts.mix_figure(found).data] == [f"grade {grade}" for grade in range(1, 6)]
 
 
 def test_without_judgements_it_says_so(published_store: Path):
     snapshot = Store.open(published_store).read()
-    assert page.judged(snapshot, PAPER) is None
-    assert words.summary(None, table(snapshot, PAPER), AT_10) == words.NOTHING
-    assert page.pool_bias(snapshot, Scope("clq-paper"), AT_10).is_empty()
+    assert data.judged(snapshot, PAPER) is None
+    assert sections.summary(None, table(snapshot, PAPER), AT_10) == sections.NOTHING
+    assert data.pool_bias(snapshot, Scope("clq-paper"), AT_10).is_empty()

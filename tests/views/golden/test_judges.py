@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.store import Store
-from core.views.golden import judges, words
+from core.views.golden import charts, judges
 from core.views.golden.judges import POLICIES, judged, merge, write_merged
 from tests.stores import Lab
 
@@ -41,12 +41,12 @@ def test_agreement_of_every_two(store: Store):
     assert rows["same"].to_list() == pytest.approx([1 / 3, 1 / 4, 1 / 3])
     overall = judges.alpha(found)
     assert overall.n == 4
-    said = words.agreement(found, rows, overall)
+    said = judges.agreed(found, rows, overall)
     assert said.startswith("Krippendorff's alpha (ordinal) of 3 judges is 0.")
     assert said.endswith("n = 4 passages of 2 queries judged by two or more.")
     two = judged(store.read(), ["anne", "ben"])
-    assert "the same grade for 33.3 %" in words.agreement(two, judges.agreement(two), judges.alpha(two))
-    figure = judges.pair_figure(two, 0, 1)
+    assert "the same grade for 33.3 %" in judges.agreed(two, judges.agreement(two), judges.alpha(two))
+    figure = charts.pair_figure(two, 0, 1)
     assert figure.data[0].z.sum() == 3
 
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_compared_is_said(store: Store, tmp_path: Path):
 def test_judges_without_a_passage_in_common(tmp_path: Path):
     store = Lab().judge({"q": {"a": 1}}, "one").judge({"q": {"b": 1}}, "two").write(tmp_path / "store")
     found = judged(store.read(), ["one", "two"])
-    assert words.agreement(found, judges.agreement(found), judges.alpha(found)).startswith(
+    assert judges.agreed(found, judges.agreement(found), judges.alpha(found)).startswith(
         "These golden sets have no"
     )
     assert judges.agreement(found)["kappa"].to_list() == [None]

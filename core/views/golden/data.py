@@ -1,18 +1,16 @@
-"""The evidence page: what the judgements of a golden set can carry, and where they cannot."""
+"""What the judgements of a golden set can carry, and where they cannot."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
 import polars as pl
 
 from core.metrics import Measure
 from core.records import part_id
 from core.store import Snapshot
 from core.tables import TABLES
-from core.views import text, theme
 from core.views.golden import soundness
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
@@ -32,7 +30,6 @@ FILTERS: Mapping[str, pl.Expr] = {
     "judges differ": pl.col("differ") > 0,
 }
 """Which of `every_query` are shown, by their word."""
-BARS = 20  # Stacks drawn at most besides the chosen one; the table has every one
 
 
 @dataclass(frozen=True)
@@ -189,54 +186,9 @@ def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part |
     return rows.join(holes.fill_nan(None), on="query_id", how="left", maintain_order="left")
 
 
-def mix_figure(found: Judged) -> go.Figure:
-    """Draw passages per query by grade, one box per grade with every query as a point."""
-    grades = [f"grade {grade}" for grade in reversed(soundness.GRADES)]
-    boxes = [
-        go.Box(
-            x=found.queries[name].to_numpy(),
-            name=name,
-            orientation="h",
-            boxpoints="all" if found.queries.height <= 500 else False,
-            jitter=0.5,
-            pointpos=0,
-            marker={"color": theme.OKABE_ITO[0], "size": 4, "opacity": 0.5},
-            line={"color": theme.NEUTRAL, "width": 1.5},
-            text=[text.escape(query) for query in found.queries["query_id"]],
-            hovertemplate="query %{text}: %{x}<extra></extra>",
-        )
-        for name in grades
-    ]
-    return theme.figure(boxes, x=f"{found.unit}s per query", height=330, legend=False)
-
-
 def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """The stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
     known = table.filter(pl.col("hole_low").is_not_null() & pl.col("quality").is_not_null())
     return known.sort("quality", "name", descending=[higher_is_better, False]).select(
         "name", "quality", "hole_low", "hole_high", "hole", "n"
     )
-
-
-def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = None) -> go.Figure:
-    """Draw the score of the best stacks, and of the chosen one, with what their holes could make of it.
-
-    Args:
-        rows: Of `with_bounds`.
-    """
-    shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
-    columns = ("name", "quality", "hole_low", "hole_high", "hole")
-    hover = [
-        f"{text.escape(name)}: {score:.3f}<br>if all unjudged were grade 1 … 5: {text.score(low)} … "
-        f"{text.score(high)}<br>unjudged {text.percent(hole)}"
-        for name, score, low, high, hole in shown.select(columns).iter_rows()
-    ]
-    low, score, high = (shown[name].to_numpy() for name in ("hole_low", "quality", "hole_high"))
-    bars = theme.whiskers(low, score, high, color=theme.NEUTRAL, thickness=2)
-    look = {"color": theme.OKABE_ITO[0], "size": 9}
-    marks = theme.scatter("", score, list(range(shown.height)), hover=hover, marker=look, error_x=bars)
-    height = 100 + 38 * max(shown.height, 2)
-    fig = theme.figure(
-        [marks], x=f"{quality.name}, and its bounds if all were judged", height=height, legend=False
-    )
-    return theme.name_rows(fig, shown["name"].to_list(), chosen)

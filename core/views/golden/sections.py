@@ -1,0 +1,264 @@
+"""Page Golden sets: whether the judgements can carry the scores, and whether judges agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from core.stats.judges import Agreement
+from core.store import Snapshot
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.decision.near import overturned
+from core.views.decision.words import undecided
+from core.views.golden import charts, data, judges, soundness
+from core.views.golden.data import Judged, Part
+from core.views.golden.judging import TWO_JUDGES
+from core.views.keep import keep
+from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
+
+NOTHING = ("No judgements yet.", "Generate them with an LLM, judge by hand, or import qrels.")
+PART = (
+    "The grades are anchored to characters of the documents. Every chunking has the grades that follow "
+    "for its passages; they score its stacks."
+)
+HOLES = (
+    "A passage that nobody judged counts as 0. The line reaches from all of them being of grade 1 to "
+    "all being of grade 5. Where lines overlap, judging more could change the order."
+)
+BIAS = (
+    "Leave one system out: a stack's score without the judgements of passages that no stack of other "
+    "retrievers ranks. A large bias says that a new system, which nobody judged for, would look worse than "
+    "it is."
+)
+JUDGES = "Each judge is a golden set of its own; grades are compared after their mapping to 1-5."
+
+parts = keep()(data.parts)
+judged = keep("Reading the judgements…")(data.judged)
+pool_bias = keep("Leaving out one system at a time…")(data.pool_bias)
+every_query = keep()(data.every_query)
+
+
+@keep("Comparing the judges…")
+def compared(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[judges.Judged, pl.DataFrame, Agreement]:
+    """Some golden sets side by side, how every two agree, and how all do."""
+    found = judges.judged(snapshot, names)
+    return found, judges.agreement(found), judges.alpha(found)
+
+
+@section("soundness")
+def is_sound(view: View, ask: Ask) -> Blocks:
+    """What the judgements can carry."""
+    offered = {part.name: part for part in parts(view.snapshot, view.scope)}
+    part = offered[ask.listed("Grades of", offered, "part", about=PART)] if offered else None
+    found = judged(view.snapshot, view.scope, part)
+    if found is None:
+        yield Answer(*NOTHING)
+        yield Way("add", "Import judgements")
+        return
+    doubt = overturned(view.table, view.decision, view.quality)
+    yield Answer(answer(found, doubt, view.table), caveats=caveats(found))
+    yield Cards(cards(found, view.table, view.quality))
+    yield Tabs((
+        Fold("Label mix", label_mix(found)),
+        Fold("Unjudged", unjudged(view)),
+        Fold("Pool bias", bias(view)),
+        Fold("Conflicts", conflicts(found)),
+        Fold("Queries", queries(view, ask, part)),
+    ))  # fmt: skip
+
+
+def label_mix(found: Judged) -> Blocks:
+    """A box per grade, and the mix over all queries."""
+    yield Chart(charts.mix_figure(found), "grades", "Judged passages per query, by grade")
+    yield Table(found.mix, "grade_mix", MIX, ("median", "mean", "most"))
+
+
+def unjudged(view: View) -> Blocks:
+    """What unjudged passages could make of every stack's score."""
+    bounds = data.with_bounds(view.table, higher_is_better=view.quality.higher_is_better)
+    if bounds.is_empty():
+        yield Text(f"No stack here has rankings that {view.quality.name} could be computed from.", "info")
+        return
+    chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
+    yield Text(HOLES, "caption")
+    figure = charts.bounds_figure(bounds, view.quality, chosen)
+    yield Chart(figure, "holes", "Scores and their bounds if all were judged")
+    score = COLUMNS["quality"].but(view.quality.name)
+    yield Table(bounds, "holes", ("name", score, "hole_low", "hole_high", "hole", "n"))
+
+
+def bias(view: View) -> Blocks:
+    """What every run loses without the judgements that only it brought."""
+    left_out = pool_bias(view.snapshot, view.scope, view.quality)
+    if left_out.is_empty():
+        most = soundness.MAX_RUNS
+        yield Text(f"Leaving a run out needs 2 to {most} runs with rankings; choose some runs.", "info")
+        return
+    yield Text(BIAS, "caption")
+    score = COLUMNS["score"].but(view.quality.name)
+    yield Table(left_out, "pool_bias", ("name", "unique", score, "without", "bias"))
+
+
+def conflicts(found: Judged) -> Blocks:
+    """Copies that were graded apart, and golden sets that disagree."""
+    yield Text(copies(found))
+    if found.apart.height:
+        yield Table(found.apart, "copies_graded_apart", APART)
+    yield Text(others(found))
+    if found.disagreements.height:
+        yield Table(found.disagreements, "other_golden_sets", OTHERS)
+
+
+def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
+    """Every query with what weakens it, or those of one weakness."""
+    rows = every_query(view.snapshot, view.scope, view.quality, part)
+    kept = rows.filter(data.FILTERS[ask.one("Queries with", data.FILTERS, "weak")])
+    yield Text(f"{kept.height:,} of {rows.height:,} queries", "caption")
+    fallback = pl.when("fallback").then(pl.lit("fallback"))
+    yield Table(kept.with_columns(fallback=fallback), "grades_per_query", QUERIES, ("apart", "differ"))
+
+
+def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
+    """The golden sets that are compared: those picked, or else the first; fewer than two where there are."""
+    known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
+    names = known["golden_set_id"].to_list()
+    there = [name for name in picked if name in names]
+    return tuple(there if len(there) > 1 else names)
+
+
+@section("judges")
+def do_judges_agree(view: View, ask: Ask) -> Blocks:
+    """How well the chosen golden sets agree, all together and two by two."""
+    names = judges_of(view)
+    if len(names) < 2:
+        yield Answer(*TWO_JUDGES)
+        return
+    most = judges.MOST
+    words = f"all {min(len(names), most)}"
+    picked = ask.several(
+        "Judges (golden sets)", names, "sets", usual=names[:most], words=words, most=most, about=JUDGES
+    )
+    found, pairs, overall = compared(view.snapshot, judges_of(view, picked)[:most])
+    yield Answer(judges.agreed(found, pairs, overall), caveats={"how to read": judges.KAPPA})
+    labels = [f"{first} and {second}" for first, second in pairs.select("first", "second").iter_rows()]
+    label = ask.listed("Grade by grade", labels, "judges") if len(labels) > 1 else labels[0]
+    row = pairs.row(labels.index(label), named=True)
+    places = judges.rows_first(found, *(found.names.index(row[side]) for side in ("first", "second")))
+    yield Chart(charts.pair_figure(found, *places), "judges", f"Grades of {label}, met with one another")
+    met = judges.met(found, *places)
+    yield Text(judges.met_words(*(found.names[place] for place in places)), "caption")
+    yield Table(judges.met_shown(met), "confusion", MET, whole=met)
+    yield Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
+
+
+SECTIONS = (is_sound, do_judges_agree)
+MIX: Columns = (
+    Column("grade", "grade"),
+    Column("total", "judged", "number", digits=0),
+    COLUMNS["share"].but("share"),
+    *("prevalence", "present"),
+)
+QUERIES: Columns = (
+    *("query_id", "judged"),
+    *(Column(f"grade {grade}", f"grade {grade}", "number", digits=0) for grade in soundness.GRADES),
+    COLUMNS["prevalence"].but("4 or 5", "Share of its judged passages of grade 4 or 5."),
+    *("unjudged", "fallback"),
+)
+APART: Columns = (
+    "query_id",
+    Column("passages", "copies", "list"),
+    "grades",
+    Column("spread", "spread", "number", digits=0),
+)
+OTHERS: Columns = ("query_id", "passage_id", "grade", "other_set", "other_grade")
+MET: Columns = (
+    COLUMNS["grade"].but("its grade"),
+    COLUMNS["n"].but(about="Passages that both judged."),
+    *(Column(f"to_{grade}", f"the other says {grade}") for grade in range(1, 6)),
+)
+PAIRS: Columns = (
+    Column("first", "judge"),
+    Column("second", "and judge"),
+    COLUMNS["n"].but("passages", "Judged by both."),
+    *("same", "kappa", "quadratic"),
+)
+MORE_PAIRS: Columns = (
+    COLUMNS["queries"].but("queries", ""),
+    *("kappa_low", "kappa_high", "quadratic_low", "quadratic_high"),
+)
+
+
+def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
+    """Whether judging more could change the decision; takes what `scores.overturned` says."""
+    if reason := undecided(table):
+        return f"{_judgements(found)}. {reason}"
+    if overturned:
+        return "Judging more could overturn the choice."
+    if table["hole_high"].count():
+        return "Judging more could not overturn the choice."
+    return f"{_judgements(found)} carry the scores here."
+
+
+def _judgements(found: Judged) -> str:
+    words = "judgement" if found.unit == "judged passage" else "graded span"
+    queries = text.count(found.queries.height, "query")
+    return f"{text.count(found.mix['total'][-1], words)} of {queries}"
+
+
+def cards(found: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
+    """How much was judged, how much of it is good, how much is not judged: label, number, what it is."""
+    mix = {row["grade"]: row for row in found.mix.iter_rows(named=True)}
+    holes = table.select(pl.median("hole")).item()
+    return (
+        ("Judged per query", f"{mix['all']['median']:g}", _judgements(found)),
+        ("Grade 4 or 5", text.percent(mix["4+5"]["prevalence"]), "of what is judged, median query"),
+        (f"Unjudged, {quality.name}", text.percent(holes), f"of the Top-{quality.k}, median stack"),
+    )
+
+
+def caveats(found: Judged) -> dict[str, str]:
+    """What weakens the evidence, by the words of its chip."""
+    told = (
+        ("fallback weights", int(found.queries["fallback"].sum()),
+         "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
+         "queries have no passage of grade 5, so that RA-nWG uses its fallback weights."),
+        ("copies graded apart", found.apart.height, "time, copies of one passage were graded differently.",
+         "times, copies of one passage were graded differently."),
+        ("other golden sets", found.disagreements.height, "judgement differs from another golden set.",
+         "judgements differ from another golden set."),
+    )  # fmt: skip
+    return {label: text.count(number, one, many) for label, number, one, many in told if number}
+
+
+def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
+    """How many judgements there are and what weakens them, in two sentences, for files that have no cards."""
+    if found is None:
+        return NOTHING
+    holes = table.select(pl.median("hole")).item()
+    unjudged = (
+        f"; for {quality.name}, {text.percent(holes)} of the Top-{quality.k} is unjudged in the median stack"
+        if holes is not None
+        else ""
+    )
+    sentence = f"{_judgements(found)}, {found.mix['median'][-1]:g} per query in the median{unjudged}."
+    return sentence, " ".join(filter(None, caveats(found).values()))
+
+
+def copies(found: Judged) -> str:
+    """How many passages have the text of another one, and whether those were graded alike."""
+    apart = (
+        "graded differently for one query:" if found.apart.height else "no query has them graded differently."
+    )
+    return f"{text.count(found.copies.height, 'copy', 'copies')} of passages in the collection; {apart}"
+
+
+def others(found: Judged) -> str:
+    """Whether another golden set of the collection grades a passage differently."""
+    if found.disagreements.is_empty():
+        return "No other golden set of this collection grades a passage differently."
+    return "Grades that another golden set of this collection gives differently:"
