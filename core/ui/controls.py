@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 import polars as pl
 import streamlit as st
 
+from core.errors import ClqError
 from core.ui import door
 from core.ui.sections.judge_cards import book
 from core.views.golden.judging import propose
+from core.views.link import RULES
 from core.views.pages import PAGES
+from core.views.text import plain
+from core.views.what_if.scenarios import Scenario, with_one
 from core.views.workspace.scope import Scope
 
 
@@ -23,5 +27,47 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
     st.switch_page(PAGES["golden"].file, query_params={"queue": queue.queue_id})
 
 
-CONTROLS: Mapping[str, Callable[..., None]] = {"judge next": judge_next}
+_PROBLEM = "_scenario_problem"
+_FIELDS = (
+    ("sla_ms", "SLA (ms)", 1e9),
+    ("budget", "Budget ($ / 1k)", 1e9),
+    ("floor", "Worst quality", 1.0),
+    ("max_harm", "Harm at most", 1.0),
+    ("dim", "Dimensions at most", 1e6),
+    ("depth", "K at least", 1e6),
+)
+"""What the form asks of a scenario: its field, label and largest value."""
+
+
+def new_scenario(key: str) -> None:
+    """Draw the form that adds a scenario to the line of text of a setting."""
+    with (
+        st.expander("Add a scenario", icon=":material/add:"),
+        st.form("new_scenario", border=False),
+    ):
+        left, right = st.columns([3, 2])
+        left.text_input("Name", key="_scen_name", max_chars=60, placeholder="Launch")
+        right.selectbox("Best is", tuple(RULES), key="_scen_rule")
+        for place, (field, label, top) in zip(st.columns(len(_FIELDS)), _FIELDS, strict=True):
+            place.number_input(
+                label, min_value=0.0, max_value=top, value=None, key=f"_scen_{field}", placeholder="none"
+            )
+        st.form_submit_button("Add, or replace by name", on_click=_add, args=(key,))
+    if problem := st.session_state.pop(_PROBLEM, None):
+        st.warning(plain(problem), icon=":material/edit:")
+
+
+def _add(key: str) -> None:
+    """In a callback: add what the form holds to the line of text."""
+    state = st.session_state
+    given = {field: state.get(f"_scen_{field}") for field, _, _ in _FIELDS}
+    rule = RULES[state.get("_scen_rule") or next(iter(RULES))]
+    try:
+        scenario = Scenario(str(state.get("_scen_name") or ""), rule, **given)
+        st.session_state[key] = with_one(st.session_state.get(key) or "", scenario)
+    except ClqError as error:
+        st.session_state[_PROBLEM] = str(error)
+
+
+CONTROLS: Mapping[str, Callable[..., None]] = {"judge next": judge_next, "new scenario": new_scenario}
 """What draws a control, by its name."""

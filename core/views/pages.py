@@ -108,7 +108,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "What if",
             ":material/alt_route:",
             "Which stack other limits or latency targets give, what a larger K buys, K query by query.",
-            ("scenarios", "latency targets", "larger K", "routing"),
+            home="core.views.what_if.sections",
             moved={"scenarios": "", "routing": "routing"},
             needs="results",
         ),

@@ -1,0 +1,73 @@
+"""What page What if reads of a workspace, kept where somebody draws often.
+
+A function of a view goes by what its stack table is made of: what else it depends on is given beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from core.views.keep import keep
+from core.views.what_if import deeper, families, routing, scenarios
+from core.views.what_if.families import Family, Option, Signal
+from core.views.what_if.routing import Asked, Routable
+from core.views.what_if.scenarios import Choice
+from core.views.workspace.stacks import stack_table
+from core.views.workspace.view import View
+
+
+@keep()
+def named(view: View) -> Mapping[str, str]:
+    """The stacks that the paper names, by scenario."""
+    return scenarios.named(view.snapshot, view.scope.collection_id)
+
+
+@keep("Scoring the chosen stacks…")
+def matrix(view: View, found: tuple[Choice, ...]) -> pl.DataFrame:
+    """The stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
+    where = (view.snapshot, view.table, view.scope)
+    return scenarios.matrix(*where, found, view.book, quality=view.quality, latency=view.latency)
+
+
+@keep("Scoring the leaderboards…", entries=16)
+def leaders(view: View, end_to_end: bool) -> pl.DataFrame:
+    """Quality per second of every stack; see `scenarios.leaderboard`."""
+    return scenarios.leaderboard(view.snapshot, view.scope, end_to_end=end_to_end)
+
+
+@keep("Pricing every step in K…", entries=16)
+def steps(view: View) -> pl.DataFrame:
+    """What every step to the next K buys; see `deeper.step_rows`."""
+    found = deeper.steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
+    return deeper.step_rows(found, view.table, higher_is_better=view.quality.higher_is_better)
+
+
+@keep("Looking which stacks rewrite…", entries=16)
+def rewriting(view: View) -> list[Family]:
+    """Stacks with and without rewritten queries."""
+    return families.rewriting(view.snapshot, view.scope)
+
+
+@keep("Looking which depths can be replayed…", entries=64)
+def with_replays(view: View, family: Family) -> Family:
+    """A family with the smaller depths that its deepest run can stand for."""
+    return families.with_replays(view.snapshot, view.table, family)
+
+
+@keep("Reading the signals…", entries=64)
+def signals(view: View, option: Option) -> list[Signal]:
+    """The signals of a depth that queries can be routed by."""
+    return families.available(view.snapshot, option, view.scope.collection_id)
+
+
+@keep("Scoring every query…", entries=64)
+def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
+    """Quality, latency and cost of every query at every depth; None where no query has a score at all."""
+    asked, table = Asked(view.scope, view.quality, view.latency, view.book), view.table
+    if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
+        scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
+        table = stack_table(view.snapshot, scope, view.quality, view.latency, view.book)
+    return routing.gather(view.snapshot, table, asked, options, way=way)

@@ -1,0 +1,264 @@
+"""Page What if: other limits, other latency targets, a larger K, and K query by query."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+from core.decide.near import conditioned
+from core.errors import ClqError
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
+from core.views.columns import COLUMNS, Column
+from core.views.what_if import data, routing, simulator, words
+from core.views.what_if.deeper import PER, step_chart
+from core.views.what_if.families import (
+    Family,
+    Option,
+    Signal,
+    families,
+    idle,
+    stacks_as_options,
+    usual_stacks,
+    without_depth,
+)
+from core.views.what_if.routing import Routable
+from core.views.what_if.scenarios import MOST, choices, measures, parse
+from core.views.what_if.simulator import AXES, Simulation
+from core.views.what_if.targets import panels, read_targets, target_rows, thinning
+from core.views.workspace.view import View
+
+OWN = "scen"  # The setting with one's own scenarios
+ABOUT_SCENARIOS = (
+    "NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), harm, dim (at most) "
+    f"and K (at least), each with a number. A semicolon between scenarios, {MOST} at most."
+)
+EFFICIENCY = "Efficiency: quality per second of median latency (CLQ paper, Table 9)"
+SHORTLIST = "For shortlisting only: a ratio favours small K and knows no latency target."
+BOARDS = (("Retrieval-local: the reranker's latency", False), ("End to end: the whole retrieval path", True))
+"""The leaderboards: title and whether the whole path's latency divides."""
+NO_FRONTIER = "No stack has both a cost and a quality, so there is no frontier to draw."
+HOLLOW = "Hollow: the step does not pay, for the reason in the table."
+OF_MY_CHOICE = "stacks of my choice"
+ABOUT_FAMILIES = (
+    "Stacks that differ only in their candidate depth K, or only in a rewrite. Smaller K of a pointwise "
+    "reranker are replayed from its deepest run; a listwise one has to be run at every K."
+)
+ABOUT_SIGNALS = (
+    "What the router looks at, of the shallowest depth. Small margins and gaps and high entropy ask for a "
+    "deeper K (CLQ paper §6)."
+)
+ABOUT_MOST = "The rule sends no more of the queries that it learns from beyond the shallowest depth."
+LEARNT, MY_OWN = "cross-validated", "my own"
+ABOUT_THRESHOLDS = (
+    "cross-validated: learnt from other queries than those it is judged on. my own: shown besides, and "
+    "optimistic, as you choose it while you see the queries that it is judged on."
+)
+MOST_OPTIONS = 3
+
+
+@section("scenarios")
+def scenarios(view: View, ask: Ask) -> Blocks:
+    """What scenarios of the paper, of the product and of one's own choose."""
+    line = ask.text(
+        "Your own scenarios; the link carries them",
+        OWN,
+        unsaid="Launch: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7",
+        about=ABOUT_SCENARIOS,
+    )
+    own = []
+    try:
+        own = parse(line)
+    except ClqError as error:
+        yield Text(f"Your scenarios are left out. {error}", "warning")
+    yield Control("new scenario", {"key": OWN})
+    found = choices(view.table, data.named(view), own, view.constraints, paired=view.paired)
+    rows = data.matrix(view, tuple(found))
+    sentence, details = words.answer(rows, view.quality)
+    yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
+    first, *others = (
+        Column(f"{each.name} in words", each.name, "text", "With 95 % interval and n.", width=175)
+        for each in sorted(measures(view.quality), key=lambda each: each.name != view.quality.name)
+    )
+    latency = COLUMNS["latency_ms"].but(about=f"{view.latency.name}.")
+    yield Table(
+        rows,
+        "scenarios",
+        ("scenario", COLUMNS["name"], first, latency, "cost"),
+        ("asked", *others, *CONFIGURATION, *("latency_low", "latency_high", "latency_n", "cost_note")),
+    )
+    yield Fold(EFFICIENCY, _boards(view))
+
+
+def _boards(view: View) -> Blocks:
+    yield Text(SHORTLIST, "caption")
+    for title, end_to_end in BOARDS:
+        yield Text("", label=title)
+        board = data.leaders(view, end_to_end)
+        yield Table(board, f"efficiency_{end_to_end}", LEADERS, ("average_basis",))
+
+
+@section("latency targets")
+def latency_targets(view: View, ask: Ask) -> Blocks:
+    """What each of several latency targets leaves and selects."""
+    targets = read_targets("", view.table)
+    line = ask.text(
+        "Targets (ms)",
+        "slas",
+        unsaid=", ".join(f"{target:g}" for target in targets),
+        about="Numbers between commas. Budget and floor hold; the SLA does not.",
+    )
+    try:
+        targets = read_targets(line, view.table)
+    except ClqError as error:
+        yield Text(str(error), "warning")
+    found = conditioned(view.table, targets, view.constraints, paired=view.paired)
+    rows = target_rows(view.table, found)
+    sentence, thin = words.target_words(rows, view.quality), thinning(view.table)
+    sparse = f"Marks: one stack in {thin}. Frontier and choice are those of all."
+    yield Answer(sentence, caveats={"not all are drawn": sparse if thin > 1 else ""})
+    drawn = panels(view.table, found, view.quality)
+    yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
+    yield Table(rows, "targets", TARGETS, TARGETS_MORE)
+
+
+@section("larger K")
+def larger_k(view: View, ask: Ask) -> Blocks:
+    """What each step to the next K buys, for how much time and money."""
+    rows = data.steps(view)
+    sentence = words.step_words(rows, view.quality, view.table)
+    if not (rows["d_quality"].abs() > 0).any():  # also where there is no step
+        yield Answer(sentence)
+        return
+    yield Answer(sentence, caveats={"when a step pays": words.PAYS})
+    per = ask.one("Quality bought per", PER, "per", usual="100 ms")
+    row = view.decision.chosen
+    drawn = step_chart(rows, per, None if row is None else without_depth(view.table["spec"][row]))
+    if drawn is None:
+        nothing = f"Nothing to draw: no step moves quality, or none is known to cost more of {per}."
+        yield Text(nothing, "caption")
+    else:
+        yield Chart(drawn, "steps", sentence, HOLLOW)
+    paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
+    every = rows.with_columns(paying)
+    moving = every.filter(pl.col("d_quality").abs().fill_null(1.0) > 0)
+    yield Table(moving, "steps", STEPS, ("per_100_ms", "per_usd"), whole=every)
+    if still := every.height - moving.height:
+        yield Text(words.still_steps(still), "caption")
+
+
+@section("routing")
+def route(view: View, ask: Ask) -> Blocks:
+    """Whether a K chosen query by query beats one K for all, and at what price."""
+    if not view.table["has_rankings"].any():
+        yield Answer(f"No stack here has rankings to route {view.quality.name} by.", simulator.NEEDS)
+        return
+    family, options = ask_options(view, ask)
+    if family is not None and family.refused:
+        yield Text(f"Smaller K are not replayed: {family.refused}.", "caption")
+    if len(options) < 2:
+        yield Answer(f"Choose two or three depths to route {view.quality.name} between.", simulator.NEEDS)
+        return
+    known = {signal.label: signal for signal in data.signals(view, options[0])}
+    signal = known[ask.listed("Signal", known, "sig", about=ABOUT_SIGNALS)] if known else None
+    (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
+    if signal is None:
+        yield Answer(f"No signal to route {view.quality.name} by.", simulator.NO_SIGNAL)
+        return
+    rewrites = family is not None and family.rewrites
+    shared = family is not None and not rewrites
+    way = routing.Way(signal.known, shared, family is None or not family.refused, rewrites)
+    found = data.routable(view, tuple(options), way)
+    obstacle = simulator.nothing(found)
+    if found is None or obstacle:
+        yield Answer(str(obstacle), simulator.NO_SIGNAL)
+        return
+    result = simulated(found, signal, view, ask, most / 100)
+    yield Answer(result.sentence, caveats=result.details)
+    if not found.depths.same:
+        yield Cards(words.cards(result.rows, view.quality))
+    if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
+        usual = AXES.get(view.latency.percentile, "")
+        title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
+        drawn = simulator.chart(result.rows, result.path, view.table, view.quality, axes[title])
+        yield Chart(drawn, "routing", result.sentence)
+    yield Table(result.rows, "routing", WAYS, WAYS_MORE)
+
+
+def ask_options(view: View, ask: Ask) -> tuple[Family | None, list[Option]]:
+    """Ask for a stack and its depths or rewrites, or for any stacks; the family is None for these."""
+    known = {family.name: family for family in (*families(view.table), *data.rewriting(view))}
+    names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]
+    flat = all(idle(known[name], view.quality.k) for name in names if not known[name].rewrites)
+    usual = OF_MY_CHOICE if flat else None
+    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES)
+    if name == OF_MY_CHOICE:
+        first, label = usual_stacks(view.table), "Stacks, two or three"
+        picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
+                            unsaid="the fastest and the best")  # fmt: skip
+        return None, stacks_as_options(view.table, picked)
+    family = data.with_replays(view, known[name])
+    labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
+    label = "Rewrites, two or three" if family.rewrites else "Depths, two or three"
+    chosen = [words_of for words_of, option in labels.items() if option in usual_options(family)]
+    picked = ask.several(label, labels, "ks", usual=chosen, most=MOST_OPTIONS)
+    return family, [option for words_of, option in labels.items() if words_of in picked]
+
+
+def usual_options(family: Family) -> list[Option]:
+    """The paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
+    paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
+    return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
+
+
+def simulated(found: Routable, signal: Signal, view: View, ask: Ask, most: float) -> Simulation:
+    """Simulate, with one's own threshold where one is asked for."""
+    jitter_ms = view.decision.jitter_ms
+    routed = partial(simulator.simulate, found, signal, view.quality, most=most, jitter_ms=jitter_ms)
+    first = routed()
+    if signal.tags:
+        return first
+    by = ask.one("Threshold", (LEARNT, MY_OWN), "thrby", about=ABOUT_THRESHOLDS)
+    known = sorted(signal.values[name] for name in found.query_ids if name in signal.values)
+    if by != MY_OWN or not known:
+        return first
+    low, high = float(f"{known[0]:.4g}"), float(f"{known[-1]:.4g}")
+    inside = sorted(min(max(value, low), high) for value in first.thresholds)
+    several, step = len(inside) > 1, (high - low) / 200 or 1.0
+    label = f"{'Thresholds' if several else 'Threshold'} of the {signal.label}"
+    ends = (inside[0], inside[-1]) if several else inside
+    return routed(own=ask.slide(label, "thr2" if several else "thr", ends, low, high, step=step))
+
+
+CONFIGURATION = ("rerank_ms", "embedder", "dim", "reranker", COLUMNS["candidates"].but(about=""))
+LEADERS = (
+    *("rank", "name", "efficiency", "average", "latency_ms"),
+    COLUMNS["reason"].but("unknown because"),
+)
+TARGETS = (
+    *("sla_ms", COLUMNS["chosen"].but(about="", width=270)),
+    *("quality", "latency_ms", "cost", "feasible"),
+)
+TARGETS_MORE = ("quality_low", "quality_high", "n", "frontier", "runner_up")
+STEPS = (
+    *("family", "from_k", "to_k"),
+    COLUMNS["d_quality"].but("quality", ""),
+    *("d_ms", "d_usd", "pays"),
+    COLUMNS["reason"].but("why not", width=200),
+)
+WAYS = (
+    COLUMNS["way"].but("queries are answered at", width=250),
+    *("deeper", COLUMNS["quality"].but(about="Mean over n queries."), "low", "high"),
+    COLUMNS["p50"].but(about="Of the latencies of the chosen depths."),
+    COLUMNS["p95"].but(about="Withheld below 60 queries."),
+    COLUMNS["cost"].but(about="Blended, per 1,000 queries; empty = unknown."),
+)
+WAYS_MORE = (
+    *("n", "mean_ms", "latency_basis", "cost_basis"),
+    Column("gain", "over chance", "score", "Against the same share of queries sent deeper at random."),
+    COLUMNS["over_low"].but("over chance, low", name="gain_low"),
+    COLUMNS["over_high"].but("over chance, high", name="gain_high"),
+    *("over", "over_low", "over_high", "note"),
+)
+SECTIONS = (scenarios, latency_targets, larger_k, route)
