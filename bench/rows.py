@@ -30,7 +30,7 @@ from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Snapshot, Store
 from core.views.add.imports import bring, read_into
-from core.views.queries.page import query_table
+from core.views.queries.data import query_table
 from core.views.scoring_files import in_parts
 from core.views.workspace.narrow import narrow
 from core.views.workspace.scope import Latency, Quality, Scope

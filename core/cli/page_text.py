@@ -22,6 +22,7 @@ from core.views.blocks import (
     Table,
     Text,
 )
+from core.views.queries.one_query import shown_text
 from core.written import upright
 
 _ROWS = 30  # Rows of a table as text; every other form has more
@@ -62,7 +63,9 @@ def _table(block: Table) -> None:
 
 def _passages(block: Passages) -> None:
     for each in block.passages:
-        _lines(marked(each, block.judged), each.note, *each.text.splitlines())
+        shown, rest = shown_text(each.text)
+        more = f"… ({len(rest):,} more characters)" if rest else ""
+        _lines(marked(each, block.judged), each.note, *shown.splitlines(), more)
 
 
 _WRITES: Mapping[type, Callable[[Any], None]] = {

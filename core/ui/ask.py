@@ -54,10 +54,15 @@ class Visitor:
         usual: T | None = None,
         about: str = "",
         width: int = 0,
+        first: int | None = None,
     ) -> T:
         """Ask for one of a list."""
+        offered = list(options)
+        if first is not None:
+            chosen = {st.session_state.get(key), *st.query_params.get_all(key)}
+            offered = offered[:first] + [each for each in offered[first:] if each in chosen]
         with self._place():
-            return pick_listed(label, options, key, usual=usual, help=about or None, **_wide(width))
+            return pick_listed(label, offered, key, usual=usual, help=about or None, **_wide(width))
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
         """Ask for one of a list, or for what is written instead."""

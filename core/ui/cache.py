@@ -21,7 +21,6 @@ from core.store import Snapshot, Store
 from core.views.cost.stack import recorded
 from core.views.decision.near import own_scope
 from core.views.keep import keep_by
-from core.views.queries.page import query_table
 from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
 from core.views.workspace.choices import workspaces as read_workspaces
@@ -124,12 +123,6 @@ query_sets = cached(entries=64)(read_query_sets)
 workspaces = cached(entries=64)(read_workspaces)
 holds = cached(entries=64)(read_holds)
 offered = cached(entries=64)(choices)
-
-
-@cached("Scoring every query…", entries=64)
-def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
-    """The query table of one stack, or of two; see `core.views.queries.page.query_table`."""
-    return query_table(view.snapshot, view.scope, view.quality, run_id, other)
 
 
 @cached(entries=64)

@@ -99,8 +99,8 @@ def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
         case Tabs(folds):
             tabs = st.tabs([plain(fold.title) for fold in folds])
             return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]
-        case Beside(left, right, shares):
-            return list(zip(st.columns(shares, vertical_alignment="bottom"), (left, right), strict=True))
+        case Beside(left, right, shares, level):
+            return list(zip(st.columns(shares, vertical_alignment=level), (left, right), strict=True))
     return ()
 
 
@@ -134,7 +134,7 @@ def _chart(block: Chart) -> None:
 
 def _say(block: Text) -> None:
     words = block.words if block.role in ("code", "guide") else plain(block.words)
-    _SAYS[block.role](f"**{plain(block.label)}** {words}" if block.label else words)
+    _SAYS[block.role](f"**{plain(block.label)}** {words}".rstrip() if block.label else words)
 
 
 def _comparison(block: Comparison) -> None:

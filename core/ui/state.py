@@ -66,6 +66,7 @@ SETTINGS: Mapping[str, Setting] = {
     "names": Setting("names in the queries", dependent=True, rare=True),
     "noisy": Setting("stack whose queries were perturbed", dependent=True),
     "typed": Setting("perturbation of the query", dependent=True),
+    "depth": Setting("passages shown of a ranking"),
     "spoken": Setting("language of the names"),
     "ref": Setting("measure that is explained"),
     "on": Setting("latency percentile", rare=True),

@@ -41,8 +41,13 @@ class Ask(Protocol):
         usual: T | None = None,
         about: str = "",
         width: int = 0,
+        first: int | None = None,
     ) -> T:
-        """Ask for one of a list; otherwise as `one`."""
+        """Ask for one of a list; otherwise as `one`.
+
+        Args:
+            first: How many of a long list are offered, beside what is chosen already.
+        """
         ...
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
@@ -158,9 +163,10 @@ class Given:
         usual: T | None = None,
         about: str = "",
         width: int = 0,
+        first: int | None = None,
     ) -> T:
         """Take the given choice, or the usual one."""
-        del width
+        del width, first
         return self.one(label, options, key, usual=usual, about=about)
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:

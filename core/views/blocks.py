@@ -139,6 +139,7 @@ class Beside:
     left: Iterable[Block]
     right: Iterable[Block]
     shares: tuple[int, int] = (1, 1)
+    level: Literal["top", "bottom"] = "top"  # where they are in line
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Queries",
             ":material/manage_search:",
             "On which queries a stack is weak, against what it could reach or another stack.",
+            home="core.views.queries.sections",
             needs="rankings",
         ),
     ),

@@ -79,7 +79,18 @@ def opening(app: AppTest) -> str:
 
 def everything(app: AppTest) -> str:
     """All words of a page, read."""
-    kinds = ("markdown", "caption", "info", "warning", "error", "success", "text", "metric", "title")
+    kinds = (
+        "markdown",
+        "caption",
+        "info",
+        "warning",
+        "error",
+        "success",
+        "text",
+        "metric",
+        "title",
+        "subheader",
+    )
     parts = [getattr(each, "label", "") + " " + str(each.value) for kind in kinds for each in app.get(kind)]
     return unescaped("\n".join(parts))
 

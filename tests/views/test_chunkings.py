@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.metrics import Measure
 from core.store import Snapshot, Store
 from core.views.library.export import batch_of
-from core.views.queries import page as queries
+from core.views.queries import data as queries
 from core.views.queries.one_query import one_query
 from core.views.scoring_table import score_table
 from core.views.workspace.choices import workspaces

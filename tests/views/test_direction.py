@@ -22,7 +22,7 @@ from core.views.decision.marks import density, grid
 from core.views.decision.near import overturned
 from core.views.golden.data import with_bounds
 from core.views.latency import data as latency
-from core.views.queries import page as queries
+from core.views.queries import data as queries
 from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenarios import Scenario

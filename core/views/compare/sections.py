@@ -31,7 +31,7 @@ from core.views.compare import changes, charts, data, words
 from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired, usual
 from core.views.decision.words import costed
 from core.views.keep import keep
-from core.views.queries.page import bars
+from core.views.queries.charts import bars
 from core.views.text import count, shorten
 from core.views.workspace.choices import lacking
 from core.views.workspace.reported import computed, with_queries

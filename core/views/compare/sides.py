@@ -22,7 +22,7 @@ from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.tables import schema
 from core.views.compare.data import LOSSES, OPEN, TIES, WINS, alike, with_verdict
-from core.views.queries.page import query_table
+from core.views.queries.data import query_table
 from core.views.workspace.comparable import machine
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among

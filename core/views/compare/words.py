@@ -13,7 +13,7 @@ from core.stats.significance import Setup
 from core.views import text
 from core.views.compare.data import LEVEL, LOSSES, OPEN, WINS, alike_means
 from core.views.compare.sides import AVERAGES, SAME, Closer
-from core.views.queries.page import BARS
+from core.views.queries.charts import BARS
 from core.views.workspace.scope import Quality
 
 Row = Mapping[str, Any]

@@ -20,7 +20,7 @@ from core.views.decision.facts import Asked
 from core.views.diagnostics.noise_page import choice_under_noise
 from core.views.golden.value import Next, before_and_after, what_next
 from core.views.keep import keep
-from core.views.queries.page import query_table
+from core.views.queries.data import query_table
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
 from core.views.workspace.view import View

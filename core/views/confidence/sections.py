@@ -164,7 +164,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
         Text("", label="Order and choice, setting by setting"),
         Chart(charts.agreement(grid, chosen), "agreement", sentence),
     )
-    yield Beside(every, _one_stack(view, ask, grid))
+    yield Beside(every, _one_stack(view, ask, grid), level="bottom")
     yield Text(words.weighing_legend(grid, chosen), "caption")
     yield Text("How far the stacks move", "heading")
     names = dict(view.table.select("run_id", "name").iter_rows())

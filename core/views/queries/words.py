@@ -15,8 +15,8 @@ from core.store import Snapshot
 from core.views import text
 from core.views.compare.data import if_judged
 from core.views.compare.words import doubt as overturned
+from core.views.queries.data import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.queries.one_query import Side
-from core.views.queries.page import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.workspace.scope import Quality, Scope
 
 Card = tuple[str, str, str]

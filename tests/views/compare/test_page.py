@@ -17,7 +17,7 @@ from core.views.compare import sides as compare_pair
 from core.views.compare import words
 from core.views.compare.charts import forest, scatter
 from core.views.compare.sides import SAME, sides
-from core.views.queries.page import query_table
+from core.views.queries.data import query_table
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import HOSTILE, Lab
 from tests.views.made import LAB, table

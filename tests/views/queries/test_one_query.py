@@ -10,10 +10,10 @@ import pytest
 
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot, Store
-from core.views.queries import page as queries
+from core.views.queries import data as queries
 from core.views.queries import words
+from core.views.queries.charts import BARS, bars
 from core.views.queries.one_query import LONGEST, one_query, shown_text
-from core.views.queries.page import BARS, bars
 from core.views.workspace.scope import Quality
 from tests.views.queries.conftest import AT_2, HOSTILE, SCOPE, judged, ranked, run
 

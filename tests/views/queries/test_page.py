@@ -13,10 +13,10 @@ from core.prices import load_books
 from core.records import Batch, Collection
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
-from core.views.queries import page as queries
+from core.views.queries import data as queries
 from core.views.queries import words
+from core.views.queries.data import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.queries.one_query import one_query
-from core.views.queries.page import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.stores import Lab

@@ -16,7 +16,7 @@ from core.metrics import REGISTRY, Measure
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.queries.page import query_table
+from core.views.queries.data import query_table
 from core.views.scoring_table import score_table
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Quality

@@ -6,22 +6,18 @@ A score is 0 where a stack was asked and found nothing, unknown where it was nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import plotly.graph_objects as go
 import polars as pl
 
 from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.tables import schema
-from core.views import text, theme
 from core.views.workspace.query_sets import among, asked_in
 from core.views.workspace.reported import QueryScores, computed, query_scores
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, Floats, at_cutoff, evidence
+from core.views.workspace.scores import Evidence, at_cutoff, evidence
 
 WEAK = 0.5  # A query is weak when the ranking reaches less than this share of what its candidate pool holds
 UNJUDGED = "No passage of this query is judged."
@@ -228,109 +224,3 @@ def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) ->
         largest_first = largest_first == higher_is_better
     descending = {column: largest_first, **{name: name == "best" for name in _TIES if name != column}}
     return table.sort(list(descending), descending=list(descending.values()), nulls_last=True)
-
-
-BARS = 200  # Bars drawn at most: the two ends of the order; the table has every query
-_LABELLED = 40
-_QUESTION = 60
-Mask = npt.NDArray[np.bool_]
-_Part = tuple[str, str, Floats, Mask, str, str]
-"""Kind, name in the legend, heights, which queries, colour, and pattern or symbol: never colour alone."""
-
-
-@dataclass(frozen=True)
-class Bars:
-    """The chart."""
-
-    figure: go.Figure  # the bars; customdata[0] of every mark is the row of `drawn`
-    drawn: pl.DataFrame  # the queries that are drawn, in their order
-
-
-def bars(
-    rows: pl.DataFrame, quality: Quality, names: tuple[str, ...], *, selected: str | None = None
-) -> Bars | None:
-    """Draw the score of every query, or its difference to a second stack, in the order of the table.
-
-    Returns:
-        The chart; None when no query has a value.
-    """
-    column = "score" if len(names) == 1 else "delta"
-    drawn = rows.filter(pl.col(column).is_not_null())
-    if drawn.is_empty():
-        return None
-    if drawn.height > BARS:
-        drawn = pl.concat([drawn.head(BARS // 2), drawn.tail(BARS // 2)])
-    heights = drawn[column].to_numpy()
-    best = drawn["best"].to_numpy() if len(names) == 1 else heights
-    layout = theme.layout(y=quality.name if len(names) == 1 else f"difference in {quality.name}", height=280)
-    few = drawn.height <= _LABELLED
-    ticks = [text.escape(text.shorten(name, 12)) for name in drawn["query_id"]] if few else []
-    layout["xaxis"] |= {
-        "range": [-0.8, drawn.height - 0.2], "showgrid": False, "ticktext": ticks,
-        "tickvals": np.arange(drawn.height) if few else [],
-    }  # fmt: skip
-    layout["yaxis"] |= {"zeroline": True, "range": _fitted(heights, best)}
-    layout |= {"barmode": "overlay", "bargap": 0.15, "annotations": _pointer(drawn, heights, selected)}
-    parts = _parts(drawn) if len(names) == 1 else _differences(heights, names)
-    hover = [_hover(row) for row in drawn.iter_rows(named=True)]
-    return Bars(theme.finished([_trace(part, hover) for part in parts if part[3].any()], layout), drawn)
-
-
-def _fitted(heights: Floats, best: Floats) -> list[float]:
-    top = float(np.nanmax(np.concatenate([heights, best]), initial=0.0))
-    low = min(0.0, float(heights.min()))
-    room = 0.12 * max(top - low, 0.02)
-    return [low - (room if low else 0.2 * room), top + room]
-
-
-def _parts(drawn: pl.DataFrame) -> list[_Part]:
-    score, best, share = (drawn[name].to_numpy() for name in ("score", "best", "share"))
-    weak, zero = share < WEAK, np.zeros(drawn.height)
-    blue, red = theme.OKABE_ITO[0], theme.OKABE_ITO[5]
-    return [
-        ("bar", "half or more of what its pool holds", score, ~weak & (score > 0), blue, ""),
-        ("bar", "less than half", score, weak & (score > 0), red, "/"),
-        ("scatter", "scores 0", zero, score == 0, red, "x-thin"),
-        ("scatter", "best order of its pool (PROC)", best, ~np.isnan(best), theme.NEUTRAL, "line-ew"),
-    ]
-
-
-def _differences(delta: Floats, names: tuple[str, ...]) -> list[_Part]:
-    colours = theme.colours_for(names)
-    won, lost = (f"{text.escape(text.shorten(name, 34))} better" for name in names)
-    return [
-        ("bar", won, delta, delta > 0, colours[names[0]], ""),
-        ("bar", lost, delta, delta < 0, colours[names[1]], "/"),
-        ("scatter", "tie", delta, delta == 0, theme.NEUTRAL, "circle"),
-    ]
-
-
-def _trace(part: _Part, hover: list[str]) -> theme.Spec:
-    kind, name, heights, mask, colour, look = part
-    picked = np.flatnonzero(mask)
-    if kind == "bar":
-        pattern = {"shape": look, "fillmode": "replace"}
-        marker: dict[str, Any] = {"color": colour, "line": {"width": 0}, "pattern": pattern}
-    else:
-        size = float(np.clip(500 / len(hover), 4, 9))
-        marker = {"color": colour, "symbol": look, "size": size, "line": {"color": colour, "width": 2}}
-    still: theme.Spec = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
-    told: theme.Spec = {"hover": [hover[row] for row in picked], "customdata": picked[:, None]}
-    return theme.scatter(name, picked, heights[picked], marker=marker, **told, **still) | {"type": kind}
-
-
-def _hover(row: dict[str, Any]) -> str:
-    question = text.escape(text.shorten(row["text"] or "", _QUESTION))
-    against = "" if row["other"] is None else f"<br>second stack {text.score(row['other'])}"
-    possible = "" if row["best"] is None else f" of a possible {text.score(row['best'])}"
-    holes = "" if row["holes"] is None else f"<br>{row['holes']:,} of the Top-K unjudged"
-    head = f"<b>{text.escape(row['query_id'])}</b> {question}"
-    return f"{head}<br>score {text.score(row['score'])}{possible}{against}{holes}"
-
-
-def _pointer(drawn: pl.DataFrame, heights: Floats, selected: str | None) -> list[theme.Spec]:
-    place = None if selected is None else drawn["query_id"].index_of(selected)
-    if place is None:
-        return []
-    top = max(float(heights[place]), 0.0)
-    return [{"x": place, "y": top, "text": "▼", "showarrow": False, "yshift": 14, "font": {"size": 13}}]

@@ -1,0 +1,330 @@
+"""Page Queries: where a stack is weak, query by query, and what it ranks for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from core.stats.significance import Setup
+from core.views.ask import Ask
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Blocks,
+    Cards,
+    Chart,
+    Click,
+    Fold,
+    Lack,
+    Passage,
+    Passages,
+    Table,
+    Tabs,
+    Text,
+    section,
+)
+from core.views.columns import COLUMNS, Column, columns
+from core.views.compare.sides import by_tag
+from core.views.keep import keep
+from core.views.queries import charts, data, one_query, words
+from core.views.queries.one_query import ROWS, OneQuery, Side
+from core.views.workspace.choices import lacking
+from core.views.workspace.reported import query_scores
+from core.views.workspace.view import View
+
+Row = Mapping[str, Any]
+LISTED = 100  # Queries that a list offers; a click or an address chooses any
+TAGS = "Tags of one name add up (package=numpy or package=polars); those of two names must both fit."
+FIND = "words of the question, an id or a tag"
+SECOND = (COLUMNS["delta"].but(about="Score minus the score of the second stack."), "other")
+JUDGED = COLUMNS["judged"].but(about="Passages judged for this query.")
+TYPED = (
+    "perturb",
+    "score",
+    COLUMNS["change"].but("change", "Against the query as it is.", form="signed"),
+    COLUMNS["overlap"].but("Top-K that stays", "", form="share"),
+    "typed",
+)
+SHOWN = columns(
+    ("rank", "place", "grade", "weight", "now", "change", "passage", COLUMNS["text"].but("text"), "points")
+)
+BEST = COLUMNS["best"].but("best reachable", "PROC: the best ordering of the candidate pool.", form="score")
+DEPTHS = ("first 3", "Top-K", "all")
+
+
+@keep("Scoring every query…", entries=64)
+def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
+    """The query table of one stack, or of two."""
+    return data.query_table(view.snapshot, view.scope, view.quality, run_id, other)
+
+
+@keep("Scoring every query…", entries=8)
+def reporting(view: View) -> list[str]:
+    """Find the stacks that report single queries and have no rankings."""
+    bare = view.table.filter(~pl.col("has_rankings"))["run_id"].to_list()
+    scores = query_scores(view.snapshot, bare, view.quality) if bare else None
+    return list(scores.run_ids) if scores else []
+
+
+@keep()
+def doubt(view: View, runs: tuple[tuple[str, str], ...], _table: pl.DataFrame) -> str:
+    """Say what judging more could turn round."""
+    return words.doubt(view.snapshot, view.scope, view.quality, _table, dict(runs))
+
+
+@keep("Reading the rankings…", entries=128)
+def rankings(view: View, runs: tuple[tuple[str, str], ...], query_id: str) -> OneQuery:
+    """Read one query."""
+    return one_query.one_query(view.snapshot, view.scope, view.quality, query_id, dict(runs))
+
+
+@keep("Reading what was typed…", entries=128)
+def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
+    """Read the perturbed siblings of a run for a query."""
+    return one_query.typed(view.snapshot, view.scope, view.quality, run_id, query_id)
+
+
+@keep()
+def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame) -> words.Answer:
+    """Say what some queries show; `shown` stands for the rows."""
+    del shown
+    return words.answer(_rows, total, view.quality, *names)
+
+
+@keep()
+def slices(view: View, runs: tuple[str, ...], shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
+    """Average the stack on the queries of each tag; alone it is compared with nothing, so with 0."""
+    del view, shown  # stand for the rows
+    alone = _rows.with_columns(other=pl.lit(0.0), delta="score")
+    return by_tag(alone if len(runs) == 1 else _rows, Setup()).sort("value_second", "tag")
+
+
+@section()
+def where_it_is_weak(view: View, ask: Ask) -> Blocks:
+    """The queries of a stack, alone or against a second one, and the rankings of one query."""
+    there = reporting(view)  # their passages are not known
+    ranked = view.table.filter(pl.col("has_rankings") | pl.col("run_id").is_in(there))
+    if ranked.is_empty():
+        yield Lack("rankings", lacking(view.scope.collection_id, "rankings"))
+        return
+    run_id = ask.stack(view.table, view.decision, "Stack")
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    if run_id is None and view.table["quality"].is_null().all():
+        run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
+    if run_id is None or run_id not in ranked["run_id"]:
+        yield Answer(*words.nothing(names.get(run_id or ""), ranked["name"][0]))
+        return
+    others = ranked.filter(pl.col("run_id") != run_id, pl.col("run_id").is_in(there) == (run_id in there))
+    other = ask.stack(others, view.decision, "Against", "vs", usual="no second stack")
+    runs = tuple((run, names[run]) for run in (run_id, other) if run is not None)
+    table = queries(view, run_id, other)
+    rows = ask_which(view, ask, table, against=other is not None)
+    shown = int(rows["query_id"].hash().sum())
+    said = answer(view, tuple(name for _, name in runs), shown, table.height, rows)
+    yield Answer(said.sentence, said.details, doubt(view, runs, table))
+    if rows.is_empty():
+        return
+    yield Cards(said.cards)
+    query_id = ask.listed(
+        "Query", rows["query_id"], "q", first=LISTED, about="Or click a bar, or tick a row of the table."
+    )
+    yield from every_query(view, runs, rows, query_id, said.sentence)
+    row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
+    if run_id in there:
+        yield from question(row)
+        yield Text(words.NO_PASSAGES, "caption")
+        return
+    yield from one(view, ask, rankings(view, runs, query_id), row)
+    perturbed = typed_of(view, run_id, query_id)
+    if perturbed.height:
+        yield from as_typed(view, ask, perturbed, run_id, query_id)
+
+
+def ask_which(view: View, ask: Ask, table: pl.DataFrame, *, against: bool) -> pl.DataFrame:
+    """Ask for tag, search and order, and apply them."""
+    tags = ask.several("Tags", data.tags_of(table), "tag", usual=(), words="all", about=TAGS)
+    said = ask.text("Find", "find", unsaid=FIND)
+    sort = ask.listed("Order", data.SORTS_AGAINST if against else data.SORTS, "sort")
+    found = data.narrowed(table, tags, said)
+    return data.ordered(found, sort, higher_is_better=view.quality.higher_is_better)
+
+
+def every_query(
+    view: View, runs: tuple[tuple[str, str], ...], rows: pl.DataFrame, query_id: str, sentence: str
+) -> Blocks:
+    """Yield the queries as a chart and as a table, and the means of each tag."""
+    names, against = tuple(name for _, name in runs), len(runs) > 1
+    drawn = charts.bars(rows, view.quality, names, selected=query_id)
+    if drawn:
+        less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
+        yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))
+    of, k = view.quality.name, view.quality.k
+    passages = (BEST, COLUMNS["holes"].but(about=f"Unjudged passages among the first {k}."))
+    known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
+    score = COLUMNS["score"].but(about=f"{of} of the stack; – = no score, see note.")
+    second = (SECOND[0], COLUMNS["other"].but(about=f"{of} of the second stack.")) if against else ()
+    row = rows["query_id"].head(LISTED).index_of(query_id)
+    table = Table(
+        rows,
+        "queries",
+        ("query_id", "text", score, *second, *(passages if known else ())),
+        (*([JUDGED] if known else ()), "tags", "note"),
+        click=Click(rows, {"q": "query_id"}),
+        ticked=[] if row is None else [row],
+        height=318,
+    )
+    shown = int(rows["query_id"].hash().sum())
+    by_tags = slices(view, tuple(run for run, _ in runs), shown, rows)
+    tags = Table(by_tags, "slices", _slices(of, against=against), height=318)
+    yield Tabs([Fold("Queries", [table]), Fold("By tag", [tags])])
+
+
+def _slices(of: str, *, against: bool) -> tuple[Column, ...]:
+    end, mean = ("signed", "difference") if against else ("score", "mean")
+    second = (
+        COLUMNS["value_first"].but("second", "Mean of the second stack."),
+        COLUMNS["difference"].but(about="Mean of the stack minus that of the second."),
+    )
+    return (
+        COLUMNS["tag"],
+        COLUMNS["n"].but(about="Queries with a score."),
+        COLUMNS["value_second"].but("mean", f"Mean {of} of the stack on them."),
+        *(second if against else ()),
+        COLUMNS["low"].but(about=f"Lower end of the 95 % interval of the {mean}.", form=end),
+        COLUMNS["high"].but(about=f"Upper end of the 95 % interval of the {mean}.", form=end),
+    )
+
+
+def question(row: Row, judged: tuple[int, ...] = ()) -> Blocks:
+    """Yield the question, and what is known of it."""
+    yield Text(row["text"] or words.NO_QUESTION, "heading")
+    yield Text(words.about(row, judged), "caption")
+
+
+def one(view: View, ask: Ask, found: OneQuery, row: Row) -> Blocks:
+    """Yield one query: the question, and two rankings side by side as readable passages."""
+    judged = tuple(each.passages.height for each in found.judged)
+    yield from question(row, judged)
+    shown = ask.one("Passages", DEPTHS, "depth")
+    depth = {"first 3": 3, "Top-K": view.quality.k}.get(shown, ROWS)
+    alone, known = len(found.sides) == 1, any(judged)
+    sides = [
+        listed(side.name, words.ranked(side, view.quality),
+               passages(side.ranking.head(depth), against=not alone, judged=known))
+        for side in found.sides
+    ]  # fmt: skip
+    if alone and known:
+        (side,) = found.sides
+        best = words.best(side, view.quality)
+        sides.append(listed("Best order of its pool", best, passages(side.oracle.head(depth), against=False)))
+    yield from side_by_side(sides)
+    yield Fold("The same as tables", tables(found))
+    if not known:
+        return
+    yield Fold("Judged passages and their weights", weights(view, found))
+    if not alone:
+        yield Fold("What the best order of each pool would be", of_each(found, "oracle", depth))
+    missed = " and ".join(str(side.missed.height) for side in found.sides)
+    yield Fold(f"Relevant passages that the pool misses: {missed}", missing(found, depth))
+
+
+def side_by_side(sides: list[Blocks]) -> Blocks:
+    """Yield one side as it is, two beside one another."""
+    first, *others = sides
+    if others:
+        yield Beside(first, others[0])
+    else:
+        yield from first
+
+
+def listed(name: str, said: str, shown: Passages) -> Blocks:
+    """Yield passages below their name."""
+    yield Text("", label=name)
+    if said:
+        yield Text(said, "caption")
+    yield shown
+
+
+def of_each(found: OneQuery, table: str, depth: int) -> Blocks:
+    """Yield the passages of a table of every side."""
+    return side_by_side(
+        [listed(side.name, "", passages(getattr(side, table).head(depth), against=False))
+         for side in found.sides]
+    )  # fmt: skip
+
+
+def missing(found: OneQuery, depth: int) -> Blocks:
+    """Yield the relevant passages that the pools lack."""
+    yield Text(words.MISSED, "caption")
+    yield from of_each(found, "missed", depth)
+
+
+def passages(
+    rows: pl.DataFrame, *, against: bool, judged: bool = True, mark: Callable[[Row], str] | None = None
+) -> Passages:
+    """Passages in full, or folded with what became of each."""
+    read = [
+        Passage(
+            row["passage"],
+            row["text"] or words.NO_TEXT,
+            row.get("rank") or row.get("place"),
+            row["grade"],
+            mark(row) if mark else "",
+            words.card(row, against=against),
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+    return Passages(read, judged, folded=mark is not None)
+
+
+def tables(found: OneQuery) -> Blocks:
+    """Yield every list of every side as a table."""
+    for number, side in enumerate(found.sides, start=1):
+        for name in ("ranking", "oracle", "missed"):
+            rows = getattr(side, name)
+            if rows.height:
+                yield Text(f"{side.name}: {words.LISTS[name]}", "caption")
+                yield Table(rows, f"{name}_{number}", [each for each in SHOWN if each.name in rows.columns])
+
+
+def weights(view: View, found: OneQuery) -> Blocks:
+    """Yield how the judged passages weigh, and what the rankings collect of that."""
+    shown = (
+        COLUMNS["grade"].but(about=""),
+        COLUMNS["passages"].but(about="Judged passages of this grade in the golden set."),
+        COLUMNS["weight"].but(about=found.weigher.info.formula),
+    )
+    for number, judged in enumerate(found.judged, start=1):  # several: the stacks cut the documents otherwise
+        yield Table(judged.grades, f"grades_{number}", shown)
+    for side in found.sides:
+        yield Text(words.gains(side, view.quality.k))
+    yield Text(f"{found.weigher} = G_obs / G_ideal. {words.RARE}", "caption")
+
+
+def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: str) -> Blocks:
+    """Yield what perturbations of the query do, and one ranking beside that of the query as it is."""
+    yield Text("As people type it", "heading")
+    yield Text(one_query.answer(rows, view.quality), "caption")
+    name = ask.one("Perturbed by", rows["perturb"], "typed")
+    yield Table(rows, "typed", TYPED, ["run_id"])
+    row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
+    if row["typed"]:
+        yield Text(row["typed"], "caption")
+    found = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
+    judged = any(each.passages.height for each in found.judged)
+    clean, perturbed = found.sides
+    yield Beside(
+        _typed(view, clean, judged, clean=True), _typed(view, perturbed, judged, clean=False)
+    )  # fmt: skip
+
+
+def _typed(view: View, side: Side, judged: bool, *, clean: bool) -> Blocks:
+    mark = partial(one_query.mark, k=view.quality.k, clean=clean)
+    shown = passages(side.ranking.head(view.quality.k), against=False, judged=judged, mark=mark)
+    return listed(side.name, words.ranked(side, view.quality), shown)
+
+
+SECTIONS = (where_it_is_weak,)
