@@ -21,11 +21,12 @@ class Choice:
     """A choice, whoever asks for it."""
 
     key: str  # in the address; empty where it has no place there
-    word: str  # in a sentence; its label follows from it
+    word: str  # in a sentence; of no other choice
     about: str = ""  # its help, in sentences
     low: float | None = None
     high: float | None = None
     flag: str = ""  # the option of a command, where it is not called as the field
+    title: str = ""  # above its field, where that is not its word
     metavar: str = ""  # how a command calls its value, where the type does not say it
     step: float | None = None  # of a click on its field; None = 1, or a hundredth
     whole: bool = False  # whether only whole numbers make sense
@@ -36,7 +37,7 @@ class Choice:
     @property
     def label(self) -> str:
         """Its name above a field."""
-        return self.word[:1].upper() + self.word[1:]
+        return self.title or self.word[:1].upper() + self.word[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from core.paths import ROOT
 from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
 from core.views.pages import PAGES
+from core.views.workspace.question import Question
 
-CHOICES = (CostInputs,)
+CHOICES = (CostInputs, Question)
 """Dataclasses whose fields declare choices."""
 OF_THE_PRODUCT = re.compile(r"(Novelty-)?(RA-nWG|N-Recall[45]?\+?|Precision4\+|Harm(Upper)?|Hole|Hit)")
 """Measures that pages rest on by name; what is said here holds for the others."""
@@ -68,7 +69,8 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
 def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
     path = f"{kind.__module__.replace('.', '/')}.py"
     for field in declared(kind).values():
-        key = re.escape(field.choice.key)
+        if not (key := re.escape(field.choice.key)):
+            continue
         assert naming(rf'(key=|linked\(|bound\()"{key}"|"{key}": Setting', "core", "pages") <= {path}
         assert SETTINGS[field.choice.key].word == field.choice.word
 

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, get_origin
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
-import typer
 
 from core.cli.context import Context, complain, golden_set_of
-from core.decide.rules import Constraints, Rule
+from core.cli.options import options
+from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.metrics import Measure
-from core.metrics.rates import ANY
-from core.prices import DEFAULT_BOOK, PriceBook
+from core.prices import PriceBook
 from core.records import Origin
-from core.stats.intervals import SEED
-from core.stats.latency import Generation
 from core.store import Snapshot
+from core.views.workspace import question
 from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
-from core.views.workspace.query_sets import LeastJudged, unperturbed
+from core.views.workspace.query_sets import unperturbed
 from core.views.workspace.scope import (
     Answering,
     Latency,
-    LatencyScope,
-    Per,
-    Percentile,
     Quality,
     Scope,
     resolve_runs,
@@ -43,94 +37,8 @@ if TYPE_CHECKING:
 _LINE = 600
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What a command is to decide; its options, and what no option says."""
-
-    measure: Annotated[
-        str | None,
-        typer.Option(help="Quality with its cutoff. By default RA-nWG@10, or what is there instead."),
-    ] = None
-    sla_ms: Annotated[float | None, typer.Option(min=0, help="Highest latency; ms.")] = None
-    on: Annotated[Percentile, typer.Option("--on", help="Percentile of the latency.")] = "p50"
-    latency: Annotated[LatencyScope, typer.Option(help="Which stages; end-to-end has the generator.")] = (
-        "path"
-    )
-    budget: Annotated[float | None, typer.Option(min=0, help="Highest cost; $ per 1,000 queries.")] = None
-    min_quality: Annotated[
-        float | None, typer.Option(help="Worst quality: the lowest, or the highest of Harm and its like.")
-    ] = None
-    max_harm: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
-        ),
-    ] = None
-    rule: Annotated[Rule, typer.Option(help="What is best within the limits.")] = "quality"
-    jitter_ms: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Latencies this close are alike. By default measured where passes were repeated, else 75.",
-        ),
-    ] = None
-    prices: Annotated[str, typer.Option(help="Price book.")] = DEFAULT_BOOK
-    price: Annotated[
-        list[str] | None,
-        typer.Option(help="Changed price, ITEM:UNIT=AMOUNT for the book's units; may be repeated."),
-    ] = None
-    origin: Annotated[
-        list[Origin] | None, typer.Option(help="Only runs of this origin; may be repeated.")
-    ] = None
-    runs: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be repeated.")] = None
-    collection: Annotated[str | None, typer.Option(help="By default the only one with such runs.")] = None
-    golden_set: Annotated[str | None, typer.Option(help="By default the only one of the collection.")] = None
-    revision: Annotated[int | None, typer.Option(min=0, help="By default the latest.")] = None
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Put on one scale also what does not compare: other queries, averages from elsewhere, "
-            "latencies of other machines.",
-        ),
-    ] = False
-    judged: Annotated[
-        LeastJudged,
-        typer.Option(
-            help="Compare only on queries of whose Top-K every run has at least half, most (80 %) or all "
-            "judged. These are no random sample."
-        ),
-    ] = "any"
-    every_golden_set: Annotated[
-        bool, typer.Option("--every-golden-set", help="Only on queries that all golden sets of it judge.")
-    ] = False
-    judge_noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SET",
-            help="Golden set of another judge whose grades are drawn in the chances, or off. By default one "
-            "that grades 50 or more passages of this one as a sample.",
-        ),
-    ] = None
-    reader: Annotated[
-        str, typer.Option(help="Whose answers count in costs and times; any = who answered for most runs.")
-    ] = ANY
-    scorer: Annotated[str, typer.Option(help="What scores the answers; any = F1, or what there is.")] = ANY
-    cost_per: Annotated[
-        Per,
-        typer.Option(
-            help="What costs and the budget are one (1,000) of: a query, one with its answer from as many "
-            "passages as the measure's cutoff, or an answer that is correct."
-        ),
-    ] = "query"
-    correct_from: Annotated[
-        float, typer.Option(min=0.001, max=1, help="Score from which on an answer is correct.")
-    ] = 0.5
-    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = SEED
-    generation: Generation | None = None
-    """How fast the generator is; no option says so, a record may."""
+class Question(question.Question):
+    """What a command is to decide."""
 
     def on_store(self, context: Context) -> Case:
         """Find what is asked about."""
@@ -221,26 +129,8 @@ class Question:
         return narrow(snapshot, scope, quality, latency, book, choices=Choices(as_they_are=True))
 
 
-def deciding(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Question`, which it gets as its argument `question`."""
-    every = inspect.signature(Question, eval_str=True).parameters
-    shared = {name: each for name, each in every.items() if get_origin(each.annotation) is Annotated}
-    own = {
-        name: each
-        for name, each in inspect.signature(command, eval_str=True).parameters.items()
-        if name != "question"
-    }
-
-    def run(**given: object) -> None:
-        asked = {name: value for name, value in given.items() if name in shared}
-        rest = {name: value for name, value in given.items() if name in own}
-        command(**rest, question=Question(**asked))  # type: ignore[arg-type]
-
-    both = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own.values(), *shared.values())]
-    run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in both}
-    return run
+deciding = options(Question, "question")
+"""Give a command the options of `Question`, which it gets as its argument `question`."""
 
 
 def quality_of(text: str) -> Quality:

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from core.metrics.rates import ANY
+from core.choices import declared
 from core.report.tables import Data, basis, finalists, record_tables
-from core.stats.intervals import SEED
 from core.views import text
 from core.views.confidence.noise import OFF
 from core.views.decision.near import HEADING, PROMISING
 from core.views.decision.words import COSTED
 from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import WORDS
-from core.views.workspace.scope import Answering, Latency
+from core.views.workspace.question import Question
 from core.views.workspace.stacks import runs_in
 
 if TYPE_CHECKING:
@@ -173,17 +172,9 @@ def _checks(data: Data) -> tuple[tuple[str, str], ...]:
 
 
 DEFAULTS: Mapping[str, object] = {
-    "on": Latency().percentile,
-    "latency": Latency().scope,
-    "rule": "quality",
-    "judged": "any",
-    "seed": SEED,
-    "reader": ANY,
-    "scorer": ANY,
-    "cost_per": Answering().per,
-    "correct_from": Answering().least,
-    "together": False,
-    "every_golden_set": False,
+    name: field.usual
+    for name, field in declared(Question).items()
+    if field.usual is not None and name != "prices"  # elsewhere another book may be the usual one
 }
 """What the options stand at where nobody says; those that are not here at nothing."""
 

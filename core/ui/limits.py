@@ -16,7 +16,8 @@ import streamlit as st
 from core.decide.axes import LIMITS, axes
 from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
-from core.ui.state import PHONE, bound
+from core.ui.pick import type_asked
+from core.ui.state import PHONE
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
@@ -79,18 +80,8 @@ def _field(limit: Limit) -> float | None:
 def jitter(table: pl.DataFrame) -> float | None:
     """Draw the field of the jitter band, a setting that is rarely changed."""
     bands = jitter_kinds(table)
-    value: float | None = st.number_input(
-        "Jitter (ms)",
-        min_value=0.0,
-        value=None,
-        step=5.0,
-        format="%g",
-        placeholder=f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0],
-        **bound("jitter", None),
-        help="Latencies that differ by less count as the same (CLQ paper §3.2): of the stacks within it "
-        "that are not significantly worse than the best, query by query, the one with the smaller prompt is "
-        "chosen. Left empty it is measured where passes were repeated, else 75 ms.",
-    )
+    usual = f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0]
+    value = type_asked("jitter_ms", None, placeholder=usual)
     if value is None and bands:
         st.caption(plain("; ".join(bands)))
     return value

@@ -10,13 +10,14 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.choices import Choice
+from core.choices import Choice, declared
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.tables import remembered
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
 from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, run_of, usual_stacks
+from core.views.workspace.question import Question
 
 T = TypeVar("T")
 
@@ -129,6 +130,49 @@ def _asked(
     default = offered[0] if usual is None else usual
     still_offered(key, offered)
     return offered, default, bound(key, default) if setting else linked(key)
+
+
+ASKED = declared(Question)
+
+
+def pick_asked(
+    name: str,
+    options: Iterable[T],
+    *,
+    usual: T | None = None,
+    few: bool = False,
+    about: str = "",
+    **more: Any,
+) -> T:
+    """Draw a choice of `Question`, by its name, among the settings.
+
+    Args:
+        few: Whether the options are few enough to stand side by side.
+        about: Its help here, where it says more than what the choice says of itself.
+    """
+    choice, draw = ASKED[name].choice, pick_one if few else pick_listed
+    return draw(
+        choice.label, options, choice.key, usual=usual, setting=True, help=about or choice.about, **more
+    )
+
+
+def type_asked(name: str, usual: float | None, **more: Any) -> float | None:
+    """Draw the field of a number of `Question`, by its name, among the settings."""
+    choice = ASKED[name].choice
+    low, step = (None if value is None else float(value) for value in (choice.low, choice.step))
+    high = None if choice.high is None else float(choice.high)
+    typed: float | None = st.number_input(
+        choice.label,
+        low,
+        high,
+        usual,
+        step,
+        format="%g",
+        help=choice.about,
+        **bound(choice.key, usual),
+        **more,
+    )
+    return typed
 
 
 def carry_over(key: str) -> None:

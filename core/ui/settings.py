@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
-from core.ui.pick import pick_listed, pick_one
+from core.ui.pick import ASKED, pick_asked, pick_listed, pick_one, type_asked
 from core.ui.state import bound
 from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.data import fitted
@@ -56,11 +56,7 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | Non
         return None
     usual = _usual(snapshot, scope) or OFF
     options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
-    about = (
-        "Draws in every resample what another judge would have graded, from the passages that both judged: "
-        "P(best), intervals and what ties take the judge's mistakes in. The choice stays."
-    )
-    chosen = pick_listed("Judge noise, as graded by", options, "noise", setting=True, help=about)
+    chosen = pick_asked("judge_noise", options)
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
     return None if chosen == OFF else chosen
@@ -101,9 +97,9 @@ class _Asking(Choices):
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
         """Offer well judged queries only, where stacks are not judged alike; say what else there is."""
         sets = offer(scope)
-        everywhere = bool(sets.everywhere) and pick_one(
-            "Queries judged in", [ONE_SET, EVERY_SET], "gq", setting=True,
-            help="The golden sets of this collection judge different queries; "
+        everywhere = bool(sets.everywhere) and pick_asked(
+            "every_golden_set", [ONE_SET, EVERY_SET], few=True,
+            about="The golden sets of this collection judge different queries; "
             f"n = {sets.everywhere} are judged in all of them.",
         ) == EVERY_SET  # fmt: skip
         wanted = judging(self._quality, everywhere=everywhere)
@@ -111,12 +107,8 @@ class _Asking(Choices):
         if left.left:
             options = [ANY, *left.left]
             counts = ", ".join(f"{word}: n = {count}" for word, count in left.left.items())
-            word = pick_one(
-                f"Judged of every stack's Top-{left.k}", options, "jq", setting=True,
-                help=f"Compare only on queries of whose Top-{left.k} every stack has at least half, most "
-                f"(80 %) or all judged ({counts}). Fewer holes, but no random sample. Fewer runs leave more "
-                "queries.",
-            )  # fmt: skip
+            about = f"{ASKED['judged'].choice.about} K = {left.k}; {counts}."
+            word = pick_asked("judged", options, few=True, about=about)
             wanted = judging(self._quality, word, everywhere=everywhere)
         asked = replace(scope, judging=wanted)
         return wanted, about_offer(replace(left, everywhere=sets.everywhere), asked)
@@ -134,37 +126,19 @@ def answering(offered: Offered) -> Answering:
     usual = Answering()
     if not offered.sent:
         return usual
-    known = {
-        "reader": ("ansby", "Reader", offered.readers),
-        "scorer": ("scoredby", "Scored by", offered.scorers),
-    }
-    first = {"reader": "unnamed"} if offered.unnamed else {}
-    words = {name: as_word(_name(name, *about, first.get(name, ""))) for name, about in known.items()}
-    per = pick_one(
-        "Cost per", PER, "costper", usual=usual.per, setting=True,
-        help="query: retrieval alone. answered query: with the reader's answer from as many passages as the "
-        "cutoff. correct answer: that, over the share of answers that are correct.",
-    )  # fmt: skip
-    least = usual.least
-    if per == "correct answer":
-        about = "Correct from a score of"
-        least = st.number_input(about, 0.01, 1.0, usual.least, 0.05, format="%g", **bound("correct", least))
-    return Answering(**words, per=per, least=least)
+    reader = _name("reader", offered.readers, "unnamed" if offered.unnamed else "")
+    scorer = _name("scorer", offered.scorers)
+    per = pick_asked("cost_per", PER, few=True)
+    least = (type_asked("correct_from", usual.least) if per == "correct answer" else None) or usual.least
+    return Answering(as_word(reader), as_word(scorer), per=per, least=least)
 
 
-def _name(parameter: str, key: str, label: str, known: tuple[str, ...], first: str) -> str:
+def _name(parameter: str, known: tuple[str, ...], first: str = "") -> str:
     """Choose a reader, or a scorer, by the parameter of the measure of answers; `first`: what is usual."""
     about = ANSWER.param(parameter)
-    usual, help_text = (str(about.default), about.text) if about else ("", "")
+    usual, text = (str(about.default), about.text) if about else ("", "")
     words = {usual: f"usual: {first or next(iter(known), 'unnamed')}"}
-    return pick_listed(
-        label,
-        [usual, *known],
-        key,
-        setting=True,
-        help=help_text,
-        format_func=lambda name: words.get(name, name),
-    )
+    return pick_asked(parameter, [usual, *known], about=text, format_func=lambda name: words.get(name, name))
 
 
 _SPEEDS = (

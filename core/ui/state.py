@@ -17,6 +17,7 @@ import streamlit as st
 from core.choices import Declaring, declared
 from core.prices.calculator import CostInputs
 from core.views.link import written
+from core.views.workspace.question import Question
 
 LATEST = "latest"
 PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
@@ -46,10 +47,7 @@ def _of(kind: type[Declaring]) -> dict[str, Setting]:
 
 SETTINGS: Mapping[str, Setting] = {
     "sec": Setting("section"),
-    "ws": Setting("workspace"),
-    "gs": Setting("golden set", dependent=True, rare=True),
-    "runs": Setting("runs", dependent=True, rare=True),
-    "m": Setting("measure", dependent=True, rare=True),
+    **_of(Question),
     "k": Setting("cutoff", dependent=True, rare=True),
     "alpha": Setting("alpha", number=True, dependent=True, rare=True),
     "cap4": Setting("cap4", number=True, dependent=True, rare=True),
@@ -69,18 +67,7 @@ SETTINGS: Mapping[str, Setting] = {
     "depth": Setting("passages shown of a ranking"),
     "spoken": Setting("language of the names"),
     "ref": Setting("measure that is explained"),
-    "on": Setting("latency percentile", rare=True),
-    "lat": Setting("latency scope", dependent=True, rare=True),
-    "sla": Setting("SLA", number=True),
-    "budget": Setting("budget", number=True),
-    "floor": Setting("quality floor", number=True),
     "cap": Setting("quality cap", number=True),
-    "harm": Setting("harm cap", number=True),
-    "ansby": Setting("reader whose answers count", dependent=True, rare=True),
-    "scoredby": Setting("score of the answers that counts", dependent=True, rare=True),
-    "costper": Setting("what a cost is one of", dependent=True, rare=True),
-    "correct": Setting("score of a correct answer", number=True, rare=True),
-    "jitter": Setting("jitter band", number=True, rare=True),
     "held": Setting("collection of the runs"),
     "named": Setting("name of the runs"),
     "sets": Setting("golden sets compared", dependent=True),
@@ -89,12 +76,6 @@ SETTINGS: Mapping[str, Setting] = {
     "cq": Setting("queries compared on", dependent=True, rare=True),
     "figs": Setting("averages from elsewhere", dependent=True, rare=True),
     "env": Setting("machine of the latencies", dependent=True, rare=True),
-    "gq": Setting("golden sets that judge the queries", dependent=True, rare=True),
-    "jq": Setting("share of the Top-K that is judged", dependent=True, rare=True),
-    "noise": Setting("judge noise", dependent=True, rare=True),
-    "book": Setting("price book", rare=True),
-    "price": Setting("changed price"),
-    "rev": Setting("data revision", number=True, rare=True),
     "stack": Setting("selected stack", dependent=True),
     "vs": Setting("second stack", dependent=True),
     "q": Setting("query", dependent=True),
@@ -147,7 +128,6 @@ SETTINGS: Mapping[str, Setting] = {
     "ixc": Setting("clients that ask at once", number=True, dependent=True),
     "ixusd": Setting("price of the indexes' machine", number=True),
     "ixuse": Setting("utilisation of the indexes' machine", number=True),
-    "rule": Setting("what is best"),
     "view": Setting("way of drawing"),
     "form": Setting("form of the frontier"),
     "slas": Setting("latency targets"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +15,7 @@ from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.pages import links
-from core.ui.pick import KEPT, pick_listed, pick_one
+from core.ui.pick import ASKED, KEPT, pick_asked, pick_listed
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
 from core.ui.view import Frame, Lacking, current_page
@@ -91,7 +92,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
     with foot:
         books = cache.books()
         usual = next(iter(books))
-        named = st.selectbox("Prices", list(books), help="Price book; see Cost.", **bound("book", usual))
+        named = pick_asked("prices", books, usual=usual)
         book = prices.in_force(books[named])
     with differing:
         found = compared(snapshot, scope, quality, latency, book)
@@ -135,12 +136,7 @@ def _snapshot() -> Snapshot:
     asked = str(st.query_params.get("rev", LATEST))
     if asked.isdigit() and 0 < int(asked) <= latest and asked not in earlier:
         earlier.append(asked)
-    chosen = st.selectbox(
-        "Data as of revision",
-        [LATEST, *earlier],
-        **bound("rev", LATEST),
-        help="Every import, run and delete makes a revision. A shared link pins one.",
-    )
+    chosen = pick_asked("revision", [LATEST, *earlier])
     return cache.snapshot(None if chosen == LATEST else int(chosen))
 
 
@@ -174,8 +170,9 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         return None
     if st.session_state.get("ws", names[0]) not in workspaces:  # it was deleted
         _forget_dependent()
+    choice = ASKED["collection"].choice
     about = "One collection: results on different corpora never share a chart."
-    name = pick_listed("Workspace", names, "ws", on_change=_forget_dependent, help=about)
+    name = pick_listed(choice.label, names, choice.key, on_change=_forget_dependent, help=about)
     st.session_state[_SHOWN] = name
     return name
 
@@ -183,7 +180,7 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
 def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tuple[Scope, Choices]:
     golden_set = golden[0] if golden else None
     if len(golden) > 1:
-        golden_set = pick_listed("Golden set", golden, "gs", setting=True)
+        golden_set = pick_asked("golden_set", golden)
     whole = Scope(collection, golden_set)
     offered = cache.offered(snapshot, whole)
     chosen: list[str] = []
@@ -213,16 +210,10 @@ def _quality(offered: Choices) -> Quality:
 
 
 def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
-    percentile: Percentile = pick_one(
-        "Latency", ["p50", "p95", "p99"], "on", setting=True,
-        help="p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. "
-        "p99: withheld below 299.",
-    )  # fmt: skip
-    scopes: list[LatencyScope] = ["path", "rerank", "end-to-end"]
-    scope = pick_one(
-        "Latency of", scopes if offered.reranked else [scopes[0], scopes[2]], "lat", setting=True,
-        help="path: embed + retrieve + rerank. rerank: the reranker call alone. end-to-end: the path and the "
-        "generator, modelled where it was not timed.",
-    )  # fmt: skip
+    percentile: Percentile = pick_asked("on", get_args(Percentile), few=True)
+    scopes: list[LatencyScope] = [
+        each for each in get_args(LatencyScope) if offered.reranked or each != "rerank"
+    ]
+    scope = pick_asked("latency", scopes, few=True)
     modelled = generation(revision, within) if scope == "end-to-end" else None
     return Latency(percentile, scope, generation=modelled)

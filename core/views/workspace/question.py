@@ -1,0 +1,183 @@
+"""What a workspace is asked: every choice that a decision rests on, said once.
+
+Options of commands, widgets, settings of the address and the decision record follow from these fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from core.choices import Choice
+from core.decide.rules import Rule
+from core.metrics.rates import ANY
+from core.prices import DEFAULT_BOOK
+from core.records import Origin
+from core.stats.intervals import SEED
+from core.stats.latency import Generation
+from core.views.workspace.query_sets import LeastJudged
+from core.views.workspace.scope import LatencyScope, Per, Percentile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is to be decided."""
+
+    measure: Annotated[
+        str | None,
+        Choice(
+            "m", "measure", "Quality with its cutoff. By default RA-nWG@10, or what is there instead.",
+            title="Quality", dependent=True, rare=True,
+        ),
+    ] = None  # fmt: skip
+    sla_ms: Annotated[float | None, Choice("sla", "SLA", "Highest latency; ms.", low=0)] = None
+    on: Annotated[
+        Percentile,
+        Choice(
+            "on", "latency percentile",
+            "p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. p99: withheld "
+            "below 299.",
+            flag="--on", title="Latency", rare=True,
+        ),
+    ] = "p50"  # fmt: skip
+    latency: Annotated[
+        LatencyScope,
+        Choice(
+            "lat", "latency scope",
+            "path: embed + retrieve + rerank. rerank: the reranker call alone. end-to-end: the path and the "
+            "generator, modelled where it was not timed.",
+            title="Latency of", dependent=True, rare=True,
+        ),
+    ] = "path"  # fmt: skip
+    budget: Annotated[
+        float | None, Choice("budget", "budget", "Highest cost; $ per 1,000 queries.", low=0)
+    ] = None
+    min_quality: Annotated[
+        float | None,
+        Choice("floor", "quality floor", "Worst quality: the lowest, or the highest of Harm and its like."),
+    ] = None
+    max_harm: Annotated[
+        float | None,
+        Choice(
+            "harm", "harm cap",
+            "Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
+            low=0, high=1,
+        ),
+    ] = None  # fmt: skip
+    rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"
+    jitter_ms: Annotated[
+        float | None,
+        Choice(
+            "jitter", "jitter band",
+            "Latencies that differ by less count as the same (CLQ paper §3.2): of the stacks within it that "
+            "are not significantly worse than the best, query by query, the one with the smaller prompt is "
+            "chosen. By default it is measured where passes were repeated, else 75 ms.",
+            low=0, title="Jitter (ms)", step=5, rare=True,
+        ),
+    ] = None  # fmt: skip
+    prices: Annotated[
+        str, Choice("book", "price book", "Price book; see Cost.", title="Prices", rare=True)
+    ] = DEFAULT_BOOK
+    price: Annotated[
+        list[str] | None,
+        Choice(
+            "price", "changed price",
+            "Changed price, ITEM:UNIT=AMOUNT for the book's units; may be repeated.",
+        ),
+    ] = None  # fmt: skip
+    origin: Annotated[
+        list[Origin] | None, Choice("", "origin", "Only runs of this origin; may be repeated.")
+    ] = None
+    runs: Annotated[
+        list[str] | None,
+        Choice("runs", "runs", "Only this run; may be repeated.", flag="--run", dependent=True, rare=True),
+    ] = None
+    collection: Annotated[
+        str | None,
+        Choice("ws", "workspace", "One collection. By default the only one with such runs."),
+    ] = None
+    golden_set: Annotated[
+        str | None,
+        Choice(
+            "gs", "golden set", "By default the only one of the collection.", dependent=True, rare=True
+        ),
+    ] = None  # fmt: skip
+    revision: Annotated[
+        int | None,
+        Choice(
+            "rev", "data revision",
+            "Every import, run and delete makes a revision; a shared link pins one. By default the latest.",
+            low=0, title="Data as of revision", rare=True,
+        ),
+    ] = None  # fmt: skip
+    together: Annotated[
+        bool,
+        Choice(
+            "", "everything together",
+            "Put on one scale also what does not compare: other queries, averages from elsewhere, latencies "
+            "of other machines.",
+        ),
+    ] = False  # fmt: skip
+    judged: Annotated[
+        LeastJudged,
+        Choice(
+            "jq", "share of the Top-K that is judged",
+            "Compare only on queries of whose Top-K every stack has at least half, most (80 %) or all "
+            "judged. Fewer holes, but no random sample. Fewer runs leave more queries.",
+            dependent=True, rare=True,
+        ),
+    ] = "any"  # fmt: skip
+    every_golden_set: Annotated[
+        bool,
+        Choice(
+            "gq", "golden sets that judge the queries",
+            "Only on queries that all golden sets of the collection judge.",
+            title="Queries judged in", dependent=True, rare=True,
+        ),
+    ] = False  # fmt: skip
+    judge_noise: Annotated[
+        str | None,
+        Choice(
+            "noise", "judge noise",
+            "Draws in every resample what another judge would have graded, from the passages that both "
+            "judged: P(best), intervals and what ties take the judge's mistakes in. A golden set, or off. By "
+            "default one that grades 50 or more passages of this one as a sample. The choice stays.",
+            metavar="SET", title="Judge noise, as graded by", dependent=True, rare=True,
+        ),
+    ] = None  # fmt: skip
+    reader: Annotated[
+        str,
+        Choice(
+            "ansby", "reader whose answers count",
+            "Whose answers count in costs and times; any = who answered for most runs.",
+            title="Reader", dependent=True, rare=True,
+        ),
+    ] = ANY  # fmt: skip
+    scorer: Annotated[
+        str,
+        Choice(
+            "scoredby", "score of the answers that counts",
+            "What scores the answers; any = F1, or what there is.",
+            title="Scored by", dependent=True, rare=True,
+        ),
+    ] = ANY  # fmt: skip
+    cost_per: Annotated[
+        Per,
+        Choice(
+            "costper", "what a cost is one of",
+            "What costs and the budget are one (1,000) of. query: retrieval alone. answered query: with the "
+            "reader's answer from as many passages as the cutoff. correct answer: that, over the share of "
+            "answers that are correct.",
+            title="Cost per", dependent=True, rare=True,
+        ),
+    ] = "query"  # fmt: skip
+    correct_from: Annotated[
+        float,
+        Choice(
+            "correct", "score of a correct answer", "Score from which on an answer is correct.",
+            low=0.001, high=1, title="Correct from a score of", step=0.05, rare=True,
+        ),
+    ] = 0.5  # fmt: skip
+    seed: Annotated[int, Choice("", "seed", "Of the resampling.", low=0)] = SEED
+    generation: Generation | None = None
+    """How fast the generator is; no option says so, a record may."""
