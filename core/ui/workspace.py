@@ -187,18 +187,19 @@ def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tupl
     if 1 < len(offered.runs) <= _RUNS_LISTED:
         if "runs" in st.session_state:  # another session may have deleted some
             st.session_state["runs"] = [name for name in st.session_state["runs"] if name in offered.runs]
-        chosen = st.multiselect(
-            "Runs", list(offered.runs), placeholder=f"all {len(offered.runs)}", **bound("runs", [])
-        )
+        choice, every = ASKED["runs"].choice, list(offered.runs)
+        words = f"all {len(every)}"
+        chosen = st.multiselect(choice.label, every, placeholder=words, **bound(choice.key, []))
     return Scope(collection, golden_set, tuple(offered.runs[name] for name in chosen)), offered
 
 
 def _quality(offered: Choices) -> Quality:
     left, right = st.columns([3, 2])
+    choice = ASKED["measure"].choice
     name = left.selectbox(
-        "Quality",
+        choice.label,
         offered.measures,
-        **bound("m", offered.measures[0]),
+        **bound(choice.key, offered.measures[0]),
         help="  \n".join(
             f"**{name}** {REGISTRY[name].text}" for name in offered.measures if name in REGISTRY
         ),
