@@ -5,6 +5,7 @@ from core.prices.calculator import CostInputs, calculator
 from core.ui import cache, prices
 from core.ui.ask import Visitor
 from core.ui.draw import draw
+from core.ui.pick import ASKED
 from core.ui.state import linked
 from core.ui.view import find_view
 from core.views.cost.sections import Form, Priced, ask_start, costs, moving, recorded_cost, started, tables
@@ -40,7 +41,8 @@ with top[1]:
     visitor.next_row()
     form.ask("queries_per_month")
     if view is None:  # there is no frame to choose it in
-        chosen_book = st.selectbox("Prices", list(books), **linked("book"))
+        choice = ASKED["prices"].choice
+        chosen_book = st.selectbox(choice.label, list(books), **linked(choice.key))
 cards, priced, result = st.empty(), st.container(), st.container()
 st.subheader("What is sent", anchor=False)
 ask_columns(form, PER_QUERY)

@@ -71,7 +71,7 @@ def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
     for field in declared(kind).values():
         if not (key := re.escape(field.choice.key)):
             continue
-        assert naming(rf'(key=|linked\(|bound\()"{key}"|"{key}": Setting', "core", "pages") <= {path}
+        assert naming(rf'(linked\(|bound\()"{key}"|"{key}": Setting', "core", "pages") <= {path}
         assert SETTINGS[field.choice.key].word == field.choice.word
 
 
