@@ -11,6 +11,7 @@ from core.files import read_json
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.evaluate.launch import EVALUATION, Known
+from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.problems import Problem
@@ -19,6 +20,7 @@ from core.readers.plan import with_readers
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import pick_section
+from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
@@ -192,8 +194,10 @@ def splits_of(path: str, changed: int) -> tuple[str, ...]:
 
 @cache.cached("Reading the corpus and counting…", entries=8)
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
-    """What would run, made once per specification and revision."""
-    job, problems = read_job(load(text), shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
+    """What would run, made once per specification and revision; a text never runs code."""
+    spec = load(text)
+    refuse_code(spec.own, "A specification on this page")
+    job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
     return with_readers(plan(job, problems=problems), job)
 
 
@@ -310,5 +314,10 @@ def stacks() -> None:
     work.earlier(EVALUATIONS, may_start=not forbidden)
 
 
+def own() -> None:
+    """A form for a pipeline of one's own."""
+    own_ask.ask(EVALUATIONS)
+
+
 page = PAGES["run"]
-dict(zip(page.sections, (stacks, ask), strict=True))[pick_section(page)]()
+dict(zip(page.sections, (stacks, own, ask), strict=True))[pick_section(page)]()

@@ -208,7 +208,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/play_circle:",
             "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists "
             "what was run for every store in its folder.",
-            ("stacks", "readers"),
+            ("stacks", "your own", "readers"),
         ),
         Page(
             "library",

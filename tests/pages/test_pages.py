@@ -38,7 +38,7 @@ CANNOT_FILL = {
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
-FORMS = ("golden/build", "golden/judge", "run/readers")
+FORMS = ("golden/build", "golden/judge", "run/your own", "run/readers")
 """Sections that make judgements or answers and so have no number yet."""
 ANSWERED = [place for place in PAGES if PAGES_OF[place.partition("/")[0]].needs == "answers"]
 """Places that ask for answers, which the demo has none of."""

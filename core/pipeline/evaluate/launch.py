@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from core import jobs
 from core.files import write_json
 from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
+from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load_as
 from core.pipeline.sweep.model import SweepSpec
 
@@ -43,17 +44,22 @@ class Launcher:
         """Return the folder of all such work whose results go into a store."""
         return store.absolute().parent / self.folder
 
-    def begin(self, text: str, store: Path, options: Sequence[str] = ()) -> None:
+    def begin(self, text: str, store: Path, options: Sequence[str] = (), *, own: bool = False) -> None:
         """Start one as a process of its own; its paths are relative to the current folder.
 
         Args:
             store: Where its results go.
             options: Of the command, besides those that it always has.
+            own: Whether pipelines of one's own may run: their code, and requests to their addresses.
 
         Raises:
+            InputError: If there are some and they may not; nothing was started.
             SpecError: If the text is no specification; nothing was started.
         """
-        spec = load_as(self.model, text + "\n").model_dump(mode="json", exclude_none=True)
+        read = load_as(self.model, text + "\n")
+        if isinstance(read, SweepSpec) and not own:
+            refuse_code(read.own, "A specification that is not its user's own")
+        spec = read.model_dump(mode="json", exclude_none=True)
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         write_json(launch / "spec.json", spec)
         self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))

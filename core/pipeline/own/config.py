@@ -110,7 +110,7 @@ class OwnStack(_Table):
         input: Input of a Haystack pipeline that takes the query, COMPONENT.NAME.
         output: Component of a Haystack pipeline whose documents count.
         url: Address of an endpoint.
-        preset: Engine behind it, whose request and response are known; see data/endpoints.toml.
+        preset: Engine behind it, whose request and response are known; see data/endpoints.
         request: What it is sent, where that is not the preset's.
         response: Where its answer holds what, where that is not the preset's.
         key_env: Variable that holds its key, sent as a bearer token; CLQ_ALLOW_KEYS has to allow it.

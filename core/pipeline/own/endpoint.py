@@ -28,7 +28,7 @@ from core.providers.calls import Keys
 from core.providers.config import origin
 from core.records import JsonMap
 
-PRESETS = DATA / "endpoints.toml"
+PRESETS = DATA / "endpoints" / "presets.toml"
 _HOLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 3
