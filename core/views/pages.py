@@ -190,7 +190,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Diagnostics",
             ":material/labs:",
             "How much an embedder leans on names, and what typing as people chat costs.",
-            ("names", "noise"),
+            home="core.views.diagnostics.sections",
         ),
     ),
     "Data": (

@@ -1,0 +1,205 @@
+"""Page Diagnostics: how much an embedder goes by names, and what typing as people chat costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from core.diagnostics.names.margins import Check
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.diagnostics import named_page as named
+from core.views.diagnostics import names as page
+from core.views.diagnostics import noise_page as noisy
+from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
+from core.views.keep import keep
+from core.views.text import plain
+from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
+
+COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
+
+figures = keep("Reading diagnoses…")(page.figures)
+
+
+@keep("Comparing questions with other names…")
+def beside(view: View, quality: Quality) -> pl.DataFrame:
+    """What other names in the workspace's questions take of D_name and of quality."""
+    found = named.renamed(view.snapshot, view.scope, quality)
+    margins = named.known_margins(view.snapshot, view.scope, found) if found else pl.DataFrame()
+    return named.side_by_side(found, margins)
+
+
+@keep("Comparing perturbed queries…")
+def gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
+    """The runs that were asked perturbed queries, and what those cost."""
+    runs = gather(view.snapshot, view.scope, view.quality)
+    return runs, noisy.better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
+
+
+@keep("Embedding perturbed queries…")
+def moved(view: View, asked: tuple[str, ...], _runs: Gathered) -> pl.DataFrame:
+    """How far vectors of perturbed queries move."""
+    del asked  # part of the key
+    return drops(view.snapshot, _runs)
+
+
+@section("names")
+def by_names(view: View, ask: Ask) -> Blocks:
+    """How much identity each embedder carries, and what other names in the questions take."""
+    rows, checks = figures(view.snapshot)
+    if rows.is_empty():
+        yield Answer(page.NOTHING)
+        yield Text(page.WAY_OUT, "guide")
+    else:
+        yield from measured(page.both(rows), checks, ask)
+    yield from in_questions(view)
+
+
+def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
+    """What was measured on bundles of names, beside what the paper published."""
+    spoken = {plain(page.spoken(name)): name for name in rows["language"].unique().sort()}
+    language = spoken[ask.one("Language", spoken, "spoken")]  # a link holds what the widget shows
+    sentence = page.answer(rows, language)
+    yield Answer(sentence, caveats={"how it is measured": page.HOW})
+    yield Cards(page.cards(rows, language))
+    yield Chart(page.chart(rows, language), "names", sentence)
+    table = page.wide(rows, language)
+    spreads = [name for name in table.columns if name.startswith("± ")]
+    labels = [name for name in table.columns if name not in (*spreads, "condition", "what")]
+    changes = (Column(name, f"{name}, %", "signed", digits=1) for name in labels)
+    sds = (Column(name, name, "number", "Standard deviation between runs.", 1) for name in spreads)
+    columns: Columns = (COLUMNS["what"].but("name changed to"), *changes)
+    more: Columns = (*sds, "condition")
+    yield Table(table, "names", columns, more, whole=page.deltas(rows, language))
+    yield Text("Which embedder goes most by names", "heading")
+    yield Table(page.ranking(rows, language), "names_ranking", RANKING, MORE_RANKING)
+    yield Fold(page.checks_line(checks), [Table(page.checked(checks), "names_checks", CHECKS)])
+
+
+def in_questions(view: View) -> Blocks:
+    """What other names in the workspace's questions take of D_name and of quality."""
+    yield Text("Other names in your questions", "heading")
+    quality = Quality(named.MEASURE, view.quality.k)
+    table = beside(view, quality)
+    if table.is_empty():
+        yield Text(named.NO_RUNS, "guide")
+        return
+    sentence = named.answer(table, quality)
+    yield Text(sentence)
+    yield Chart(named.chart(table, quality), "names_asked", sentence)
+    yield Fold("How it is compared", [Text(named.HOW)])
+    rows = table.with_columns(what=pl.col("names").replace_strict(named.MEANS))
+    yield Table(rows, "names_asked", ASKED, MORE_ASKED)
+
+
+@section("noise")
+def by_noise(view: View, ask: Ask) -> Blocks:
+    """What perturbed queries cost, and what rewriting wins back."""
+    runs, table = gathered(view)
+    if not runs:
+        yield Answer(noisy.NO_RUNS)
+        yield Text(noisy.WAY_OUT, "guide")
+        return
+    sentence = noisy.answer(table, view.quality)
+    yield Answer(sentence, caveats={"how it is compared": noisy.HOW})
+    if cards := noisy.cards(table, view.quality):
+        yield Cards(cards)
+    drawn = noisy.chart(table, view.quality)
+    if drawn is not None:
+        yield Chart(drawn, "noise", sentence)
+    perturbs = pl.Series("perturb", noisy.names(table["perturb"].to_list()))
+    yield Table(table.with_columns(perturbs), "noise", NOISE, MORE_NOISE)
+    yield from by_query(view, ask, runs, table)
+    yield from vectors(view, runs)
+
+
+def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Blocks:
+    """Which perturbation hurts which query of a stack."""
+    compared = table.filter(pl.col("change").is_not_null())
+    offered = {rewritten(row["stack"], row["rewrite"]): row for row in compared.iter_rows(named=True)}
+    if not offered:
+        return
+    yield Text("Query by query", "heading")
+    row = offered[ask.listed("Stack", offered, "noisy")]
+    rows = per_query(runs, row["family"], row["rewrite"], higher_is_better=view.quality.higher_is_better)
+    asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
+    levels = [name for name in rows.columns if name not in ("query_id", "clean", "hurt_by", "lost")]
+    columns: Columns = (
+        COLUMNS["text"].but("query", width=330),
+        *("hurt_by", "lost", "clean"),
+        *(Column(level, level, "score") for level in levels),
+    )
+    texts = rows.join(asked, on="query_id", how="left", maintain_order="left")
+    yield Table(texts, "noise_queries", columns)
+
+
+def vectors(view: View, runs: Gathered) -> Blocks:
+    """How far vectors move, of embedders that run here, beside the paper's."""
+    rows = moved(view, runs.query_ids, runs)
+    if rows.is_empty():
+        return
+    yield Text("How far the query's vector moves", "heading")
+    yield Text(COSINES, "caption")
+    language = pl.col("language").str.to_lowercase().map_elements(page.spoken, return_dtype=pl.String)
+    shown = rows.with_columns(pl.col("share") * 100, language=language)
+    yield Table(shown, "noise_vectors", VECTORS, whole=rows)
+
+
+SECTIONS = (by_names, by_noise)
+CHANGE: Columns = (
+    "change",
+    COLUMNS["change_low"].but("low"),
+    COLUMNS["change_high"].but("high"),
+)
+ASKED: Columns = (
+    *("stack", "what", "clean"),
+    COLUMNS["quality"].but(about="Of the questions with other names."),
+    *CHANGE,
+    "d_change",
+)
+MORE_ASKED: Columns = (
+    COLUMNS["d_low"].but("D_name low, %", "Lower end of its 95 % interval.", digits=1),
+    COLUMNS["d_high"].but("D_name high, %", "Upper end of its 95 % interval.", digits=1),
+    COLUMNS["d_name"].but("D_name as they are", ""),
+    "rewrite",
+    COLUMNS["n"].but(about="Questions that name something."),
+    "d_n",
+)
+EMBEDDER = COLUMNS["label"].but("embedder")
+RANKING: Columns = (
+    COLUMNS["rank"].but(about="By D_name, largest first."),
+    EMBEDDER,
+    *("basis", "d_name", "d_topic", "d_both", "name_topic_ratio"),
+)
+BUNDLES = COLUMNS["n"].but(about="Bundles over all runs.")
+MORE_RANKING: Columns = ("sd", "runs", BUNDLES, "gibberish_name", "edit_distance_near_miss")
+CHECKS: Columns = (
+    *("result", "check", EMBEDDER, "language"),
+    COLUMNS["value"].but("furthest value", form="number"),
+    COLUMNS["n"].but(about="Bundles that it was checked on, over all runs."),
+)
+NOISE: Columns = (
+    *("stack", "perturb", "rewrite"),
+    COLUMNS["quality"].but(about="Mean over n queries."),
+    COLUMNS["change"].but(about="Against the queries as they are."),
+    *CHANGE[1:],
+    "won",
+)
+MORE_NOISE: Columns = (
+    *("won_low", "won_high"),
+    COLUMNS["overlap"].but(
+        "Top-K that stays", "Overlap with the ranking of the query as it is.", form="share"
+    ),
+    COLUMNS["tau"].but("tau", "Of the passages in both rankings."),
+    "rewrite_ms",
+    COLUMNS["n"].but(about="Queries that every run here was asked."),
+)
+VECTORS: Columns = (
+    *("model", "language", "perturb", "cosine"),
+    COLUMNS["share"].but("change, %", "Against level 0.", form="signed", digits=1),
+    COLUMNS["n"].but(about=""),
+    COLUMNS["source"].but(width=None),
+)
