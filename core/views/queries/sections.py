@@ -49,7 +49,17 @@ TYPED = (
     "typed",
 )
 SHOWN = columns(
-    ("rank", "place", "grade", "weight", "now", "change", "passage", COLUMNS["text"].but("text"), "points")
+    (
+        COLUMNS["rank"].but("#", "Rank."),
+        COLUMNS["place"].but("#", "Place in the best order."),
+        COLUMNS["grade"].but(about="1 to 5; – = unjudged."),
+        "weight",
+        COLUMNS["now"].but("rank now", "Rank in the ranking; – = left out of it.", form="number", digits=0),
+        COLUMNS["change"].but(
+            "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking.", form="text"
+        ),
+        *("passage", COLUMNS["text"].but("text"), "points"),
+    )
 )
 BEST = COLUMNS["best"].but("best reachable", "PROC: the best ordering of the candidate pool.", form="score")
 DEPTHS = ("first 3", "Top-K", "all")
