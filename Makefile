@@ -1,4 +1,4 @@
-# Two commands do everything: `make run` (dashboard on localhost:8501) and `make test`.
+# Two commands do everything: `make run` (dashboard on localhost:8501) and `make test`; `make help` lists the others.
 # To let colleagues in the same network open your links: make run HOST=0.0.0.0
 PYTHON ?= python3
 VENV := .venv
@@ -10,51 +10,61 @@ export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test slow extras rest check format e2e bench wheel requirements clean
+.PHONY: help run demo test slow extras rest check format docs lock e2e bench wheel requirements clean
 
-run: $(VENV)/.run
+help: ## list the targets
+	@awk -F ':.* ## ' '/^[a-z0-9]+:.* ## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run ## start the dashboard on localhost:8501, with the demo where the store is empty (PORT, HOST, NAME)
 	$(BIN)/python -m core demo --if-empty
 	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME)
 
-demo: $(VENV)/.run
+demo: $(VENV)/.run ## measure the demo again
 	$(BIN)/python -m core demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev ## run the tests, but for slow ones, those of extras and those in a browser
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not e2e and not slow and not extras"
 
-slow: $(VENV)/.dev
+slow: $(VENV)/.dev ## run the slow tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not e2e and not extras"
 
-extras: $(VENV)/.extras
+extras: $(VENV)/.extras ## install every extra and run its tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "extras and not e2e"
 
-# All that `make test` leaves out, in one run.
-rest: $(VENV)/.extras
+rest: $(VENV)/.extras ## run all that `make test` leaves out, in one run
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or e2e or extras"
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev ## lint, format, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev ## mend lint and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-e2e: $(VENV)/.dev
+docs: $(VENV)/.dev ## write docs/reference from the code
+	$(BIN)/python -m tools.reference
+
+lock: $(VENV)/.dev ## pin every dependency in requirements.lock, within the bounds of requirements*.txt
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock" --quiet --output-file requirements.lock requirements-extras.txt requirements-bench.txt
+
+e2e: $(VENV)/.dev ## run the tests in a browser (Chromium)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "e2e and not extras" tests/e2e
 
-bench: $(VENV)/.bench
+bench: $(VENV)/.bench ## measure speed beside named peers, into build/bench.json
 	$(BIN)/python -m bench
 
-wheel: $(VENV)/.dev
+wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
-requirements:
+requirements: ## write requirements*.txt from pyproject.toml
 	$(PYTHON) -m tools.requirements
 
-clean:
+clean: ## remove the environment and what tools have kept
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:

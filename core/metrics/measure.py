@@ -52,31 +52,6 @@ REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
 )
 """Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X, Robust[X] follow all."""
 
-
-def reference() -> list[dict[str, str]]:
-    """The measures as rows of text for a help page or a README table.
-
-    Returns:
-        One row per measure with the keys name, text, formula, section, params, range, better, na and differs.
-    """
-    return [
-        {
-            "name": info.name,
-            "text": info.text,
-            "formula": info.formula,
-            "section": info.section,
-            "params": "; ".join(
-                f"{param.name}={show(param.default)} ({param.range}): {param.text}" for param in info.params
-            ),
-            "range": info.range,
-            "better": "higher" if info.higher_is_better else "lower",
-            "na": info.na or "Never.",
-            "differs": info.differs,
-        }
-        for info in REGISTRY.values()
-    ]
-
-
 MAX_K = 10_000
 _WORD = r"[^\s@()\[\],=]+"
 _WRITTEN = re.compile(

@@ -1,4 +1,4 @@
-"""The pages: the one list that the navigation, the old addresses, the README and the browser tests read.
+"""The pages: the one list that the navigation, the old addresses, the documents and the browser tests read.
 
 No Streamlit in it: the command line draws the same pages.
 """
@@ -229,12 +229,3 @@ MOVED: Mapping[str, tuple[Page, str]] = {
     address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
 }
 """Page and section that an address leads to; the section is empty for the first."""
-
-
-def pages_markdown() -> str:
-    """Return the README's table of the pages."""
-    rows = ["| group | page | what it tells or does |", "|---|---|---|"]
-    for page in PAGES.values():
-        sections = f" Sections: {', '.join(page.sections)}." if page.sections else ""
-        rows.append(f"| {page.group} | {page.title} | {page.tells}{sections} |")
-    return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""Whether a recorded decision still holds: exit codes, reasons, refusals, and the recipe of the README."""
+"""Whether a recorded decision still holds: exit codes, reasons, refusals, and the recipe of the guide."""
 
 import json
 import shlex
@@ -151,9 +151,9 @@ def test_files_that_are_no_record(tmp_path, before, text):
         assert refused.stderr.startswith("error: ")
 
 
-def test_the_recipe_of_the_readme(tmp_path, record, monkeypatch):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    recipe = yaml.safe_load(readme.partition("<!-- gate -->\n```yaml\n")[2].partition("```")[0])
+def test_the_recipe_of_the_guide(tmp_path, record, monkeypatch):
+    guide = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(guide.partition("<!-- gate -->\n```yaml\n")[2].partition("```")[0])
     (job,) = recipe["jobs"].values()
     lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
     (command,) = [shlex.split(line)[3:] for line in lines if line.startswith("python -m core")]

@@ -28,12 +28,12 @@ def test_every_format_says_what_it_brings():
 
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
 def test_an_importer_is_four_files(each):
-    """Its own, a line in the registry, its tests with a file that they offer, its row in the README."""
+    """Its own, a line in the registry, its tests with a file that they offer, its part of the reference."""
     own = Path(inspect.getfile(type(each))).relative_to(ROOT / "core/importers").as_posix()
     assert own.startswith("formats/")
     assert type(each).__name__ in (ROOT / "core/importers/formats/__init__.py").read_text()
     assert [test for test in TESTS if each.name in dict(getattr(test, "OFFERS", {}).values())]
-    assert each.title in (ROOT / "README.md").read_text()
+    assert each.title in (ROOT / "docs/reference/formats.md").read_text()
 
 
 NEAREST = {

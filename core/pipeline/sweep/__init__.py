@@ -209,7 +209,9 @@ def _is_deeper(data: object, most: int) -> bool:
 
 def _too_deep(name: str) -> SpecError:
     found = f"Tables and lists stand in one another more than {MAX_DEPTH} levels deep."
-    return SpecError([Problem(name, found, "Write them as the README's examples do; plan --schema has all.")])
+    return SpecError(
+        [Problem(name, found, "Write them as the examples of docs/evaluate.md do; plan --schema has all.")]
+    )
 
 
 def _yaml(text: str) -> tuple[object, Lines]:

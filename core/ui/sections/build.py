@@ -111,7 +111,7 @@ def _new(view: View) -> None:
         filled = _fill_in(view, collection)
     with as_text:
         written = form.specification(filled)
-        text = work.draft(written, "golden", "TOML or YAML; the README has every key.")
+        text = work.draft(written, "golden", "TOML or YAML; docs/golden-sets.md has every key.")
     with as_told:
         _prompts(form.LANGUAGES[filled.language])
     if text != written:

@@ -89,7 +89,7 @@ def _new() -> None:
         filled = _fill_in(place.scope.collection_id, place.scope.golden_set_id or "", runs)
     with as_text:
         written = asked.reader_specification(filled)
-        text = work.draft(written, "readers", "TOML or YAML; the README has every key.")
+        text = work.draft(written, "readers", "TOML or YAML; docs/readers.md has every key.")
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not filled.readers:

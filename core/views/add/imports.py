@@ -80,13 +80,6 @@ def described(name: str) -> list[tuple[str, str]]:
     ]
 
 
-def formats_markdown() -> str:
-    """One row per format for the README: what it is, its name, what it brings."""
-    lines = ["| format | `--as` | brings |", "|---|---|---|"]
-    lines += [f"| {known.title} | `{known.name}` | {', '.join(known.brings)} |" for known in FORMATS]
-    return "\n".join(lines)
-
-
 Apart = Mapping[str, Mapping[str, str]]
 """Offered file → what is taken off its ids (`Options.strip`); nothing = it makes a new collection."""
 

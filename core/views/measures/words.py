@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.metrics import REGISTRY, Measure, reference
+from core.metrics import REGISTRY, Measure
 from core.metrics.info import MeasureInfo
 from core.params import show
 from core.stats.correlation import Kind
@@ -18,19 +18,6 @@ _NEEDS = {
     "answers": "answers with grades",
     "perturbed": "runs of perturbed queries",
 }
-
-
-def measures_markdown() -> str:
-    """One row per measure: name, what it says, its formula, where it is defined.
-
-    PROC[X] and %PROC[X] are the same for every X and stand as one row each.
-    """
-    rows = [row for row in reference() if "PROC[" not in row["name"] or "[RA-nWG]" in row["name"]]
-    lines = ["| measure | what it says | at K | better |", "|---|---|---|---|"]
-    for row in rows:
-        name, formula = (row[key].replace("|", "\\|") for key in ("name", "formula"))
-        lines.append(f"| `{name}` | {row['text']} | {formula} | {row['better']} |")
-    return "\n".join(lines)
 
 
 def measure_table() -> pl.DataFrame:

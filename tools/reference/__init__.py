@@ -1,0 +1,1 @@
+"""The documents' reference, written from the code: what is declared once is described there."""

@@ -1,0 +1,201 @@
+"""The pages of docs/reference, and which of them are stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from core.exporters import FORMATS as EXPORTS
+from core.importers import FORMATS, GRADE_MAPPINGS
+from core.metrics import REGISTRY
+from core.metrics.info import MeasureInfo
+from core.params import show
+from core.paths import ROOT
+from core.ui.state import SETTINGS
+from core.views.add.imports import ALWAYS, described
+from core.views.columns import COLUMNS
+from core.views.link import parameter_key
+from core.views.measures.words import better, needs
+from core.views.pages import PAGES
+from tools.reference import commands, house, shapes
+from tools.reference.markdown import cell, code, table
+
+FOLDER = ROOT / "docs" / "reference"
+PICTURED = "../architecture.md"
+
+
+def formats() -> str:
+    """Return importers and exporters, with what each takes and leaves out."""
+    rows = [
+        (f"[{known.title}](#{known.name})", code(known.name), ", ".join(known.brings)) for known in FORMATS
+    ]
+    return "\n\n".join(
+        [
+            "`python -m core formats NAME` says the same of one format. How to import: [Import "
+            "results](../import.md).",
+            table(("format", "`--as`", "brings"), rows),
+            "Which files are which is told by their content; `--as` insists. " + ALWAYS,
+            "## What each takes",
+            *(_format(known.name, known.title) for known in FORMATS),
+            "## Grades\n\nGrades of other scales become 1 to 5; `--grades` names a mapping, or "
+            "spells one out, as in "
+            "`--grades '0→1, 1→3, 2→5'`.",
+            table(
+                ("mapping", "grade as given → grade"),
+                ((code(name), ", ".join(f"{a} → {b}" for a, b in grades.items()))
+                 for name, grades in GRADE_MAPPINGS.items()),
+            ),
+            "## Exports",
+            table(
+                ("`export --format`", "what it is", "holds"),
+                [(code(name), known.title, known.holds) for name, known in EXPORTS.items()]
+                + [(code("mlflow"), "MLflow tracking server", "parameters and metrics of runs")],
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _format(name: str, title: str) -> str:
+    items = "\n".join(f"- {what}: {how}" for what, how in described(name))
+    return f'<a id="{name}"></a>\n\n### {title}\n\n{items}'
+
+
+def measures() -> str:
+    """Return every measure with definition, source, range, direction and parameters."""
+    plain = [info for info in REGISTRY.values() if "[" not in info.name]
+    rows = [(code(info.name), info.text, info.range, better(info)) for info in plain]
+    return "\n\n".join(
+        [
+            "`python -m core measures NAME` and page *Measures* work each of them out by hand on a "
+            "small example.",
+            "A measure is written `NAME@K(parameter=value)`, as in `RA-nWG@10(alpha=0.5,cap3=0.2)`. "
+            "`PROC[X]` is X of the best order of the candidate pool, `%PROC[X]` the share of it that "
+            "is reached, "
+            "`Robust[X]` the worst of X over the query as it is and as it is perturbed.",
+            table(("measure", "what it says", "range", "better"), rows),
+            *map(_measure, plain),
+            *map(_measure, (REGISTRY[name] for name in ("PROC[RA-nWG]", "%PROC[RA-nWG]", "Robust[RA-nWG]"))),
+        ]
+    )
+
+
+def _measure(info: MeasureInfo) -> str:
+    wrapped = "[" in info.name
+    found = {
+        "At K": info.formula,
+        "Range": f"{info.range}; {better(info)} is better",
+        "Needs": needs(info),
+        "Not applicable": info.na or "never",
+        "Other tools": info.differs,
+        "Ceiling": f"`PROC[{info.name}]`, `%PROC[{info.name}]`" if info.ceiling and not wrapped else "",
+        "Defined in": info.section,
+    }
+    lines = [f"- {what}: {cell(how)}" for what, how in found.items() if how]
+    params = [
+        (code(param.name), show(param.default), param.range, code(parameter_key(param) or ""), param.text)
+        for param in info.params
+    ]
+    heads = ("parameter", "default", "range", "in the address", "what it does")
+    return "\n\n".join(
+        [f"## {info.name}", info.text, "\n".join(lines), *([table(heads, params)] if params else [])]
+    )
+
+
+def choices() -> str:
+    """Return every setting that may stand in an address."""
+    rows = [
+        (code(key), known.word, "number" if known.number else "word",
+         "Settings" if known.rare else "page", "yes" if known.dependent else "")
+        for key, known in SETTINGS.items()
+    ]  # fmt: skip
+    return "\n\n".join(
+        [
+            "An address of the dashboard holds what differs from the defaults: "
+            "`/confidence?ws=clq-paper&sla=600&sec=what+flips+it`. *Share* copies it with the data "
+            "revision (`rev`). "
+            "A value that does not exist in the workspace falls back to the default and is named on "
+            "the page.",
+            "`python -m core page NAME --set KEY=VALUE` takes the choices that a section asks by the "
+            "same keys; with "
+            "`--format json` it lists them, with the options that the data offer, under `choices`.",
+            table(("key", "what it sets", "value", "stands in", "forgotten with the workspace"), rows),
+        ]
+    )
+
+
+def columns() -> str:
+    """Return the columns that tables of sections share."""
+    rows = [(code(each.name), each.label, each.form, each.help) for each in COLUMNS.values()]
+    return "\n\n".join(
+        [
+            "`name` is the column's key in JSON and its head in CSV, `label` what stands above it on "
+            "screen. Forms: "
+            "score 0 to 1 with three decimals; share 0 to 1, shown as percent; usd dollars; signed "
+            "with its sign. "
+            "An empty cell is unknown or not applicable, never 0. A table may add columns of its own.",
+            table(("name", "label", "form", "what it holds"), rows),
+        ]
+    )
+
+
+def pages() -> str:
+    """Return the pages of the dashboard with their addresses and sections."""
+    rows = [
+        (page.group, page.title, code(f"/{page.name}"), ", ".join(page.sections), page.tells,
+         ", ".join(code(f"/{old}") for old in page.moved if old != page.name))
+        for page in PAGES.values()
+    ]  # fmt: skip
+    printed = ", ".join(code(page.name) for page in PAGES.values() if page.home)
+    return "\n\n".join(
+        [
+            "A section opens by `?sec=NAME`; the first one needs none. Old addresses lead to the "
+            "page of now.",
+            table(("group", "page", "address", "sections", "what it tells or does", "old addresses"), rows),
+            f"In the command line, by `python -m core page NAME`: {printed}.",
+        ]
+    )
+
+
+PAGES_OF: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "pages": ("Pages", pages),
+    "commands": ("Command line", commands.commands),
+    "formats": ("Formats", formats),
+    "measures": ("Measures", measures),
+    "specifications": ("Specifications", shapes.specifications),
+    "choices": ("Choices in the address", choices),
+    "columns": ("Columns", columns),
+    "json": ("JSON shapes", shapes.shapes),
+    "house": ("Packages and their order", house.house),
+}
+"""File in docs/reference without its ending: its title, and what writes the rest."""
+
+
+def page(name: str) -> str:
+    """Return the text of a page."""
+    title, write = PAGES_OF[name]
+    return f"# {title}\n\n<!-- Written by `make docs`; change the code instead. -->\n\n{write()}\n"
+
+
+def index() -> str:
+    """Return the list of the pages."""
+    links = "\n".join(f"- [{title}]({name}.md)" for name, (title, _) in PAGES_OF.items())
+    return f"# Reference\n\nWritten from the code by `make docs`.\n\n{links}\n"
+
+
+def written() -> dict[str, str]:
+    """Return the text of every page by its file name."""
+    return {"README.md": index(), PICTURED: pictured(), **{f"{name}.md": page(name) for name in PAGES_OF}}
+
+
+def pictured() -> str:
+    """Return the page of the architecture with the picture of the house as it is now."""
+    text = (FOLDER / PICTURED).read_text(encoding="utf-8")
+    before, rest = text.split("<!-- house -->\n")
+    after = rest.partition("<!-- /house -->")[2]
+    return f"{before}<!-- house -->\n{house.mermaid()}\n<!-- /house -->{after}"
+
+
+def stale(pages: Mapping[str, str]) -> list[str]:
+    """Return the names of files that do not say what they should."""
+    paths = {name: FOLDER / name for name in pages}
+    there = {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.exists()}
+    return sorted(name for name in pages if pages[name] != there.get(name))
