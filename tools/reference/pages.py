@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 
+from core.choices import Choice, Declaring, declared
 from core.exporters import FORMATS as EXPORTS
 from core.importers import FORMATS, GRADE_MAPPINGS
 from core.metrics import REGISTRY
@@ -101,25 +104,51 @@ def _measure(info: MeasureInfo) -> str:
 
 
 def choices() -> str:
-    """Return every setting that may stand in an address."""
+    """Return every setting that may stand in an address, with what its declaration says."""
+    said = {each.choice.key: each.choice for kind in _declaring() for each in declared(kind).values()}
     rows = [
-        (code(key), known.word, "number" if known.number else "word",
-         "Settings" if known.rare else "page", "yes" if known.dependent else "")
+        (
+            code(key),
+            known.word,
+            ("number" if known.number else "word") + _bounds(said.get(key)),
+            "Settings" if known.rare else "page",
+            "yes" if known.dependent else "",
+            said[key].about if key in said else "",
+        )
         for key, known in SETTINGS.items()
-    ]  # fmt: skip
+    ]
+    heads = ("key", "what it sets", "value", "stands in", "forgotten with the workspace", "help")
     return "\n\n".join(
         [
             "An address of the dashboard holds what differs from the defaults: "
-            "`/confidence?ws=clq-paper&sla=600&sec=what+flips+it`. *Share* copies it with the data "
-            "revision (`rev`). "
-            "A value that does not exist in the workspace falls back to the default and is named on "
+            "`/confidence?ws=clq-paper&sla=600&sec=what+flips+it`. *Share* copies it with the data revision "
+            "(`rev`). A value that does not exist in the workspace falls back to the default and is named on "
             "the page.",
-            "`python -m core page NAME --set KEY=VALUE` takes the choices that a section asks by the "
-            "same keys; with "
-            "`--format json` it lists them, with the options that the data offer, under `choices`.",
-            table(("key", "what it sets", "value", "stands in", "forgotten with the workspace"), rows),
+            "`python -m core page NAME --set KEY=VALUE` takes the choices that a section asks by the same "
+            "keys; with `--format json` it lists them under `choices`, with the options that the data offer.",
+            table(heads, rows),
         ]
     )
+
+
+def _declaring() -> list[type]:
+    """Return the dataclasses whose fields declare choices, of all modules that are imported."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("core.")]
+    kinds = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    own = [kind for kind in kinds if kind.__module__.startswith("core.") and is_dataclass(kind)]
+    return [kind for kind in own if _declares(kind)]
+
+
+def _declares(kind: type[Declaring]) -> bool:
+    try:
+        return bool(declared(kind))
+    except NameError:  # a type that its module knows while it is checked alone
+        return False
+
+
+def _bounds(choice: Choice | None) -> str:
+    ends = () if choice is None else (("from", choice.low), ("to", choice.high))
+    return "".join(f" {word} {end:g}" for word, end in ends if end is not None)
 
 
 def columns() -> str:
