@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
 
-from core.choices import Choice, Declaring, declared
+from core.choices import Choice, declared
 from core.exporters import FORMATS as EXPORTS
 from core.importers import FORMATS, GRADE_MAPPINGS
 from core.metrics import REGISTRY
 from core.metrics.info import MeasureInfo
 from core.params import show
 from core.paths import ROOT
+from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
 from core.views.add.imports import ALWAYS, described
 from core.views.columns import COLUMNS
@@ -24,6 +23,8 @@ from tools.reference.markdown import cell, code, table
 
 FOLDER = ROOT / "docs" / "reference"
 PICTURED = "../architecture.md"
+DECLARING = (CostInputs,)
+"""Dataclasses whose fields declare choices."""
 
 
 def formats() -> str:
@@ -105,7 +106,7 @@ def _measure(info: MeasureInfo) -> str:
 
 def choices() -> str:
     """Return every setting that may stand in an address, with what its declaration says."""
-    said = {each.choice.key: each.choice for kind in _declaring() for each in declared(kind).values()}
+    said = {each.choice.key: each.choice for kind in DECLARING for each in declared(kind).values()}
     rows = [
         (
             code(key),
@@ -129,21 +130,6 @@ def choices() -> str:
             table(heads, rows),
         ]
     )
-
-
-def _declaring() -> list[type]:
-    """Return the dataclasses whose fields declare choices, of all modules that are imported."""
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("core.")]
-    kinds = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
-    own = [kind for kind in kinds if kind.__module__.startswith("core.") and is_dataclass(kind)]
-    return [kind for kind in own if _declares(kind)]
-
-
-def _declares(kind: type[Declaring]) -> bool:
-    try:
-        return bool(declared(kind))
-    except NameError:  # a type that its module knows while it is checked alone
-        return False
 
 
 def _bounds(choice: Choice | None) -> str:
