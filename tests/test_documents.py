@@ -32,7 +32,8 @@ from core.providers.calls import Keys
 from core.readers.run import ReaderSpec
 from core.views.pages import PAGES as PAGES_OF_THE_DASHBOARD
 from tests.documents import GUIDE, PAGES, Block, anchors, blocks, commands, links, mentioned, name, of_core
-from tools.reference.pages import PAGES_OF, PICTURED, page, pictured, stale
+from tests.test_adding import CHOICES
+from tools.reference.pages import DECLARING, PAGES_OF, PICTURED, page, pictured, stale
 
 README = ROOT / "README.md"
 MAKE = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
@@ -54,6 +55,10 @@ def test_the_reference_is_what_the_code_says(written: str):
 @pytest.mark.slow
 def test_the_shapes_of_json_are_what_the_code_says():
     assert stale({"json.md": page("json")}) == [], "run `make docs`"
+
+
+def test_the_reference_knows_who_declares_choices():
+    assert DECLARING == CHOICES
 
 
 def test_the_picture_of_the_house_is_that_of_the_contracts():

@@ -18,12 +18,13 @@ from core.views.columns import COLUMNS
 from core.views.link import parameter_key
 from core.views.measures.words import better, needs
 from core.views.pages import PAGES
+from core.views.workspace.question import Question
 from tools.reference import commands, house, shapes
 from tools.reference.markdown import cell, code, table
 
 FOLDER = ROOT / "docs" / "reference"
 PICTURED = "../architecture.md"
-DECLARING = (CostInputs,)
+DECLARING = (CostInputs, Question)
 """Dataclasses whose fields declare choices."""
 
 
