@@ -338,6 +338,12 @@ _EVERY = (
     Column("over_bm25", "over BM25", "signed", "At the best k of each; Table 8.", 1),
     Column("over_bm25_mean", "over BM25, mean", "signed", "Of all k; Table 8.", 1),
     _number("recall_at_k_star", "recall at k*", 1, "Percent of gold paragraphs; Table 9."),
+    # Measures
+    *(_text(each, each) for each in ("formula", "parameter", "parameters", "default", "type")),
+    *(_text(each, each) for each in ("range", "ceiling", "needs", "elsewhere")),
+    _text("not_applicable", "not applicable"),
+    _text("defined_in", "defined in"),
+    _number("ratio", "K / Np", 1),
     # Other limits, targets and depths
     _text("scenario", "scenario", width=130),
     _text("asked", "asked for", width=230),
@@ -415,7 +421,7 @@ _EVERY = (
     _text("today", "today"),
     _share("final", "wins in the end", "Share of the simulations, with unlimited judging."),
     _score("spread", "spread", "Standard deviation of the differences."),
-    _share("share", "today"),
+    _share("share", "share"),
     _text("passage_id", "passage", width=260),
     _number("likely", "expected grade", 1, "Of judged passages at like ranks of these stacks."),
     _share("chance", "chance"),

@@ -182,7 +182,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Measures",
             ":material/straighten:",
             "What a measure means, how to work it out by hand, and which one predicts good answers.",
-            ("all measures", "predicting answers"),
+            home="core.views.measures.sections",
             moved={"outcome": "predicting answers"},
         ),
         Page(

@@ -349,7 +349,7 @@ TAGS = (
     COLUMNS["tag"].but("queries with", width=220),
     COLUMNS["n"].but(about=""),
     COLUMNS["difference"].but(about="Mean, first stack minus the second."),
-    *("spread", "share"),
+    *("spread", COLUMNS["share"].but("today")),
     COLUMNS["best"].but(
         "tells most", "Share of further queries with the least error (Neyman).", form="share"
     ),

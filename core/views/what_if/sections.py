@@ -25,7 +25,7 @@ from core.views.what_if.families import (
 )
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
-from core.views.what_if.simulator import AXES, Simulation
+from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.workspace.view import View
 
@@ -161,7 +161,7 @@ def route(view: View, ask: Ask) -> Blocks:
         yield Answer(f"Choose two or three depths to route {view.quality.name} between.", simulator.NEEDS)
         return
     known = {signal.label: signal for signal in data.signals(view, options[0])}
-    signal = known[ask.listed("Signal", known, "sig", about=ABOUT_SIGNALS)] if known else None
+    signal = known[ask.listed("Signal", known, "sig", about=ABOUT_SIGNALS, width=230)] if known else None
     (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
     if signal is None:
         yield Answer(f"No signal to route {view.quality.name} by.", simulator.NO_SIGNAL)
@@ -174,10 +174,15 @@ def route(view: View, ask: Ask) -> Blocks:
     if found is None or obstacle:
         yield Answer(str(obstacle), simulator.NO_SIGNAL)
         return
-    result = simulated(found, signal, view, ask, most / 100)
+    jitter_ms = view.decision.jitter_ms
+    routed = partial(simulator.simulate, found, signal, view.quality, most=most / 100, jitter_ms=jitter_ms)
+    result = routed()
     yield Answer(result.sentence, caveats=result.details)
     if not found.depths.same:
         yield Cards(words.cards(result.rows, view.quality))
+    own = () if signal.tags else own_thresholds(found, signal, result.thresholds, ask)
+    if own:
+        result = routed(own=own)
     if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
         usual = AXES.get(view.latency.percentile, "")
         title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
@@ -192,7 +197,7 @@ def ask_options(view: View, ask: Ask) -> tuple[Family | None, list[Option]]:
     names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]
     flat = all(idle(known[name], view.quality.k) for name in names if not known[name].rewrites)
     usual = OF_MY_CHOICE if flat else None
-    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES)
+    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=230)
     if name == OF_MY_CHOICE:
         first, label = usual_stacks(view.table), "Stacks, two or three"
         picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
@@ -212,23 +217,18 @@ def usual_options(family: Family) -> list[Option]:
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 
-def simulated(found: Routable, signal: Signal, view: View, ask: Ask, most: float) -> Simulation:
-    """Simulate, with one's own threshold where one is asked for."""
-    jitter_ms = view.decision.jitter_ms
-    routed = partial(simulator.simulate, found, signal, view.quality, most=most, jitter_ms=jitter_ms)
-    first = routed()
-    if signal.tags:
-        return first
+def own_thresholds(found: Routable, signal: Signal, learnt: tuple[float, ...], ask: Ask) -> tuple[float, ...]:
+    """Ask for one's own threshold, or two, in the signal's unit; none where the learnt ones are used."""
     by = ask.one("Threshold", (LEARNT, MY_OWN), "thrby", about=ABOUT_THRESHOLDS)
     known = sorted(signal.values[name] for name in found.query_ids if name in signal.values)
     if by != MY_OWN or not known:
-        return first
+        return ()
     low, high = float(f"{known[0]:.4g}"), float(f"{known[-1]:.4g}")
-    inside = sorted(min(max(value, low), high) for value in first.thresholds)
+    inside = sorted(min(max(value, low), high) for value in learnt)
     several, step = len(inside) > 1, (high - low) / 200 or 1.0
     label = f"{'Thresholds' if several else 'Threshold'} of the {signal.label}"
     ends = (inside[0], inside[-1]) if several else inside
-    return routed(own=ask.slide(label, "thr2" if several else "thr", ends, low, high, step=step))
+    return ask.slide(label, "thr2" if several else "thr", ends, low, high, step=step)
 
 
 CONFIGURATION = ("rerank_ms", "embedder", "dim", "reranker", COLUMNS["candidates"].but(about=""))

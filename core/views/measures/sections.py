@@ -1,0 +1,154 @@
+"""Page Measures: what a measure means, how to work it out by hand, and which one predicts good answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import polars as pl
+
+from core.metrics import Measure
+from core.stats.correlation import KINDS, Kind
+from core.store import Snapshot
+from core.views.ask import Ask
+from core.views.blocks import (
+    Answer,
+    Beside,
+    Blocks,
+    Chart,
+    Fold,
+    Table,
+    Text,
+    Way,
+    bare_section,
+    section,
+)
+from core.views.columns import COLUMNS, Column
+from core.views.keep import keep
+from core.views.measures import charts, outcome, words
+from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
+from core.views.measures.worked import cutoff_of, example, worked
+from core.views.workspace.scope import Scope
+from core.views.workspace.view import View
+
+ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
+
+read_samples = keep("Scoring what the answers were written from…", entries=8)(samples)
+
+
+@keep("Correlating…")
+def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
+    """Coefficients and alpha curves of a segment."""
+    found = cast(Samples, read_samples(data, scope))  # the section ends where there are none
+    kept = outcome.segments(found.rows)[segment]
+    curves = outcome.curves(found, kind, kept)
+    return outcome.correlations(found, kind, kept, curves), curves
+
+
+@bare_section("all measures")
+def all_measures(view: View | None, ask: Ask) -> Blocks:
+    """A measure, chosen or typed, with cutoff and parameters: at first the workspace's; and all of them."""
+    own, offered = view.quality.measure if view else None, words.choices()
+    usual = own.name if own else offered[0]
+    measure = Measure.parse(ask.typed("Measure", offered, "ref", usual=usual, about=words.PICK))
+    sentence, origin = words.headline(measure)
+    yield Answer(sentence)
+    by_hand = worked(measure)
+    yield Text(f"Worked example: {by_hand.measure}", "heading")
+    given = (
+        Table(example(), "example", ("passage", COLUMNS["source"].but(width=None), "rank", "grade")),
+        Text(words.example(cutoff_of(by_hand.measure)), "caption"),
+    )
+    steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), "code"))
+    yield Beside(given, steps, (1, 2))
+    info = measure.info
+    yield Text(info.formula, label="At K:")
+    yield Text(info.na or "never.", label="Not applicable:")
+    if info.differs:
+        yield Text(info.differs, label="Elsewhere:")
+    yield Text(origin, "caption")
+    if info.params:
+        yield Table(words.parameter_table(measure), "parameters", PARAMETERS)
+    yield Text("All measures", "heading")
+    yield Table(words.measure_table(), "measures", LISTED, LISTED_MORE)
+    yield Text(words.CEILINGS, "caption")
+
+
+@section("predicting answers")
+def predicting_answers(view: View, ask: Ask) -> Blocks:
+    """Which retrieval measure predicts how good the generated answer is."""
+    found = read_samples(view.snapshot, view.scope)
+    if found is None:
+        yield Answer(*words.NO_ANSWERS)
+        yield Way("add", "Import results")
+        return
+    offered = outcome.segments(found.rows)
+    segment = ask.listed("Answers", offered, "seg")
+    kind = ask.listed("Correlation", KINDS, "corr", about=words.KINDS)
+    table, curves = correlated(view.snapshot, view.scope, kind, segment)
+    sentence, chips = words.answer(found, table, kind, segment)
+    yield Answer(sentence, caveats=chips)
+    yield Chart(charts.bars(table, kind), "correlations", sentence)
+    yield Table(table, "correlations", COEFFICIENTS)
+    yield from _over_alpha(curves, kind)
+    yield from _by_ratio(found, kind, offered[segment], ask)
+
+
+def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
+    """The coefficient of F and T at every alpha, in words, as lines and as a table."""
+    yield Text("How F and T depend on alpha", "heading")
+    for curve in curves:
+        yield Text(words.in_words(curve))
+    yield Chart(charts.alpha_figure(curves, kind), "alpha", "Correlation over alpha")
+    columns = [COLUMNS["alpha"].but(digits=2), *(Column(each.name, each.name, "score") for each in curves)]
+    yield Fold("Table", [Table(outcome.curve_table(curves), "alpha", columns)])
+
+
+def _by_ratio(found: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
+    """Where a measure predicts the grade better than another does, and the grades: by run and K / Np."""
+    yield Text("Two measures, by run and K / Np", "heading")
+    measure = ask.listed("Measure", MEASURES, "against", usual="T")
+    other = ask.listed("Minus the coefficient of", MEASURES, "less", usual=REFERENCE)
+    fewest = ask.number(
+        "Answers per cell, at least", "least", float(outcome.SEGMENT_SIZE), 10.0, 10_000.0, step=10.0
+    )
+    least = int(fewest or outcome.SEGMENT_SIZE)
+    cells = outcome.differences(found, kind, kept, (measure, other), least)
+    if cells.is_empty():
+        yield Text(words.too_few(least), "info")
+        return
+    yield Chart(charts.heatmap(cells, measure, other), "against", f"{measure} minus {other}")
+    values = (COLUMNS["value"].but(measure), Column("reference", f"minus: {other}", "score"))
+    yield Table(cells, "against", ("name", "ratio", N, *values, COLUMNS["difference"].but(about="")))
+    yield Text("Grades by K / Np", "heading")
+    yield Text(ALIKE, "caption")
+    grades = outcome.distribution(found, kept, least)
+    shown = charts.distribution_figure(grades)
+    yield Chart(shown, "spread", "Share of every grade against K / Np")
+    share = COLUMNS["share"].but(about="Of the answers of the stack at this K / Np.")
+    grade = COLUMNS["grade"].but(form="text")
+    yield Table(grades, "spread", ("name", "ratio", grade, N, share))
+
+
+N = COLUMNS["n"].but(about="Answers.")
+PARAMETERS = (
+    *("parameter", COLUMNS["value"].but(form="text"), "default", "range", "type"),
+    COLUMNS["text"].but("text", width=None),
+)
+LISTED = (
+    COLUMNS["measure"].but(width=150),
+    COLUMNS["says"].but("says", width=640),
+    COLUMNS["better"].but("better", width=80),
+)
+LISTED_MORE = (
+    *("formula", "parameters", "range", "ceiling"),
+    *("needs", "not_applicable", "elsewhere", "defined_in"),
+)
+COEFFICIENTS = (
+    COLUMNS["measure"].but(about="At each answer's own K; see the list of measures."),
+    COLUMNS["value"].but("correlation"),
+    *("low", "high", N),
+    COLUMNS["queries"].but("queries", ""),
+    "note",
+)
+SECTIONS = (all_measures, predicting_answers)
