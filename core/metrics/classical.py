@@ -194,12 +194,12 @@ def _t(*, share: bool) -> Fill:
     """(1 − alpha)·np − alpha·nn; share: with nn / K for nn."""
 
     def fill(inputs: Inputs, values: Values, out: Scores) -> None:
-        alpha, found = float(values["alpha"]), inputs.found(least(values))
-        np.subtract(found, inputs.judged.cutoffs, out=out)
+        alpha, relevant = float(values["alpha"]), inputs.found(least(values))
+        np.subtract(relevant, inputs.judged.cutoffs, out=out)
         out *= alpha
         if share:
             out /= inputs.judged.cutoffs
-        np.multiply(found, 1.0 - alpha, out=inputs.scratch)
+        np.multiply(relevant, 1.0 - alpha, out=inputs.scratch)
         out += inputs.scratch
 
     return fill
@@ -274,9 +274,9 @@ def _best(counts: Counts, gains: Floats, judged: Judged, out: Scores) -> None:
 
 def _ideal(judged: Judged, values: Values) -> Floats:
     def make() -> Floats:
-        made = np.empty((judged.depth, *judged.counts.shape[1:]))
-        _best(judged.counts, _gains(judged, values), judged, made)
-        return or_nan(made)
+        ideal = np.empty((judged.depth, *judged.counts.shape[1:]))
+        _best(judged.counts, _gains(judged, values), judged, ideal)
+        return or_nan(ideal)
 
     return judged.once(("dcg", values["gain"]), make)
 

@@ -53,16 +53,16 @@ def score_all(
     )
     wanted = tuple(measures)
     # One measure at several cutoffs is computed once.
-    made = {measure.at(None): job.empty() for measure in wanted}
-    blocks = list(job.blocks(max((measure.info.ahead for measure in made), default=1)))
+    scores = {measure.at(None): job.empty() for measure in wanted}
+    blocks = list(job.blocks(max((measure.info.ahead for measure in scores), default=1)))
 
     def fill(block: _Block) -> None:
         inputs = job.inputs(block)
         with np.errstate(divide="ignore", invalid="ignore"):
-            for measure, values in made.items():
+            for measure, values in scores.items():
                 out = values.reshape(job.shape)[:, block.runs, block.queries]
                 inputs.value(measure.info, measure.values, out=out)
-            for values in made.values():
+            for values in scores.values():
                 job.leave_out_unjudged(values.reshape(job.shape), block)
 
     if len(blocks) <= 1:
@@ -70,7 +70,7 @@ def score_all(
     else:
         with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as workers:
             deque(workers.map(fill, blocks), maxlen=0)
-    return {measure: np.moveaxis(made[measure.at(None)], 0, -1) for measure in wanted}
+    return {measure: np.moveaxis(scores[measure.at(None)], 0, -1) for measure in wanted}
 
 
 class _Job:
@@ -245,6 +245,6 @@ def na_reason(
 
 def _singles(counts: Counts) -> Counts:
     """Facets [1, 32] where every passage is the only one of its source."""
-    made = np.zeros((1, 32), dtype=np.int64)
-    made[0, [1, 2, 4, 8, 16]] = counts[0]
-    return made
+    singles = np.zeros((1, 32), dtype=np.int64)
+    singles[0, [1, 2, 4, 8, 16]] = counts[0]
+    return singles

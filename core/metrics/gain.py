@@ -66,15 +66,15 @@ def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
         float64 [..., 5]; between 0 and 1 for caps and fallback between 0 and 1.
     """
     counts = pool_counts.astype(np.float64)
-    made = np.zeros_like(counts)
-    made[..., 4] = 1.0
+    weighed = np.zeros_like(counts)
+    weighed[..., 4] = 1.0
     for index, cap in ((3, weighting.cap4), (2, weighting.cap3)):
         present = counts[..., index]
         shares = np.divide(counts[..., 4], present, out=np.zeros_like(present), where=present > 0)
         rarity = weighting.b[index] / weighting.b[4] * shares**weighting.alpha
-        made[..., index] = np.where(present > 0, np.minimum(rarity, cap), 0.0)
-    made[counts[..., 4] == 0] = weighting.fallback
-    return made
+        weighed[..., index] = np.where(present > 0, np.minimum(rarity, cap), 0.0)
+    weighed[counts[..., 4] == 0] = weighting.fallback
+    return weighed
 
 
 def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -> Scores:
@@ -89,10 +89,10 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
     Returns:
         float64 [..., Q, depth].
     """
-    made = np.empty((depth, *counts.shape[:-1]))
+    gains = np.empty((depth, *counts.shape[:-1]))
     by_grade = np.moveaxis(grade_weights, -1, 0)
-    collect(best_of(np.moveaxis(counts, -1, 0), by_grade, depth), by_grade, made, np.empty_like(made))
-    return np.moveaxis(made, 0, -1)
+    collect(best_of(np.moveaxis(counts, -1, 0), by_grade, depth), by_grade, gains, np.empty_like(gains))
+    return np.moveaxis(gains, 0, -1)
 
 
 def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]:
@@ -119,16 +119,16 @@ def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: 
     perfect ranking scores exactly 1.
     """
     started = False
-    for kind, each in enumerate(worth):
-        if not each.any():
+    for kind, weight in enumerate(worth):
+        if not weight.any():
             continue
         if not started:
-            np.multiply(tally(kind), each, out=out)
+            np.multiply(tally(kind), weight, out=out)
             started = True
-        elif (each == 1).all():
+        elif (weight == 1).all():
             out += tally(kind)
         else:
-            np.multiply(tally(kind), each, out=scratch)
+            np.multiply(tally(kind), weight, out=scratch)
             out += scratch
     if not started:
         out[...] = 0.0
@@ -203,7 +203,7 @@ RA_NWG = MeasureInfo(
 
 
 def _worth(judged: Judged, values: Values) -> Floats:
-    """What each of ten kinds is worth: grades 1..5 as the first of their source, then as repeats."""
+    """Return the worth of each of ten kinds: grades 1..5 as the first of their source, then as repeats."""
     firsts = grade_weights_of(judged, values)
     return np.concatenate([firsts, float(values["beta"]) * firsts])
 

@@ -1,4 +1,4 @@
-"""What a measure declares about itself.
+"""Declare what a measure says of itself.
 
 Sources of passages as facets: which passage repeats a source, and which sets of grades sources have.
 
@@ -32,9 +32,9 @@ def repeated(sources: NDArray[np.int32]) -> NDArray[np.bool_]:
     ordered = np.take_along_axis(sources, order, axis=0)
     again = np.zeros(sources.shape, dtype=np.bool_)
     again[1:] = ordered[1:] == ordered[:-1]
-    made = np.empty_like(again)
-    np.put_along_axis(made, order, again, axis=0)
-    return made
+    marks = np.empty_like(again)
+    np.put_along_axis(marks, order, again, axis=0)
+    return marks
 
 
 def sets_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """What only some measures need."""
+    """Inputs that only some measures need."""
 
     # What a passage of grade 1..5 gains for nDCG: the grades as the judges gave them, where the golden set's
     # scale is another than 1..5
@@ -58,7 +58,7 @@ class _Kept:
         self._kept: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What was made under this key, made now if it was not yet."""
+        """Return what was made under this key, made now if it was not yet."""
         kept: Kept | None = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = make()
@@ -66,7 +66,7 @@ class _Kept:
 
 
 class Judged(_Kept):
-    """What is judged of a block's queries; shared by all blocks of runs on the same queries.
+    """Judgements of a block's queries; shared by all blocks of runs on the same queries.
 
     Attributes:
         counts: Integers [5, 1 or runs, queries], judged passages with grade 1..5.
@@ -145,16 +145,16 @@ class Inputs(_Kept):
     def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
         """A measure's value at every K, put into `out` if given."""
         key = (info.name, *values.items())
-        made: Scores | None = self._kept.get(key)
-        if made is None:
+        scores: Scores | None = self._kept.get(key)
+        if scores is None:
             # Worked out in a block of its own, which stays in the cache, and carried over at the end.
-            made = np.empty(self.shape) if out is None else self._buffer
-            info.score(self, values, made)
-            self._kept[key] = made if out is None else out
+            scores = np.empty(self.shape) if out is None else self._buffer
+            info.score(self, values, scores)
+            self._kept[key] = scores if out is None else out
         if out is not None:
-            np.copyto(out, made)
-            made = out
-        return made
+            np.copyto(out, scores)
+            scores = out
+        return scores
 
     def found(self, low: int, high: int = 5) -> Tally:
         """How many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
@@ -224,9 +224,9 @@ class Inputs(_Kept):
         """The same runs as they ranked perturbed queries."""
         given = (self._perturbed or {}).get(name)
         if given is None:
-            found = f"This measure needs rankings of perturbed queries ({name})."
+            problem = f"This measure needs rankings of perturbed queries ({name})."
             raise InputError(
-                found, do="Run the stacks with noise, typo, accents, case or names in the sweep."
+                problem, do="Run the stacks with noise, typo, accents, case or names in the sweep."
             )
         return self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
 
@@ -240,10 +240,10 @@ class Inputs(_Kept):
 def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[Scalar]:
     """Turn [runs, queries, D] into [depth, runs, queries]; ranks that are missing become the filler."""
     kept = min(depth, rows.shape[-1])
-    made = np.empty((depth, *rows.shape[:-1]), dtype=rows.dtype)
-    made[:kept] = np.moveaxis(rows[..., :kept], -1, 0)
-    made[kept:] = filler
-    return made
+    turned = np.empty((depth, *rows.shape[:-1]), dtype=rows.dtype)
+    turned[:kept] = np.moveaxis(rows[..., :kept], -1, 0)
+    turned[kept:] = filler
+    return turned
 
 
 def tally_type(depth: int) -> type[np.int16 | np.int32]:
@@ -254,10 +254,10 @@ def tally_type(depth: int) -> type[np.int16 | np.int32]:
 def count_marks(marked: NDArray[np.bool_]) -> Counts:
     """Number of marks along the first axis; groups that fit a byte are summed as bytes."""
     ones, group = marked.view(np.int8), np.iinfo(np.int8).max
-    made = np.zeros(marked.shape[1:], dtype=np.int32)
+    counts = np.zeros(marked.shape[1:], dtype=np.int32)
     for first in range(0, len(ones), group):
-        made += np.add.reduce(ones[first : first + group], axis=0, dtype=np.int8)
-    return made
+        counts += np.add.reduce(ones[first : first + group], axis=0, dtype=np.int8)
+    return counts
 
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:
@@ -289,10 +289,10 @@ def running(values: NDArray[Any]) -> None:
 
 def count_grades(grades: Grades) -> Counts:
     """Count grades 1..5 along the last axis: int8 [..., P] to int32 [..., 5]."""
-    made = np.empty((*grades.shape[:-1], 5), dtype=np.int32)
+    counts = np.empty((*grades.shape[:-1], 5), dtype=np.int32)
     for grade in range(1, 6):
-        made[..., grade - 1] = count_marks(np.moveaxis(grades == grade, -1, 0))
-    return made
+        counts[..., grade - 1] = count_marks(np.moveaxis(grades == grade, -1, 0))
+    return counts
 
 
 def clipped(counts: Counts, depth: int) -> Tally:

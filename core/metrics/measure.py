@@ -103,12 +103,12 @@ class Measure:
             UnknownNameError: If the name or a parameter is not declared.
             InputError: If the text is not a measure or a value is out of range.
         """
-        found = _WRITTEN.fullmatch(text.strip())
-        if found is None or (found["k"] and found["k_after"]):
+        match = _WRITTEN.fullmatch(text.strip())
+        if match is None or (match["k"] and match["k_after"]):
             raise InputError(f"{text[:80]!r} is not a measure.", do=_HOW)
-        written = found["k"] or found["k_after"]
-        params = tuple(_pair(part, text) for part in found["params"].split(",")) if found["params"] else ()
-        return cls(found["name"], int(written) if written else None, params)
+        written = match["k"] or match["k_after"]
+        params = tuple(_pair(part, text) for part in match["params"].split(",")) if match["params"] else ()
+        return cls(match["name"], int(written) if written else None, params)
 
     def __str__(self) -> str:
         cutoff = "" if self.k is None else f"@{self.k}"

@@ -1,4 +1,4 @@
-"""What the first K slots hold: shares, N-Recall and Hit (arXiv:2511.09545 §2.4).
+"""Rates of the first K slots: shares, N-Recall and Hit (arXiv:2511.09545 §2.4).
 
 The divisor is K even when the ranking is shorter: an empty slot is neither good, nor harmful, nor a hole.
 

@@ -1,4 +1,4 @@
-"""What a query can be perturbed by, as data, and a measure under the worst of it.
+"""Perturbations of a query as data, and a measure under the worst of them.
 
 Robust[X] is, query by query, the worst of X (the least, or the most where less is better) over rankings of
 the same stack (metrics.md §8; ours): of the query as it is, of the query perturbed in each chosen way alone
@@ -70,8 +70,8 @@ PERTURBATIONS: tuple[Param, ...] = (
 
 def chosen(values: Values) -> tuple[str, ...]:
     """Return the perturbations that values of parameters ask for, as runs are named by: "noise 4"."""
-    told = ((way.name, str(values.get(way.name, 0))) for way in PERTURBATIONS)
-    return tuple(f"{name} {level}" for name, level in told if level != "0")
+    levels = ((way.name, str(values.get(way.name, 0))) for way in PERTURBATIONS)
+    return tuple(f"{name} {level}" for name, level in levels if level != "0")
 
 
 def together(values: Values) -> tuple[str, ...]:

@@ -200,8 +200,8 @@ def best_alpha(
     fold = np.random.default_rng(SEED).permutation(len(drawn))[position] % min(FOLDS, max(len(drawn), 1))
 
     def curve(part: NDArray[np.bool_]) -> Floats:
-        found = (correlate(row[part], y[part], kind=kind, resamples=0).value for row in table)
-        return np.array([np.nan if value is None else value for value in found])
+        coefficients = (correlate(row[part], y[part], kind=kind, resamples=0).value for row in table)
+        return np.array([np.nan if value is None else value for value in coefficients])
 
     values = curve(np.ones(len(y), dtype=bool))
     chosen, held, weights = [], [], []
@@ -243,7 +243,8 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
         (0..1; 0 where only one ranks the query) and tau (−1..1, null with fewer than two shared passages).
     """
     one, other = (
-        each.filter(pl.col("rank") <= k).select("query_id", "passage_id", "rank") for each in (first, second)
+        ranking.filter(pl.col("rank") <= k).select("query_id", "passage_id", "rank")
+        for ranking in (first, second)
     )
     sizes = (
         one.group_by("query_id")
@@ -255,13 +256,13 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
     )
     both = one.join(other, on=["query_id", "passage_id"]).sort("query_id", "rank")
     ordered = both.group_by("query_id", maintain_order=True).agg(pl.col("rank_right"))
-    made = ordered.select(
+    shared = ordered.select(
         "query_id",
         pl.col("rank_right").list.len().cast(pl.Int32).alias("shared"),
         pl.Series("tau", _taus(ordered["rank_right"].to_list(), k), dtype=pl.Float64).fill_nan(None),
     )
     return (
-        sizes.join(made, on="query_id", how="left")
+        sizes.join(shared, on="query_id", how="left")
         .with_columns(pl.col("shared").fill_null(0))
         .with_columns((pl.col("shared") / pl.col("longer")).alias("overlap"))
         .select(pl.col(name).cast(dtype) for name, dtype in AGREEMENT.items())
@@ -274,11 +275,11 @@ _BLOCK = 2_000_000  # pairs of ranks compared at a time
 
 def _taus(lists: list[list[int]], k: int) -> Floats:
     """Tau of lists of ranks whose places are the other ranking's order; NaN for fewer than two."""
-    widest = max((len(each) for each in lists), default=0)
+    widest = max((len(ranks_of_query) for ranks_of_query in lists), default=0)
     ranks = np.zeros((len(lists), widest), dtype=np.int32)
-    for row, each in enumerate(lists):
-        ranks[row, : len(each)] = each
-    lengths = np.array([len(each) for each in lists], dtype=np.int64)
+    for row, ranks_of_query in enumerate(lists):
+        ranks[row, : len(ranks_of_query)] = ranks_of_query
+    lengths = np.array([len(ranks_of_query) for ranks_of_query in lists], dtype=np.int64)
     swapped = np.zeros(len(lists), dtype=np.int64)
     step = max(1, _BLOCK // max(1, widest**2))
     after = np.triu(np.ones((widest, widest), dtype=np.bool_), 1)

@@ -144,9 +144,9 @@ def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED)
 @lru_cache(maxsize=2)
 def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """`resample_weights`, read-only and kept for further calls."""
-    made = resample_weights(queries, resamples, seed)
-    made.flags.writeable = False
-    return made
+    drawn = resample_weights(queries, resamples, seed)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def resampled(sample: Sample, drawn: Floats) -> Floats:
@@ -159,18 +159,18 @@ def resampled(sample: Sample, drawn: Floats) -> Floats:
     Returns:
         [S, R]; NaN where a resample has no query that counts for the stack.
     """
-    made = np.empty((len(sample.top), len(drawn)))
-    for rows in _blocks(len(made)):
+    statistics = np.empty((len(sample.top), len(drawn)))
+    for rows in _blocks(len(statistics)):
         bottoms, which = _distinct(sample.bottom[rows])
         below = bottoms @ drawn.T
-        np.matmul(sample.top[rows], drawn.T, out=made[rows])
+        np.matmul(sample.top[rows], drawn.T, out=statistics[rows])
         if not below.all():
-            made[rows] = quotient(made[rows], below[which])
+            statistics[rows] = quotient(statistics[rows], below[which])
         elif len(below) == 1:
-            made[rows] /= below
+            statistics[rows] /= below
         else:
-            made[rows] /= below[which]
-    return made
+            statistics[rows] /= below[which]
+    return statistics
 
 
 def _blocks(rows: int) -> list[slice]:

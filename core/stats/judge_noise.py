@@ -106,7 +106,7 @@ def replicates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Behind:
-    """What grades stand behind those seen, as far as they were told: where the next telling starts."""
+    """Grades that stand behind those seen, as far as they were estimated: where the next estimate starts."""
 
     sizes: Floats  # [C], shares of the classes of queries
     of_class: Floats  # [C, 5], shares of the reference's grades
@@ -114,7 +114,7 @@ class _Behind:
 
 
 class _Model:
-    """What stays the same from resample to resample."""
+    """Parts that stay the same from resample to resample."""
 
     def __init__(self, judged: Judged, rows: Floats) -> None:
         stacks, queries, _ = judged.slots.shape
@@ -170,7 +170,7 @@ class _Model:
             mine = member * weight[:, None]
             sizes = _shares(mine.sum(axis=0) + 1)
             of_class = _better(errors, mine.T @ self.mix_seen, mine.T @ self.mix_sure, of_class, overall)
-        seen, sure = (np.matmul(mine.T, each).reshape(at_place.shape) for each in (self.seen, self.sure))
+        seen, sure = (np.matmul(mine.T, mix).reshape(at_place.shape) for mix in (self.seen, self.sure))
         for _ in range(rounds):
             at_place = _better(errors, seen, sure, at_place, of_class[:, None])
         return (errors, member), _Behind(sizes, of_class, at_place)
@@ -205,8 +205,8 @@ class _Model:
             grade += chance > limit.take(cell)
         grade[:, self.audited] = judged.known[self.audited]
         counts = [
-            np.add.reduceat(grade == each, self.start, axis=1, dtype=np.int32)
-            for each in range(1, GRADES + 1)
+            np.add.reduceat(grade == value, self.start, axis=1, dtype=np.int32)
+            for value in range(1, GRADES + 1)
         ]
         return table.take(self.slots).reshape(judged.slots.shape), np.stack(counts, axis=-1)
 

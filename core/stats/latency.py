@@ -285,8 +285,10 @@ def fit(timed: pl.DataFrame) -> Fit:
     with_output = known.filter(pl.col("output_tokens").is_finite())
     rows = with_output if with_output.height >= MIN_ANSWERS else known
     if rows.height < MIN_ANSWERS:
-        found = f"{rows.height} timed answers with their prompt tokens"
-        return Fit(None, rows.height, np.nan, f"{found} are too few: at least {MIN_ANSWERS} are needed")
+        known_answers = f"{rows.height} timed answers with their prompt tokens"
+        return Fit(
+            None, rows.height, np.nan, f"{known_answers} are too few: at least {MIN_ANSWERS} are needed"
+        )
     if rows["input_tokens"].n_unique() < 2:
         return Fit(None, rows.height, np.nan, "all prompts are of one length, so its part cannot be told")
     columns = [np.ones(rows.height), rows["input_tokens"].to_numpy() / 1000]
@@ -305,5 +307,5 @@ def _least_squares(at: Floats, took: Floats) -> Floats:
     from scipy.optimize import nnls  # noqa: PLC0415 - needed by few
 
     scale = np.maximum(np.abs(at).max(axis=0), 1e-12)
-    found, _ = nnls(at / scale, took)
-    return np.asarray(found / scale)
+    solution, _ = nnls(at / scale, took)
+    return np.asarray(solution / scale)

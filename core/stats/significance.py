@@ -69,11 +69,11 @@ def differences(one: Sample, other: Sample) -> Floats:
     mean is the difference of the ratios and its spread that of the estimate.
     """
     parts = []
-    for each in (one, other):
-        bottom = each.bottom.sum(axis=1, keepdims=True)
-        n = each.applies.sum(axis=1, keepdims=True)
-        at = quotient(each.top.sum(axis=1, keepdims=True), bottom)
-        parts.append(at + quotient(n * (each.top - at * each.bottom), bottom))
+    for stack in (one, other):
+        bottom = stack.bottom.sum(axis=1, keepdims=True)
+        n = stack.applies.sum(axis=1, keepdims=True)
+        at = quotient(stack.top.sum(axis=1, keepdims=True), bottom)
+        parts.append(at + quotient(n * (stack.top - at * stack.bottom), bottom))
     return np.where(one.applies, parts[1] - parts[0], np.nan)
 
 
@@ -83,8 +83,8 @@ def spread(deltas: Floats) -> Floats:
     n = known.sum(axis=1)
     middle = quotient(np.sum(deltas, axis=1, where=known), n.astype(np.float64))
     squares = np.sum((deltas - middle[:, None]) ** 2, axis=1, where=known)
-    made: Floats = np.sqrt(np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan))
-    return made
+    deviation: Floats = np.sqrt(np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan))
+    return deviation
 
 
 def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
@@ -152,7 +152,7 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
         the observed difference).
     """
     chosen = setup or Setup()
-    left, right = (np.asarray(each, dtype=np.intp) for each in (first, second))
+    left, right = (np.asarray(rows, dtype=np.intp) for rows in (first, second))
     blocks = [
         _block(sample, left[start : start + _BLOCK], right[start : start + _BLOCK], chosen)
         for start in range(0, max(1, len(left)), _BLOCK)
@@ -216,8 +216,8 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
 def without_one(sample: Sample) -> Floats:
     """The statistic with one query left out: [S, Q], NaN where the query does not count."""
     rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
-    made = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
-    return np.where(sample.applies, made, np.nan)
+    left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
+    return np.where(sample.applies, left, np.nan)
 
 
 def swap_test(
@@ -243,7 +243,7 @@ def swap_test(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
-    """What swaps move, and the sums that they move: pairs [P], queries [P, Q]."""
+    """Sums that swaps move, and what they move: pairs [P], queries [P, Q]."""
 
     above: Floats
     below: Floats
@@ -252,7 +252,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, one: Sample, other: Sample) -> _Pairs:
-        sums = [(each.top.sum(axis=1), each.bottom.sum(axis=1)) for each in (one, other)]
+        sums = [(sample.top.sum(axis=1), sample.bottom.sum(axis=1)) for sample in (one, other)]
         return cls(other.top - one.top, other.bottom - one.bottom, sums[0], sums[1])
 
 
