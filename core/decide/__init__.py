@@ -1,1 +1,1 @@
-"""What to ship: pure functions over the stack table."""
+"""Decide what to ship: pure functions over the stack table."""

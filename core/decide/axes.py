@@ -1,4 +1,4 @@
-"""What stacks are compared in: cost, latency, quality and harm, each with everything that depends on it.
+"""Axes that stacks are compared in: cost, latency, quality and harm, each with everything that depends on it.
 
 Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
 and its column in the stack table.
@@ -50,7 +50,7 @@ class Axis:
 
     @property
     def beyond(self) -> str:
-        """What is said of a stack that breaks the limit: ``over the SLA``."""
+        """Return how a stack that breaks the limit is described: ``over the SLA``."""
         return f"{'under' if self.higher_is_better else 'over'} the {self.limit_word}"
 
     def merit(self, values: Floats) -> Floats:

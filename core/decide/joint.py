@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSample:
-    """What is known of S stacks on Q queries."""
+    """Results of S stacks on Q queries, as far as they are known."""
 
     # [S, Q], 0..1; NaN = not applicable. A row without any value falls back to `fixed_quality`.
     quality: Floats
@@ -79,20 +79,20 @@ class JointSample:
 
     def known(self) -> dict[str, Mask]:
         """By axis the stacks of which a number is known [S]."""
-        found = {
+        masks = {
             QUALITY.key: self.quality_varies | ~np.isnan(self.fixed_quality),
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
             COST.key: ~np.isnan(self.cost),
         }
         if len(self.fixed_harm):
-            found[HARM.key] = ~np.isnan(self.fixed_harm) | (_varies(self.harm) if self.harm.size else False)
-        return found
+            masks[HARM.key] = ~np.isnan(self.fixed_harm) | (_varies(self.harm) if self.harm.size else False)
+        return masks
 
     def take(self, rows: Sequence[int]) -> JointSample:
         """Some of the stacks."""
         kept = np.asarray(rows, dtype=np.intp)
-        each = (field.name for field in fields(self) if field.name not in ("share", "query_ids"))
-        return replace(self, **{name: values[kept] for name in each if len(values := getattr(self, name))})
+        names = (field.name for field in fields(self) if field.name not in ("share", "query_ids"))
+        return replace(self, **{name: values[kept] for name in names if len(values := getattr(self, name))})
 
     def required(self, limits: Constraints) -> tuple[Axis, ...]:
         """The axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
@@ -105,7 +105,7 @@ class JointSample:
             drawn: [B, Q], how often each query counts; whole numbers.
             required: Besides quality, latency and cost: what is looked at.
         """
-        made = {
+        numbers = {
             QUALITY.key: qualities(self, drawn),
             LATENCY.key: latencies(self, drawn),
             COST.key: self.cost[:, None],
@@ -113,8 +113,8 @@ class JointSample:
         if any(axis.key == HARM.key for axis in required):
             unknown = np.full(len(self.cost), np.nan)
             fixed = self.fixed_harm if len(self.fixed_harm) else unknown
-            made[HARM.key] = _means(self.harm, fixed, drawn) if self.harm.size else fixed[:, None]
-        return made
+            numbers[HARM.key] = _means(self.harm, fixed, drawn) if self.harm.size else fixed[:, None]
+        return numbers
 
 
 def _varies(values: Floats) -> Mask:
@@ -216,11 +216,11 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
     """The percentile of the latency of every stack in every resample."""
-    made = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
+    percentiles = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):
-        made[row] = weighted_percentile(sample.latency_ms[row], counts, sample.share)
-    return made
+        percentiles[row] = weighted_percentile(sample.latency_ms[row], counts, sample.share)
+    return percentiles
 
 
 def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float) -> Floats:
@@ -255,14 +255,14 @@ def feasible_in(
     Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
     """
     rule, required = asked
-    found = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
+    meets = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
     for axis in required:
         limit, numbers = limits.of(axis), values[axis.key]
         if limit is not None:
-            found &= axis.merit(numbers) >= axis.merit(np.asarray(limit))
+            meets &= axis.merit(numbers) >= axis.merit(np.asarray(limit))
         elif axis.key == rule:
-            found &= ~np.isnan(numbers)
-    return found
+            meets &= ~np.isnan(numbers)
+    return meets
 
 
 def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:

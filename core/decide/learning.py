@@ -108,15 +108,15 @@ class ByTag:
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
         """Per tag the depth with the best mean, the tags of the greatest gain a query first."""
-        found = []
+        gains = []
         for code, name in enumerate(self._names):
             mine = rows[self._codes[rows] == code]
             if name and len(mine):
                 means = quality[:, mine].mean(axis=1)
                 depth = int((means >= means.max() - TIE).argmax())
-                found.append((float(means[depth] - means[0]), name, depth, len(mine)))
+                gains.append((float(means[depth] - means[0]), name, depth, len(mine)))
         learnt, room = {}, self.most * len(rows) + TIE
-        for _, name, depth, size in sorted(found, key=lambda each: (-each[0], each[1])):
+        for _, name, depth, size in sorted(gains, key=lambda gain: (-gain[0], gain[1])):
             if depth and size <= room:
                 learnt[name] = depth
                 room -= size

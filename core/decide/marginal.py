@@ -1,4 +1,4 @@
-"""What a deeper K costs and buys: the line of reranker latency, each step's price, and quality per second."""
+"""Costs and gains of a deeper K: the line of reranker latency, each step's price, and quality per second."""
 
 from __future__ import annotations
 

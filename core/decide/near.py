@@ -1,4 +1,4 @@
-"""What limits cost: the best stack that one alone excludes, and the choice at each of several targets.
+"""Costs of limits: the best stack that one alone excludes, and the choice at each of several targets.
 
 What would have to be true for the runner-up to win: the change of one number at which the choice turns.
 
@@ -66,16 +66,16 @@ def turns(
         better), which win only by making it the chosen one, then those of the chosen stack (each worse),
         which turn the choice to whichever stack then wins. Empty without a choice or a runner-up.
     """
-    found = decision or decide(table, constraints, rule, paired=paired)
-    if found.chosen is None or found.runner_up is None:
+    decided = decision or decide(table, constraints, rule, paired=paired)
+    if decided.chosen is None or decided.runner_up is None:
         return []
-    looked_at = {axis.key: axis for axis in found.axes if axis.compared or axis in found.required}
+    looked_at = {axis.key: axis for axis in decided.axes if axis.compared or axis in decided.required}
     order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, HARM) if axis.key in looked_at]
 
     def chosen_with(row: int, axis: Axis, value: float) -> int | None:
         return decide(_changed(table, row, axis, value), constraints, rule, paired=paired).chosen
 
-    first, second = found.chosen, found.runner_up
+    first, second = decided.chosen, decided.runner_up
     better = partial(_turn, table, second, better=True, chosen=chosen_with, wins=lambda row: row == second)
     worse = partial(_turn, table, first, better=False, chosen=chosen_with, wins=lambda row: row != first)
     return [*map(better, order), *map(worse, order)]
@@ -180,7 +180,7 @@ def near_misses(
     if chosen is not None and rule != "quality":
         paid = (COST if rule == "cost" else LATENCY).read(table)
         better |= paid < paid[chosen]
-    found = []
+    misses = []
     for axis in decision.axes:
         bound = constraints.of(axis)
         if bound is None:
@@ -195,8 +195,8 @@ def near_misses(
             gain = None if chosen is None else float(merit[row] - here)
             value, beyond = float(values[row]), float(over[row])
             set_to = lets_in(value, upper=not axis.higher_is_better)
-            found.append(NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row])))
-    return sorted(found, key=lambda miss: (-merit[miss.row], miss.over))
+            misses.append(NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row])))
+    return sorted(misses, key=lambda miss: (-merit[miss.row], miss.over))
 
 
 def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
@@ -221,7 +221,7 @@ def lets_in(value: float, *, upper: bool = True) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditioned:
-    """What one latency target leaves."""
+    """Decision under one latency target."""
 
     sla_ms: float  # the target
     decision: Decision  # what the rule chooses within it
@@ -250,9 +250,9 @@ def conditioned(
         One result per target, in the given order.
     """
     cost, quality = (floats(table, name) for name in ("cost", "quality"))
-    made = []
+    results = []
     for sla_ms in targets_ms:
-        found = decide(table, replace(constraints, sla_ms=sla_ms), paired=paired)
-        within = np.where(found.feasible, found.quality.merit(quality), np.nan)
-        made.append(Conditioned(sla_ms, found, frontier_2d(cost, within)))
-    return made
+        decision = decide(table, replace(constraints, sla_ms=sla_ms), paired=paired)
+        within = np.where(decision.feasible, decision.quality.merit(quality), np.nan)
+        results.append(Conditioned(sla_ms, decision, frontier_2d(cost, within)))
+    return results

@@ -54,19 +54,19 @@ def neighbours(
         return []
     up = 1 if quality.higher_is_better else -1
     taken = set(levels.iter_rows())
-    found: dict[tuple[str | None, ...], Neighbour] = {}
+    guesses: dict[tuple[str | None, ...], Neighbour] = {}
     for row in frontier:
         here = levels.row(row)
         for place, axis in enumerate(axes):
             for after in _others(levels, here, place):
                 there = (*here[:place], after, *here[place + 1 :])
-                if there in taken or there in found:
+                if there in taken or there in guesses:
                     continue
                 guess, spread = model.guess(there)
                 ahead = up * (guess - target)
                 chance = float(student.cdf(ahead / spread, model.freedom)) if spread > 0 else 0.0
-                found[there] = Neighbour(row, axis, here[place], after, guess, spread, chance)
-    return sorted(found.values(), key=lambda each: (-each.chance, -up * each.quality))
+                guesses[there] = Neighbour(row, axis, here[place], after, guess, spread, chance)
+    return sorted(guesses.values(), key=lambda guessed: (-guessed.chance, -up * guessed.quality))
 
 
 def _others(levels: pl.DataFrame, here: tuple[str | None, ...], place: int) -> list[str]:

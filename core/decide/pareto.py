@@ -116,7 +116,7 @@ def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
 
 
 def _to_minimise(paid: Sequence[ArrayLike], quality: ArrayLike) -> Floats:
-    """What is paid and the quality as columns, each better the lower."""
+    """Stack the costs and the quality as columns, each better the lower."""
     return np.column_stack([*paid, -np.asarray(quality, dtype=np.float64)])
 
 

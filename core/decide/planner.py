@@ -36,7 +36,7 @@ _PARTS = 20_000  # Whole parts that the shares of a world are rounded to where a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stakes:
-    """What the rule's tie-break needs of S stacks besides quality, latency and cost."""
+    """Figures of S stacks that the rule's tie-break needs besides quality, latency and cost."""
 
     below: (
         Floats  # [S, S], how far below the best (first axis) another may lie and tie; NaN = equal ones only
@@ -83,7 +83,7 @@ def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """What more evaluation would do to the decision; shares of the worlds, 0..1."""
+    """Effects of more evaluation on the decision; shares of the worlds, 0..1."""
 
     more: tuple[int, ...]  # [M], queries (or timings per stack) added
     flip: Floats  # [M], how often another stack is chosen than today
@@ -137,16 +137,16 @@ def outlook(
     now = stage.choose(np.ones((1, queries)), 1.0)[0]
     final = stage.choose(np.rint(shares * _PARTS), 0.0 if kind == "queries" else 1.0, exact=shares)
     drawn = np.ones((worlds, queries))
-    made = np.empty((len(amounts), worlds), dtype=np.intp)
+    choices = np.empty((len(amounts), worlds), dtype=np.intp)
     for place, extra in enumerate(np.diff(amounts, prepend=0)):
         drawn += random.multinomial(extra, shares)
         shrunk = float(np.sqrt(queries / (queries + amounts[place]))) if kind == "queries" else 1.0
-        made[place] = stage.choose(drawn, shrunk)
+        choices[place] = stage.choose(drawn, shrunk)
     counts = np.bincount(final[final >= 0], minlength=len(sample.cost))
     return Outlook(
         more=tuple(int(amount) for amount in amounts),
-        flip=np.asarray((made != now).mean(axis=1)),
-        left=np.asarray((made != final).mean(axis=1)),
+        flip=np.asarray((choices != now).mean(axis=1)),
+        left=np.asarray((choices != final).mean(axis=1)),
         final=counts / worlds,
         left_now=float((final != now).mean()),
         now=None if now < 0 else int(now),
@@ -187,15 +187,15 @@ class _Stage:
         within = near_objective(latency, cost, feasible, band, rule)
         merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
         best = _reference(np.where(within, merit, -np.inf), latency, cost)
-        each = np.arange(quality.shape[1])
-        top = quality[best, each]
+        columns = np.arange(quality.shape[1])
+        top = quality[best, columns]
         apart = quality - top + self.held.shift[best].T
         low, high = -width * self.held.below[best].T, width * self.held.above[best].T
-        gap = np.abs(latency - latency[best, each])
+        gap = np.abs(latency - latency[best, columns])
         alike = (np.abs(apart) <= _TIE) | ((apart >= low - _TIE) & (apart <= high + _TIE))
         near = (gap < np.maximum(band[:, None], band[best])) | (gap == 0) | (LATENCY not in required)
         tied = within & alike & near
-        tied[best, each] = True
+        tied[best, columns] = True
         chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
         return np.where(feasible.any(axis=0), chosen, -1)
 
@@ -211,7 +211,7 @@ def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What evaluating one more query costs."""
+    """Costs of evaluating one more query."""
 
     judging: float  # judgements × their price; $
     running: float | None  # one call of every stack that is evaluated; $, None = no cost of theirs is known

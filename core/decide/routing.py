@@ -82,7 +82,7 @@ def replayed_ms(deep_ms: pl.Expr, depth: int, deep: int, line: tuple[float, floa
 
 
 def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
-    """What the deep run would have used at a smaller K: its reranker's share by candidates, modelled.
+    """Return what the deep run would have used at a smaller K: its reranker's share by candidates, modelled.
 
     Args:
         usage: Rows of the table "usage" of the deep run.
@@ -111,7 +111,7 @@ TIE = 1e-9  # Qualities this close are alike: the shallower depth is taken
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """What every query gets at every depth, the shallowest (cheapest) first."""
+    """Results of every query at every depth, the shallowest (cheapest) first."""
 
     quality: Floats  # [D, Q], 0..1, no NaN: leave out queries that a depth cannot score
     latency_ms: Floats  # [D, Q]; ms, NaN = unknown
@@ -190,7 +190,7 @@ def _floats(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a routing gives."""
+    """Quality, cost and latency of a routing."""
 
     rates: Floats  # [D], share of the queries at each depth
     scores: Floats  # [Q], expected quality of each query
@@ -243,7 +243,7 @@ def oracle(depths: Depths) -> Floats:
 
 
 def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> Outcome:
-    """What a routing costs, takes and scores.
+    """Work out what a routing costs, takes and scores.
 
     Args:
         depths: What every query gets at every depth.

@@ -37,7 +37,7 @@ _FINEST = 12  # Decimals that an excess is told with at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a stack must meet, None = not asked for, and which direction of the quality is good."""
+    """Limits that a stack must meet, None = not asked for, and which direction of the quality is good."""
 
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
@@ -79,7 +79,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a rule chose."""
+    """Choice of a rule among the stacks."""
 
     run_ids: pl.Series  # names of the table's rows
     chosen: int | None  # row of the table, or None when nothing is feasible
@@ -257,7 +257,7 @@ def decide(
 
 
 def objective(rule: Rule, required: Collection[Axis]) -> Rule:
-    """What is optimised first: quality where nothing is known of what the rule asks for."""
+    """Return what is optimised first: quality where nothing is known of what the rule asks for."""
     return rule if any(axis.key == rule for axis in required) else "quality"
 
 

@@ -46,10 +46,10 @@ class Paired:
     def places(self, run_ids: pl.Series) -> Rows:
         """Where stacks stand here [n]; −1 = there are no values of theirs."""
         names = pl.Series(list(self.run_ids), dtype=pl.String)
-        found = run_ids.replace_strict(
+        rows = run_ids.replace_strict(
             names, pl.int_range(len(names), eager=True), default=-1, return_dtype=pl.Int64
         )
-        places = found.to_numpy().astype(np.intp)
+        places = rows.to_numpy().astype(np.intp)
         empty = ~np.asarray(self._applies.any(axis=1))
         return np.where((places >= 0) & empty[places], -1, places)
 
@@ -67,11 +67,11 @@ class Paired:
         """
         others = (self._pattern[rows] != self._pattern[best]) | (shift[rows] != shift[best])
         few = self.common(best, rows) < LEAST
-        found = np.empty(len(rows), dtype=np.bool_)
-        found[~others & ~few] = self._like(best, rows[~others & ~few])
-        found[others & ~few] = self._exactly(best, rows[others & ~few], shift)
-        found[few] = self._equal(best, rows[few], shift)
-        return found
+        mask = np.empty(len(rows), dtype=np.bool_)
+        mask[~others & ~few] = self._like(best, rows[~others & ~few])
+        mask[others & ~few] = self._exactly(best, rows[others & ~few], shift)
+        mask[few] = self._equal(best, rows[few], shift)
+        return mask
 
     def common(self, best: int, rows: Rows) -> Rows:
         """How many queries each of some stacks has in common with one [m]."""
@@ -133,22 +133,22 @@ class Paired:
         beyond[lower] = np.count_nonzero(self._replicates[rows[lower]] >= top - _NOISE, axis=1)
         beyond[~lower] = np.count_nonzero(self._replicates[rows[~lower]] <= top + _NOISE, axis=1)
         place = (1 - LEVEL) / 2 * (len(top) - 1)
-        found = np.asarray(beyond > place + 1)
+        alike = np.asarray(beyond > place + 1)
         border = np.abs(beyond - place) <= _NEAR
-        found[border] = self._exactly(best, rows[border], np.zeros(len(self.values)))
-        return found
+        alike[border] = self._exactly(best, rows[border], np.zeros(len(self.values)))
+        return alike
 
     def _exactly(self, best: int, rows: Rows, shift: Floats) -> Mask:
         """By the interval itself."""
-        found = np.zeros(len(rows), dtype=np.bool_)
+        alike = np.zeros(len(rows), dtype=np.bool_)
         for start in range(0, len(rows), _BLOCK):
             part = rows[start : start + _BLOCK]
             one, other = paired_rows(self._sample, part, np.full(len(part), best))
             gap = Sample(one.top - other.top, one.bottom, one.applies)
             low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
             moved = shift[part] - shift[best]
-            found[start : start + _BLOCK] = (low + moved <= _NOISE) & (high + moved >= -_NOISE)
-        return found
+            alike[start : start + _BLOCK] = (low + moved <= _NOISE) & (high + moved >= -_NOISE)
+        return alike
 
 
 class PairedReplicates(Paired):
@@ -257,8 +257,8 @@ def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
     best = int(rows[np.lexsort((values.cost[rows], values.latency[rows], -values.merit[rows]))[0]])
     # where no latency is known at all, none is asked for
     near = rows[within_jitter(values, rows, best) | np.isnan(values.latency[best])]
-    found = near[_alike(values, near, best) | (near == best)]
-    ordered = preferred(values, found)
+    alike = near[_alike(values, near, best) | (near == best)]
+    ordered = preferred(values, alike)
     return ordered, _note(values, ordered, best)
 
 
@@ -284,7 +284,7 @@ def _printed_alike(quality: Floats, interval_of_best: tuple[float, float], best:
 def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
     """Which rows are alike in quality with the best."""
     bounds = float(values.low[best]), float(values.high[best])
-    found = _printed_alike(values.quality[rows], bounds, float(values.quality[best]))
+    alike = _printed_alike(values.quality[rows], bounds, float(values.quality[best]))
     places = values.places[rows]
     if values.paired is not None and values.places[best] >= 0:
         there = places >= 0
@@ -292,12 +292,12 @@ def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
         all_rows = values.places >= 0
         moved = values.quality[all_rows] - values.paired.means[values.places[all_rows]]
         shift[values.places[all_rows]] = np.where(np.abs(moved) > 1e-9, moved, 0.0)
-        found[there] = values.paired.alike(int(values.places[best]), places[there], shift)
-    return found
+        alike[there] = values.paired.alike(int(values.places[best]), places[there], shift)
+    return alike
 
 
 def _keys(values: Numbers, rows: Rows) -> list[tuple[str, Floats]]:
-    """What is preferred among rows that tie, in words and as keys [m], less is better.
+    """List what is preferred among rows that tie, in words and as keys [m], less is better.
 
     A size of the prompt counts where it is known of all of them.
     """

@@ -29,7 +29,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an export holds."""
+    """Files of an export, and what it could not hold."""
 
     counts: Mapping[str, int] = field(default_factory=dict)  # rows by what they are
     notes: tuple[str, ...] = ()  # what was decided, and what the format cannot hold, as sentences
@@ -37,20 +37,20 @@ class Written:
 
 def rows_of(batch: Batch, table: str) -> pl.DataFrame:
     """The rows of a table of the batch; none where it has none."""
-    found = batch.frames.get(table)
-    return pl.DataFrame(schema=TABLES[table]) if found is None else found.lazy().collect()
+    rows = batch.frames.get(table)
+    return pl.DataFrame(schema=TABLES[table]) if rows is None else rows.lazy().collect()
 
 
 def file_names(ids: Iterable[str]) -> dict[str, str]:
     """A safe and unique file name, without ending, for every id."""
     names: dict[str, str] = {}
-    for each in ids:
-        name = re.sub(r"[^\w.-]+", "-", each).strip("-.")[:_LONGEST_NAME].strip("-.") or "unnamed"
+    for one_id in ids:
+        name = re.sub(r"[^\w.-]+", "-", one_id).strip("-.")[:_LONGEST_NAME].strip("-.") or "unnamed"
         taken = {known.lower() for known in names.values()}  # some file systems do not tell case
         tried, number = name, 2
         while tried.lower() in taken:
             tried, number = f"{name}-{number}", number + 1
-        names[each] = tried
+        names[one_id] = tried
     return names
 
 
@@ -68,11 +68,11 @@ def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]
     keeps = falls.fill_null(value=False).all().over("run_id")
     if fractions:
         keeps &= (pl.col("score") != pl.col("score").round()).any().over("run_id")
-    made = rows.with_columns(keeps.alias("keeps"))
+    marked = rows.with_columns(keeps.alias("keeps"))
     new = pl.len().over(of_list) + 1.5 - pl.col("rank").rank("ordinal").over(of_list)
     score = pl.when("keeps").then(pl.col("score")).otherwise(new.cast(pl.Float64))
-    replaced = made.filter(~pl.col("keeps"))["run_id"].n_unique()
-    return made.select(*of_list, "rank", "passage_id", score.alias("score")), replaced
+    replaced = marked.filter(~pl.col("keeps"))["run_id"].n_unique()
+    return marked.select(*of_list, "rank", "passage_id", score.alias("score")), replaced
 
 
 def given_grades(batch: Batch) -> pl.DataFrame:
@@ -87,7 +87,7 @@ def mappings(batch: Batch) -> tuple[str, ...]:
     """How the exported grades became 1..5 here, where that is not as they are."""
     changed = [golden_set for golden_set in batch.golden_sets if golden_set.mapping != "1-5"]
     return tuple(
-        f"Grades of {each.golden_set_id} are as given; here they count as {each.mapping}." for each in changed
+        f"Grades of {one.golden_set_id} are as given; here they count as {one.mapping}." for one in changed
     )
 
 
@@ -99,7 +99,7 @@ def parted(rows: pl.DataFrame, owner: str) -> Iterator[tuple[str, pl.DataFrame]]
 
 
 def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFrame, replaced: str) -> Written:
-    """What a format of runs and qrels holds; `replaced`: what is said of new scores, if there are any."""
+    """Write a format of runs and qrels; `replaced`: what is said of new scores, if there are any."""
     notes = [*mappings(batch), *not_held(batch, ("rankings", "judgements"), name)]
     pools = rows_of(batch, "rankings").filter(pl.col("stage") == "pool").height
     if pools:
@@ -109,7 +109,7 @@ def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFram
 
 
 def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
-    """What of the batch the format has no place for."""
+    """Say what of the batch the format cannot hold."""
     kept = set(held)
     rest = [
         f"{rows.lazy().select(pl.len()).collect().item():,} {table}"
@@ -123,8 +123,8 @@ def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None
     """Refuse ids that the format cannot hold."""
     bad = rows.filter(pl.col(column).str.contains(pattern))[column]
     if len(bad):
-        found = f"The {column.replace('_', ' ')} {bad[0][:80]!r} {what}."
-        raise InputError(found, do="Export the own format, which holds any id.")
+        problem = f"The {column.replace('_', ' ')} {bad[0][:80]!r} {what}."
+        raise InputError(problem, do="Export the own format, which holds any id.")
 
 
 def write_trec(batch: Batch, path: Path) -> Written:

@@ -33,7 +33,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What MLflow is told of one run."""
+    """Figures and parameters of one run, as MLflow takes them."""
 
     name: str  # its label
     created_at: datetime  # when it was run or reported
@@ -64,17 +64,17 @@ def send(
     """
     server = _Server(uri, environ)
     known = server.get(f"experiments/get-by-name?experiment_name={quote(experiment, safe='')}")
-    told = (
+    reply = (
         server.post("experiments/create", {"name": experiment}) if known is None else known.get("experiment")
     )
-    experiment_id = _text(told, "experiment_id", server)
-    made: list[str] = []
+    experiment_id = _text(reply, "experiment_id", server)
+    logged_ids: list[str] = []
     try:
-        made.extend(_log(server, experiment_id, run) for run in runs)
+        logged_ids.extend(_log(server, experiment_id, run) for run in runs)
     except InputError as error:
-        logged = f"{len(made)} of {len(runs)} runs were logged."
+        logged = f"{len(logged_ids)} of {len(runs)} runs were logged."
         raise InputError(f"{logged} {error.found}", where=server.name, do=error.do) from error
-    return made
+    return logged_ids
 
 
 def _log(server: _Server, experiment_id: str, run: Tracked) -> str:
@@ -105,7 +105,7 @@ def _fill(server: _Server, run_id: str, run: Tracked, at: int) -> None:
             "metrics": metrics[start : start + _MOST_METRICS],
             "params": params[start // _PER_PARAM : (start + _MOST_METRICS) // _PER_PARAM],
         }
-        held = {kind: each for kind, each in batch.items() if each}
+        held = {kind: values for kind, values in batch.items() if values}
         server.post("runs/log-batch", {"run_id": run_id, **held})
 
 
@@ -121,8 +121,8 @@ def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _text(found: object, name: str, server: _Server) -> str:
     value = found.get(name) if isinstance(found, dict) else None
     if not isinstance(value, str) or not value:
-        told = f"The answer has no {name}: this is not an MLflow tracking server."
-        raise InputError(told, where=server.name)
+        problem = f"The answer has no {name}: this is not an MLflow tracking server."
+        raise InputError(problem, where=server.name)
     return value
 
 
@@ -177,11 +177,11 @@ class _Server:
 
     def _read(self, method: str, path: str, status: int, content: bytes) -> dict[str, Any] | None:
         try:
-            found = json.loads(content or b"{}")
+            content_read = json.loads(content or b"{}")
         except (ValueError, RecursionError):
-            found = None
-        told = found if isinstance(found, dict) else {}
-        if method == "GET" and status == 404 and told.get("error_code") == "RESOURCE_DOES_NOT_EXIST":
+            content_read = None
+        reply = content_read if isinstance(content_read, dict) else {}
+        if method == "GET" and status == 404 and reply.get("error_code") == "RESOURCE_DOES_NOT_EXIST":
             return None
         if status in (401, 403):
             raise InputError(
@@ -189,11 +189,11 @@ class _Server:
                 where=self.name,
                 do="Set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.",
             )
-        if status != 200 or not isinstance(found, dict):
-            said = self._clean(str(told.get("message") or told.get("error_code") or "no MLflow answer"))
+        if status != 200 or not isinstance(content_read, dict):
+            said = self._clean(str(reply.get("message") or reply.get("error_code") or "no MLflow answer"))
             asked = path.split("?", maxsplit=1)[0]
             raise InputError(f"{asked} was answered with {status}: {said[:300]}.", where=self.name)
-        return found
+        return content_read
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
@@ -202,7 +202,7 @@ class _Server:
 
 
 def _authorised(environ: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """What must not be shown, and the headers."""
+    """Return what must not be shown, and the headers."""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     token = environ.get("MLFLOW_TRACKING_TOKEN", "")
     user, password = (environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("USERNAME", "PASSWORD"))

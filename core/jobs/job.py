@@ -26,7 +26,7 @@ _EVERY_S = 0.25  # Least seconds between two writes of the file while a stage go
 
 
 class State(StrEnum):
-    """What became of the work."""
+    """Ends that work can come to."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -84,7 +84,7 @@ def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
     written = read_json(path)
     if written is None:
         return None
-    known = {each.name: written[each.name] for each in fields(kind) if each.name in written}
+    known = {field.name: written[field.name] for field in fields(kind) if field.name in written}
     try:
         for name in ("started_at", "updated_at"):
             known[name] = datetime.fromisoformat(known[name]).astimezone(UTC)
@@ -174,8 +174,8 @@ class Tracker(Generic[S]):
         self._written = self._clock()
         if self._path is not None:
             with suppress(OSError):  # a disk that is full must not end work that goes elsewhere
-                told = asdict(self.status).items()
-                plain = {name: at.isoformat() if isinstance(at, datetime) else at for name, at in told}
+                values = asdict(self.status).items()
+                plain = {name: at.isoformat() if isinstance(at, datetime) else at for name, at in values}
                 write_json(self._path, plain)
         if self._told is not None:
             self._told(self.status)
@@ -268,9 +268,9 @@ def begin(
 def jobs(parent: Path) -> list[Job]:
     """Return what was begun, the newest first."""
     return [
-        Job(folder, str(told["name"]), int(told["pid"]), tuple(told["arguments"]))
+        Job(folder, str(begun["name"]), int(begun["pid"]), tuple(begun["arguments"]))
         for folder in _folders(parent)
-        if (told := read_json(folder / _BEGUN)) is not None
+        if (begun := read_json(folder / _BEGUN)) is not None
     ]
 
 

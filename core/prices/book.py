@@ -33,7 +33,7 @@ PRICE_FRAME = schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a number of units of one item costs."""
+    """Price of a number of units of one item."""
 
     item: str  # What is priced: a model name, or "local-cpu"
     provider: str  # Who bills it
@@ -56,7 +56,7 @@ class Price:
 
     @property
     def key(self) -> Key:
-        """What it is the price of."""
+        """Return item and unit."""
         return self.item, self.unit
 
     @property
@@ -81,12 +81,12 @@ class PriceBook:
     @cached_property
     def newest(self) -> Mapping[Key, Price]:
         """The newest price of every item and unit."""
-        found: dict[Key, Price] = {}
+        by_key: dict[Key, Price] = {}
         for price in self.prices:
-            known = found.setdefault(price.key, price)
+            known = by_key.setdefault(price.key, price)
             if price.since > known.since:
-                found[price.key] = price
-        return found
+                by_key[price.key] = price
+        return by_key
 
     @cached_property
     def changed(self) -> tuple[Price, ...]:
@@ -108,12 +108,12 @@ class PriceBook:
     def _named(self) -> Mapping[str, Key]:
         """Every price by the names that a change may call it."""
         units: dict[tuple[str, str], list[str]] = {}
-        found: dict[str, Key] = {}
+        keys: dict[str, Key] = {}
         for (item, unit), price in self.newest.items():
             units.setdefault((price.provider, item), []).append(unit)
-            found[f"{item}:{unit}"] = found[f"{price.provider}/{item}:{unit}"] = (item, unit)
+            keys[f"{item}:{unit}"] = keys[f"{price.provider}/{item}:{unit}"] = (item, unit)
         single = {pair: sold[0] for pair, sold in units.items() if len(sold) == 1}
-        return found | {f"{provider}/{item}": (item, unit) for (provider, item), unit in single.items()}
+        return keys | {f"{provider}/{item}": (item, unit) for (provider, item), unit in single.items()}
 
     def read_changes(self, texts: Iterable[str]) -> tuple[dict[Key, float], list[ClqError]]:
         """Read changed prices, whoever wrote them.

@@ -38,8 +38,8 @@ _BYTES_BESIDE_LINKS = 12  # where a vector's links begin, and its level
 
 def search_units(documents: float, tokens_per_document: float = 0) -> float:
     """Search units of one query."""
-    each = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
-    return float(math.ceil(documents * each / DOCUMENTS_PER_SEARCH_UNIT))
+    per_document = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
+    return float(math.ceil(documents * per_document / DOCUMENTS_PER_SEARCH_UNIT))
 
 
 def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) -> float:
@@ -78,7 +78,7 @@ _BYTES = "Bytes of vectors (4 per number in float32, 1 as int8) and links of the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostInputs:
-    """What the calculator asks for. A model left None is not part of the stack."""
+    """Inputs of the calculator. A model left None is not part of the stack."""
 
     queries_per_month: Annotated[
         float,
@@ -220,7 +220,7 @@ def _sum(amounts: Iterable[float | None]) -> float | None:
 
 
 def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
-    """What a query costs, split by stage.
+    """Work out what a query costs, split by stage.
 
     The stages are embed, rerank, generate-input, generate-output, machine, gpu, and of the corpus
     embed-corpus, index (in memory) and storage (on disk).
@@ -251,8 +251,8 @@ def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
 def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
     lines = []
     if inputs.embedder and inputs.passages and inputs.spread_queries:
-        each = inputs.passages * inputs.tokens_per_passage / inputs.spread_queries
-        lines.append(_line("embed-corpus", inputs.embedder, "input_tokens", each, book))
+        tokens = inputs.passages * inputs.tokens_per_passage / inputs.spread_queries
+        lines.append(_line("embed-corpus", inputs.embedder, "input_tokens", tokens, book))
     if inputs.passages and inputs.index != NO_INDEX:
         whole = index_bytes(inputs.index, vectors=inputs.passages, dim=inputs.dim, links=inputs.links) / GIB
         lines.append(_monthly("index", inputs.memory, whole * inputs.copies, inputs.queries_per_month, book))
@@ -261,10 +261,10 @@ def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
 
 
 def _monthly(stage: str, item: str, gib: float, queries: float, book: PriceBook) -> CostLine:
-    """What is paid by the month, shared by the queries of a month."""
-    each = gib / queries if queries else None
-    line = _line(stage, item, "gib_month", gib if each is None else each, book)
-    if each is None:
+    """Price what is paid by the month, shared by the queries of a month."""
+    gib_per_query = gib / queries if queries else None
+    line = _line(stage, item, "gib_month", gib if gib_per_query is None else gib_per_query, book)
+    if gib_per_query is None:
         line = replace(line, units_per_query=None, usd_per_query=None, reason=line.reason or _NOT_SPREAD)
     return replace(line, units_per_month=gib)
 
@@ -314,7 +314,7 @@ STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What one input does to the monthly bill."""
+    """Effect of one input on the monthly bill."""
 
     field: str  # of `CostInputs`; "price" for a price
     item: str  # what is priced; empty for an amount, as its unit
@@ -333,7 +333,7 @@ class Swing:
 
 
 def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tuple[Swing, ...]:
-    """What each input does to the monthly bill, the rest unchanged.
+    """Work out what each input does to the monthly bill, the rest unchanged.
 
     Args:
         share: By which every input is changed, above 0 and below 1: 0.25 is 25 % less and 25 % more.
@@ -374,5 +374,5 @@ def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tup
     swings += [swing("price", key, price, partial(with_price, key)) for key, price in prices.items()]
     # rounded, so that the last digit of equal widths does not decide their order
     return tuple(
-        sorted(swings, key=lambda each: (-float(f"{each.width:.9g}"), each.field, each.item, each.unit))
+        sorted(swings, key=lambda moved: (-float(f"{moved.width:.9g}"), moved.field, moved.item, moved.unit))
     )

@@ -74,8 +74,8 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         1,000 queries) and reason (why usd is null), sorted.
     """
     in_hours, dollars = pl.col("unit").is_in(list(PRICED_AS)), pl.col("unit") == DOLLARS
-    each = (pl.col("price") / pl.col("per")).alias("each")
-    prices = book.frame().select("item", "unit", each, "currency")
+    unit_price = (pl.col("price") / pl.col("per")).alias("each")
+    prices = book.frame().select("item", "unit", unit_price, "currency")
     return (
         mean_usage(usage)
         .with_columns(
@@ -93,7 +93,7 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
 
 
 def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
-    """What a query uses on average, by run, stage, item and unit.
+    """Average what a query uses, by run, stage, item and unit.
 
     Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
     usage without one is the mean over the run already.

@@ -36,7 +36,7 @@ _EXAMPLE = "sample_spec"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a table held."""
+    """Prices of a table, and what was left out of it."""
 
     prices: tuple[Price, ...]  # in our units, sorted by item and unit
     skipped: Mapping[str, int]  # how many entries were left out, by reason
@@ -55,9 +55,9 @@ def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()
         PriceError: If the file cannot be read, is no such table, or a named provider is not in it.
     """
     table = _table(path)
-    found = {str(entry.get("litellm_provider")) for entry in table.values()}
-    if unknown := sorted(set(providers) - found):
-        shown = ", ".join(sorted(found)[:12])
+    known = {str(entry.get("litellm_provider")) for entry in table.values()}
+    if unknown := sorted(set(providers) - known):
+        shown = ", ".join(sorted(known)[:12])
         raise PriceError(f"It has no provider {unknown[0]!r}.", where=path.name, do=f"Found: {shown}, ….")
     skipped: Counter[str] = Counter()
     prices: dict[tuple[str, str], Price] = {}
@@ -65,13 +65,13 @@ def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()
     for key, entry in sorted(table.items(), key=lambda pair: ("/" in pair[0], pair[0])):
         if providers and entry.get("litellm_provider") not in providers:
             continue
-        made = _prices(key, entry, looked_up, path.name)
-        if isinstance(made, str):
-            skipped[made] += 1
-        elif any((price.item, price.unit) in prices for price in made):
+        read = _prices(key, entry, looked_up, path.name)
+        if isinstance(read, str):
+            skipped[read] += 1
+        elif any((price.item, price.unit) in prices for price in read):
             skipped["the model is there already, under another name"] += 1
         else:
-            prices |= {(price.item, price.unit): price for price in made}
+            prices |= {(price.item, price.unit): price for price in read}
     return Imported(tuple(prices[key] for key in sorted(prices)), dict(sorted(skipped.items())))
 
 

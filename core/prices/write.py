@@ -247,7 +247,7 @@ def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> s
     head = {"book": name, "extends": extends, "provider": "several"}
     blocks = [_lines(head)]
     blocks += [
-        "[[price]]\n" + _lines({each.name: getattr(price, each.name) for each in fields(price)})
+        "[[price]]\n" + _lines({field.name: getattr(price, field.name) for field in fields(price)})
         for price in prices
     ]
     return "\n".join(blocks)
@@ -280,7 +280,7 @@ def check_book(
     Returns:
         Columns of `FINDINGS`; problem is "no price" (these first, most used first) or "old" (oldest first).
     """
-    rows = [_missing(book, each) for each in sorted(used, key=lambda each: (-each.runs, each.item))]
+    rows = [_missing(book, one) for one in sorted(used, key=lambda one: (-one.runs, one.item))]
     aged = [(price, (today - price.looked_up).days) for price in book.newest.values()]
     old = sorted((days, price.item, price.unit) for price, days in aged if days > old_after)
     rows += [
