@@ -41,7 +41,7 @@ def head(
 
     Args:
         answer: The answer; names in it may come from users and are shown as text.
-        caveats: What else weakens it, as for `show.caveats`.
+        caveats: What else weakens it, as a sentence by the words of its chip; empty sentences are left out.
     """
     frame = current_frame()
     frame.headed = True
@@ -87,17 +87,6 @@ def cards(*cards: tuple[str, str, str]) -> None:
         with row.container(border=True, gap=None, width="stretch"):
             st.metric(plain(label), plain(value))
             st.caption(plain(note) or "&nbsp;")
-
-
-def caveats(sentences: Mapping[str, str]) -> None:
-    """Draw what weakens the answer as chips, each with its sentence behind it.
-
-    Args:
-        sentences: Sentence by the words of the chip; empty ones are left out. Names in both may come from
-            users.
-    """
-    with st.container(horizontal=True, gap="small"):
-        _chips(sentences)
 
 
 def _chips(sentences: Mapping[str, str]) -> None:
@@ -286,18 +275,6 @@ def list_column(label: str, help_text: str = "") -> Any:
     return st.column_config.ListColumn(label, help=help_text or None)
 
 
-NUMBERS: Mapping[str, Any] = {
-    "quality": score_column("quality"),
-    "latency_ms": number_column("latency ms", 2),
-    "cost": dollar_column("$ / 1k", "Per 1,000 queries."),
-}
-"""A stack's three numbers."""
-INTERVAL: Mapping[str, Any] = {
-    "quality_low": score_column("low", "95 % interval over queries."),
-    "quality_high": score_column("high", "95 % interval over queries."),
-    "n": number_column("n", 0, "Queries."),
-}
-"""What belongs to a quality."""
 MORE_OF_A_STACK: Mapping[str, Any] = {
     "quality_low": score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
     "quality_high": score_column("high", "Upper end of the 95 % bootstrap interval over queries."),

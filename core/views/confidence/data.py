@@ -20,7 +20,6 @@ from core.views.decision.facts import Asked
 from core.views.diagnostics.noise_page import choice_under_noise
 from core.views.golden.value import Next, before_and_after, what_next
 from core.views.keep import keep
-from core.views.queries.data import query_table
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
 from core.views.workspace.view import View
@@ -105,12 +104,6 @@ def look_ahead(
     known = sample(view)
     assert known is not None  # asked for where there are results per query only  # noqa: S101
     return worth.plan(view.table, rows, known, (constraints, rule), more)
-
-
-@keep("Scoring every query…")
-def paired_queries(view: View, run_id: str, other: str) -> pl.DataFrame:
-    """The queries of two stacks; see `query_table`."""
-    return query_table(view.snapshot, view.scope, view.quality, run_id, other)
 
 
 @keep("Looking for what to judge…")

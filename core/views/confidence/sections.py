@@ -32,6 +32,7 @@ from core.views.decision.chart import identical, merged
 from core.views.decision.facts import Asked, warnings
 from core.views.golden.value import USUAL, next_words
 from core.views.link import RULES
+from core.views.queries.sections import queries
 from core.views.workspace.view import View
 
 ABOUT_RULES = (
@@ -63,15 +64,15 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     rule, decision = ask_rule(view, ask)
     asked = Asked(view.constraints, rule, view.quality, view.latency, noise=view.noise)
     known = data.sample(view)
-    queries = 0 if known is None else int(known.quality.shape[1])
+    n = 0 if known is None else int(known.quality.shape[1])
     for reference in dict.fromkeys((None, view.noise)):  # first without noise, which takes a while
         noisy = data.drawn(view, reference)
         counted = data.chances(view, view.constraints, rule, reference)
         sentence = words.held(view.table, decision, asked, counted)
         chips = caveats(view, decision, asked, counted, noisy) if reference == view.noise else {}
-        how = {"how it is counted": words.about_chances(queries, noisy) if queries else ""}
+        how = {"how it is counted": words.about_chances(n, noisy) if n else ""}
         yield Answer(sentence, caveats=how | chips)
-        if cards := words.held_cards(view.table, decision, asked, counted, (queries, noisy)):
+        if cards := words.held_cards(view.table, decision, asked, counted, (n, noisy)):
             yield Cards(cards)
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
@@ -272,7 +273,7 @@ def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
     )
     if ranked.height > 1:
         yield Text("Which queries tell most", "heading")
-        pair = data.paired_queries(view, *ranked["run_id"][:2])
+        pair = queries(view, *ranked["run_id"][:2])
         tags = worth.tag_rows(pair)
         yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
         if not tags.is_empty():

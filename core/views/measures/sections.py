@@ -56,7 +56,16 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
     by_hand = worked(measure)
     yield Text(f"Worked example: {by_hand.measure}", "heading")
     given = (
-        Table(example(), "example", ("passage", COLUMNS["source"].but(width=None), "rank", "grade")),
+        Table(
+            example(),
+            "example",
+            (
+                COLUMNS["passage"].but(about="", width=None),
+                COLUMNS["source"].but(width=None),
+                "rank",
+                "grade",
+            ),
+        ),
         Text(words.example(cutoff_of(by_hand.measure)), "caption"),
     )
     steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), "code"))
