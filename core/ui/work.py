@@ -35,7 +35,7 @@ LINES = {
 
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
-_SLOW_S, _LATEST = 5.0, 5  # seconds from which on a plan waits to be asked for; ended work with a row each
+_SLOW_S, _LATEST = 5.0, 5  # seconds from which on plans wait to be asked for; ended work with a row each
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
 
@@ -85,10 +85,11 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
     """
     door.require()
     key = f"{_SLOW}_{kind}"
-    slow = st.session_state.get(key, (text, 0.0))
+    planned_last, *took = st.session_state.get(key, (text, 0.0, 0.0))
     place = st.empty()
-    if slow[0] != text and slow[1] > _SLOW_S:
-        if not place.button(f"Update the plan (about {slow[1]:.0f} s)"):
+    # The first plan also loads what plans with: one that took long alone says nothing of the next.
+    if planned_last != text and min(took) > _SLOW_S:
+        if not place.button(f"Update the plan (about {min(took):.0f} s)"):
             return None
         place.empty()
     began = time.monotonic()
@@ -99,7 +100,7 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
     except ClqError as error:
         return SpecError([Problem("", str(error))])
     finally:
-        st.session_state[key] = (text, time.monotonic() - began)
+        st.session_state[key] = (text, took[-1], time.monotonic() - began)
 
 
 def offer(

@@ -11,6 +11,7 @@ from core.pipeline.evaluate import State, launch
 from core.pipeline.evaluate.folder import Folder, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.fields import Reader
+from core.ui import work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
@@ -61,6 +62,16 @@ def test_the_text_counts_where_it_was_edited(open_page: OpenPage, demo_store: Pa
     assert button(app).startswith("Run 5 stacks")
     app.multiselect(key="mode_this workspace").set_value(["sparse"]).run()
     assert button(app).startswith("Run 2 stacks"), "a change in the form writes it anew"
+
+
+def test_plans_wait_to_be_asked_for_once_two_in_a_row_took_long(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(work, "_SLOW_S", 0.0)
+    app = open_page(demo_store, "run", ws="python-docs")
+    for limit, waits in ((5, False), (6, True)):
+        app.number_input(key="limit_this workspace").set_value(limit).run()
+        assert bool([each for each in app.button if each.label.startswith("Update the plan")]) == waits
 
 
 def test_mistakes_stand_beside_their_fields_all_at_once(open_page: OpenPage, demo_store: Path):
