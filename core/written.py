@@ -85,10 +85,24 @@ def ms(value: float | None) -> str:
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
 
 
+def tiny(value: float | None) -> bool:
+    """Whether dollars per 1,000 are too few to read, so that they are said per million."""
+    return value is not None and 0 < abs(value) < TINY
+
+
+TINY = 0.001
+"""Dollars per 1,000 below which they are said per million."""
+
+
 def usd(value: float | None, per: str = "1k") -> str:
-    """A cost: ``$1.25 / 1k``; small ones keep two significant digits; "unknown" where no price is known."""
+    """A cost: ``$1.25 / 1k``, ``$0.0066 / 1M`` where it is `tiny`; "unknown" where no price is known.
+
+    Small ones keep two significant digits.
+    """
     if value is None or not known(value):
         return UNKNOWN
+    if per.startswith("1k") and tiny(value):
+        value, per = 1000 * value, f"1M{per[2:]}"
     digits = 2
     if 0 < abs(value) < 0.1:
         digits = min(9, 1 - math.floor(math.log10(abs(value))))

@@ -43,8 +43,9 @@ def answer(view: View) -> DeltaGenerator | None:
     with current_frame().numbers:
         bill = cache.bill(view, row["run_id"])
         for label, number, note, basis in words.cards(row, view.quality, view.latency, bill):
+            about = plain(words.meaning(view.quality)) if label == view.quality.name else ""
             with st.container(border=True, gap=None, height="stretch"):
-                st.metric(plain(label), plain(number))
+                st.metric(plain(label), plain(number), help=about or None)
                 badge = f":gray-badge[{plain(basis)}]" if basis else ""
                 st.caption(f"{plain(note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):
@@ -162,13 +163,19 @@ def chart(view: View, way: str, drawn: ParetoView, selected: str | None) -> None
     alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
     if VIEWS[way] is not None:
         if not drawn.drawn.is_empty():
-            pareto_chart(view, drawn, alt)
+            clicked = None if selected == chosen_run(view) else selected
+            pareto_chart(view, drawn, alt, words.note(drawn.rows, drawn.across, clicked))
         return
     lines = parallel(drawn.rows, view.decision, view.quality, selected)
     if lines is None:
         st.info(f"No stack has a known {plain(view.quality.name)}.", icon=":material/inbox:")
     else:
         show.chart(lines, "parallel", alt=alt)
+
+
+def chosen_run(view: View) -> str | None:
+    """The run_id of the recommended stack; None where there is none."""
+    return None if view.decision.chosen is None else str(view.table["run_id"][view.decision.chosen])
 
 
 def table(view: View, drawn: ParetoView) -> None:
@@ -205,7 +212,8 @@ view = current_view()
 show.head(
     words.title(view.table, view.decision, view.quality),
     words.why(view.table, view.decision, view.quality),
-    words.unjudged(view.table, view.decision, view.quality),
+    # The chip beside the answer says it already.
+    "" if view.compared.unjudged(view.table) else words.unjudged(view.table, view.decision, view.quality),
 )
 if words.undecided(view.table):
     ways_to_judgements()
@@ -222,8 +230,7 @@ marked = pareto(
     **marks,
 )
 chart(view, way, marked, marks["selected"])
-chosen = None if view.decision.chosen is None else view.table["run_id"][view.decision.chosen]
-if marks["selected"] not in (None, chosen):
+if marks["selected"] not in (None, chosen_run(view)):
     show.card(view.table, marks["selected"], view.quality)
     st.page_link(PAGES["queries"].file, label="Its queries", icon=PAGES["queries"].icon)
 table(view, marked)

@@ -31,6 +31,7 @@ class Axis:
     # A number with its unit, as people read it; says so where it is unknown
     written: Callable[[float | None], str] = score
     pattern: str = "{}"  # where the digits of a number stand beside its unit
+    pattern_small: str = ""  # the same of a thousand times an amount that is `tiny`; empty = as any other
     decimals: int = 3  # of an amount of `least` or more; a smaller one has two significant digits
     least: float = 0.001  # see `decimals`
     higher_is_better: bool = False  # which direction is good
@@ -91,6 +92,7 @@ COST = Axis(
     unit_words="$ per 1,000 queries",
     written=usd,
     pattern="${} / 1k",
+    pattern_small="${} / 1M",
     decimals=2,
     least=0.1,
     limit="budget",
@@ -107,6 +109,7 @@ PER_CORRECT = replace(
     unit_words="$ per 1,000 correct answers",
     written=partial(usd, per="1k correct"),
     pattern="${} / 1k correct",
+    pattern_small="${} / 1M correct",
     missing="of unknown cost per correct answer",
     remedy="let a reader answer from its passages, score the answers, and price what they take",
 )

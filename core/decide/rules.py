@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from core.decide.axes import QUALITY, Axis, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, tied, within_jitter
 from core.errors import UnknownNameError
+from core.written import TINY
 
 Rule = Literal["quality", "cost", "latency"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -176,7 +177,7 @@ def _lookup(words: list[str]) -> pl.Expr:
 def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
     """An unknown quality, else every limit that is broken (by any row at all), else what is unknown."""
     amounts = [
-        pl.when(pl.col(axis.key) > 0).then(pl.format(f"{axis.pattern} {axis.beyond}", _amount(axis)))
+        pl.when(pl.col(axis.key) > 0).then(pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}")))
         for axis in broken
     ]
     lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]
@@ -191,8 +192,16 @@ def _joined(words: list[Any]) -> pl.Expr:
 
 
 def _amount(axis: Axis) -> pl.Expr:
-    """The excess as text: with fixed decimals from the axis's least on, with two significant digits below."""
+    """The excess with its unit: per million where it is tiny."""
     by = pl.col(axis.key)
+    usual = pl.format(axis.pattern, _digits(by, axis))
+    if not axis.pattern_small:
+        return usual
+    return pl.when(by < TINY).then(pl.format(axis.pattern_small, _digits(1000 * by, axis))).otherwise(usual)
+
+
+def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
+    """An amount as text: with fixed decimals from the axis's least on, with two significant digits below."""
     small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
     return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
 

@@ -17,6 +17,7 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import text
+from core.views.decision.facts import MANY_HOLES
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 from core.views.workspace.scope import Quality
@@ -28,6 +29,7 @@ _ON_PHONE = 140  # Pixels of a column of names on a phone
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
+_OF_THOUSAND = re.compile(r"/ (?:1k|1,000)(?! ans| corr)")
 _CENTS = 0.1  # Dollars below which two decimals say too little
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
@@ -69,7 +71,8 @@ def _differing(view: View) -> None:
         return
     apart = view.compared.apart
     label = view.compared.chip(view.table)
-    with st.popover(label, icon=":material/balance:", type="tertiary", width="content"):
+    icon = "warning" if view.compared.unjudged(view.table) > MANY_HOLES else "balance"
+    with st.popover(label, icon=f":material/{icon}:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         if apart.height:
             columns = {"name": text_column("stack", width=290), "why": text_column("not compared because")}
@@ -135,9 +138,14 @@ def table(
     if more and bar.toggle("more columns", key=f"more_{name}"):
         columns = {**columns, **more}
     columns = {name: about for name, about in columns.items() if _holds(rows[name])}
+    small = {name for name, about in columns.items() if _tiny(about, rows[name])}
+    columns = {name: _of_million(about) if name in small else about for name, about in columns.items()}
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
     shown = rows.head(ROWS_SHOWN).select(
-        pl.col(name) * 100 if _format(about) == _PERCENT else pl.col(name) for name, about in columns.items()
+        pl.col(name) * (100 if _format(about) == _PERCENT else 1000)
+        if _format(about) == _PERCENT or name in small
+        else pl.col(name)
+        for name, about in columns.items()
     )
     if st.session_state.get(PHONE):
         columns = {name: _narrowed(about) for name, about in columns.items()}
@@ -164,6 +172,20 @@ def table(
             icon=":material/download:",
         )
     return result
+
+
+def _tiny(about: Any, values: pl.Series) -> bool:
+    """Whether a column is of dollars per 1,000 and holds none that could be read."""
+    if _format(about) != _DOLLARS:
+        return False
+    most = values.abs().max()
+    return _OF_THOUSAND.search(about["label"]) is not None and isinstance(most, float) and text.tiny(most)
+
+
+def _of_million(about: Any) -> Any:
+    """The settings of a column of dollars per 1,000 as one of dollars per million."""
+    told = (about["help"] or "").replace("1,000", "million")
+    return {**about, "label": _OF_THOUSAND.sub("/ 1M", about["label"]), "help": told or None}
 
 
 def _narrowed(about: Any) -> Any:
@@ -307,8 +329,9 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
             else ""
         )
         middle.caption(f"{spread}{_known(row['latency_basis'], row['latency_note'])}")
-        right.metric("Cost", plain(text.cost_of(row, "")))
-        right.caption(f"per 1,000 queries · {_known(row['cost_basis'], row['cost_note'])}")
+        cost, many = text.cost_of_many(row)
+        right.metric("Cost", plain(cost))
+        right.caption(f"per {many} queries · {_known(row['cost_basis'], row['cost_note'])}")
 
 
 def _known(basis: str | None, note: str | None) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from core.written import CONTROLS, MINUS, NOT_APPLICABLE, UNKNOWN, isolated, known, ms, score, usd
+from core.written import CONTROLS, MINUS, NOT_APPLICABLE, UNKNOWN, isolated, known, ms, score, tiny, usd
 
-__all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "usd")
+__all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "tiny", "usd")
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -41,6 +41,29 @@ def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
     """`cost` of a row of the stack table; a unit says so where it is one of correct answers."""
     per = f"{per} correct" if per and row.get("cost_per") == "correct answer" else per
     return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
+
+
+def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
+    """`cost_of` a row without its unit, and of how many it is: ``1,000``, or ``million`` where it is tiny."""
+    many, factor = of_many(row["cost_least"] if row["cost"] is None else row["cost"])
+    more = {name: None if row[name] is None else factor * row[name] for name in ("cost", "cost_least")}
+    return cost_of({**row, **more}, ""), many
+
+
+def of_many(usd_per_1k: float | None) -> tuple[str, int]:
+    """Of how many a cost per 1,000 is said, ``1,000`` or ``million``, and what to multiply it by."""
+    return ("million", 1000) if tiny(usd_per_1k) else ("1,000", 1)
+
+
+def usd_of_many(usd_per_1k: float | None) -> tuple[str, str]:
+    """A cost without its unit, and of how many queries it is: ``$1.25`` and ``1,000``."""
+    many, factor = of_many(usd_per_1k)
+    return usd(None if usd_per_1k is None else factor * usd_per_1k, ""), many
+
+
+def per_queries(usd_per_1k: float | None) -> str:
+    """A cost in full words: ``$1.25 per 1,000 queries``, ``$6.60 per million queries``."""
+    return "{} per {} queries".format(*usd_of_many(usd_per_1k))
 
 
 def told(what: str, written: str) -> str:

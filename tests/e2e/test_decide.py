@@ -54,6 +54,8 @@ def test_a_click_on_a_mark_selects_its_stack_and_leads_to_its_queries(server: Se
     page.click_mark(marks.nth(10))
     page.settle()
     (name,) = parse_qs(urlsplit(page.address).query)["stack"]
+    note = page.page.locator(".clq-note", has_text=name)
+    expect(note).to_be_in_viewport()
     page.page.get_by_role("link", name="Its queries").click()
     page.page.wait_for_url("**/queries*")
     page.settle()

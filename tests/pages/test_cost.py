@@ -17,7 +17,7 @@ def test_the_cost_that_a_stack_recorded_is_labelled(open_page: OpenPage, demo_st
     app = open_page(demo_store, "cost", base=runs["label"][0])
     assert not app.exception
     assert "As recorded" in everything(app)
-    assert "per 1,000 queries (measured)" in everything(app)
+    assert "per million queries (measured)" in everything(app)
 
 
 def test_the_corpus_is_part_of_the_bill(open_page: OpenPage, published_store: Path):

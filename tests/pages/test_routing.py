@@ -79,7 +79,10 @@ def test_three_depths_and_a_tag(open_page: OpenPage, reranked: Path):
     app.selectbox(key="sig").set_value("score entropy of the pool").run()
     app.segmented_control(key="thrby").set_value("my own").run()
     assert_sound(app)
-    assert isinstance(app.slider(key="thr2").value, tuple)
+    slider = app.slider(key="thr2")
+    assert isinstance(slider.value, tuple)
+    ends = {"low": slider.min, "high": slider.max, "step": slider.step}
+    assert all(len(f"{end:.12g}") <= 9 for end in ends.values()), f"an address would not bring back {ends}"
 
 
 def test_one_stack_is_not_enough(open_page: OpenPage, reranked: Path):

@@ -38,7 +38,7 @@ def test_ms(value: float, shown: str):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [(1.25, "$1.25 / 1k"), (0, "$0.00 / 1k"), (1234.5, "$1,234.50 / 1k"), (0.1, "$0.10 / 1k"),
-     (0.012, "$0.012 / 1k"), (0.00001234, "$0.000012 / 1k"), (0.0000015, "$0.0000015 / 1k")],
+     (0.012, "$0.012 / 1k"), (0.00001234, "$0.012 / 1M"), (0.0000015, "$0.0015 / 1M")],
 )  # fmt: skip
 def test_usd(value: float, shown: str):
     assert text.usd(value) == shown

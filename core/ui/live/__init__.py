@@ -19,6 +19,7 @@ from core.ui.limits import current
 from core.ui.pick import pick_from_chart
 from core.views.decision.chart import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
+from core.views.text import plain
 from core.views.theme import chart_config
 from core.views.workspace.view import View
 
@@ -35,10 +36,11 @@ _component = st.components.v2.component(
 )
 
 
-def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
-    """Draw the chart; a click on a mark selects its stack."""
+def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
+    """Draw the chart with a note above it; a click on a mark selects its stack."""
     table = view.table
     if st.session_state.get(_FAILED):
+        st.caption(plain(note))
         chosen = pick_from_chart(table, f"chart_{_CHART}")
         show.chart(drawn.figure, _CHART, on_select=chosen, selection_mode="points", alt=alt)
         return
@@ -57,6 +59,7 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str) -> None:
             "config": chart_config(_CHART),
             "library": PLOTLY,
             "alt": alt,
+            "note": note,
         },
         on_picked_change=picked,
         on_failed_change=_failed,

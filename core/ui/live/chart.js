@@ -281,6 +281,7 @@ class Live {
     const name = this.dragging && best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;
     const words = `${who} ${limited}.${name ? ` Best quality: ${name}.` : ""}`;
     this.host.querySelector(".clq-count").textContent = words;
+    this.host.querySelector(".clq-note").textContent = this.data.note;
     clearTimeout(this.quiet); // a screen reader is told when the slider rests
     this.quiet = setTimeout(() => (this.host.querySelector(".clq-said").textContent = words), 400);
   }

@@ -146,8 +146,9 @@ def costs(priced: Priced) -> Blocks:
 
 def cards(made: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
     """What a thousand queries and a month cost, by the calculator and by what the stack recorded."""
+    cost, many = text.usd_of_many(made.found.per_1k)
     counted = (
-        ("Per 1,000 queries", text.usd(made.found.per_1k, ""), "total of all stages"),
+        (f"Per {many} queries", cost, "total of all stages"),
         ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
     )
     known = priced.recorded
@@ -155,8 +156,8 @@ def cards(made: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         return counted
     whole = known.height and not known["usd_per_1k"].null_count()
     how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"
-    usd = text.usd(float(known["usd_per_1k"].sum()) if whole else None, "")
-    return (*counted, ("As recorded", usd, f"per 1,000 queries, at the book's prices · {how}"))
+    usd, many = text.usd_of_many(float(known["usd_per_1k"].sum()) if whole else None)
+    return (*counted, ("As recorded", usd, f"per {many} queries, at the book's prices · {how}"))
 
 
 def moving(priced: Priced, ask: Ask) -> Blocks:

@@ -62,11 +62,11 @@ def answer(found: CostBreakdown) -> str:
         return "$0: no billed model and no machine time is chosen."
     if found.per_1k is None:
         known = sum(line.usd_per_query or 0.0 for line in found.lines)
-        rest = f" The other stages cost {text.usd(1000 * known, '')} per 1,000 queries." if known else ""
+        rest = f" The other stages cost {text.per_queries(1000 * known)}." if known else ""
         return f"Unknown: {'; '.join(dict.fromkeys(found.unknown))}.{rest}"
     named = " + ".join(dict.fromkeys(line.item for line in found.lines))
     month = text.count(round(found.queries_per_month), "query")
-    words = f"{named}: {text.usd(found.per_1k, '')} per 1,000 queries"
+    words = f"{named}: {text.per_queries(found.per_1k)}"
     share, stage = _largest(found)
     most = f"; all of it is {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
     return f"{words}, {text.usd(found.per_month, '')} a month at {month}{most}."
@@ -137,10 +137,10 @@ def recorded_answer(rows: pl.DataFrame, name: str) -> str:
     if rows.is_empty():
         return f"{name} has recorded no usage."
     how = ", ".join(sorted(set(rows["basis"].drop_nulls())))
-    total = text.usd(float(rows["usd_per_1k"].sum()), "")
+    total = text.per_queries(float(rows["usd_per_1k"].sum()))
     if rows["usd_per_1k"].null_count():
-        return f"{name}: unknown; what is known costs {total} per 1,000 queries ({how})."
-    return f"{name}: {total} per 1,000 queries ({how})."
+        return f"{name}: unknown; what is known costs {total} ({how})."
+    return f"{name}: {total} ({how})."
 
 
 def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:

@@ -136,10 +136,12 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
     """A number per mark and the scale that colours it: sequential for cost, one flat colour per category."""
     if colour == "cost":
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
+        many, factor = text.of_many(max(cost[~np.isnan(cost)].tolist(), default=None))
+        cost = factor * cost
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         place = {"len": 0.26, "x": 1, "xanchor": "right", "y": 1.01, "yanchor": "bottom"}
-        title = {"text": "$ / 1,000 ", "side": "right"}
+        title = {"text": f"$ / {many} ", "side": "right"}
         bar = {"title": title, "orientation": "h", "thickness": 8, "nticks": 4, "exponentformat": "none"}
         scale = {"colorscale": theme.SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": {**bar, **place}}
         return cost, {**scale, "showscale": bool(len(known))}

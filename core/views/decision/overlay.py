@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import LATENCY, Axis
+from core.decide.axes import COST, LATENCY, Axis
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
 from core.views.decision.marks import PLACED_AXIS
+from core.views.decision.parallel import ticks_of
 
 OVER = "over-"
 """How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""
@@ -155,6 +156,9 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
     layout["xaxis"] |= {"range": list(ends), "exponentformat": "none"}
     if log:
         layout["xaxis"] |= {"type": "log", **_log_ticks(ends, across)}
+    _, factor = text.of_many(float(known.max()) if across.key == COST.key and len(known) else None)
+    if factor > 1:
+        layout["xaxis"] |= _per_million(layout["xaxis"], ends, factor, log=log)
     bounds = np.concatenate([bars["quality_low"].to_numpy(), bars["quality_high"].to_numpy()])
     qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
     high = _fitted(qualities, least=-0.01 if len(qualities) and qualities.min() >= 0 else -np.inf, share=0.08)
@@ -182,6 +186,14 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
     low, high = float(values.min()), float(values.max())
     room = share * (high - low) or max(0.03, 0.05 * abs(high))
     return max(low - room, min(least, low)), high + room
+
+
+def _per_million(axis: theme.Spec, ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
+    """Title and ticks of an axis of costs per 1,000 that are too small to read."""
+    ticks = ticks_of(*ends, log=log)
+    words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
+    title = {**axis["title"], "text": axis["title"]["text"].replace("1,000", "million")}
+    return {"tickvals": ticks, "ticktext": words, "title": title}
 
 
 def _log_ticks(ends: tuple[float, float], across: Axis) -> theme.Spec:

@@ -29,7 +29,7 @@ _FEW = 5
 _AXES = (
     ("quality", "", None),
     ("latency_ms", "latency ms", "unknown"),
-    ("cost", "$ / 1k", "unknown"),
+    ("cost", "$ / {}", "unknown"),
     ("candidates", "K", "none"),
     ("dim", "dimensions", "none"),
 )
@@ -61,8 +61,11 @@ def parallel(
     drawn = named.filter(pl.col("quality").is_not_null()).sort("fate", maintain_order=True)
     if drawn.is_empty():
         return None
+    _, factor = text.of_many(max(drawn["cost"].drop_nulls().to_list(), default=None))
+    per = "1k" if factor == 1 else "1M"
+    drawn = drawn.with_columns(factor * pl.col("cost"))
     axes = [
-        _axis(drawn[name].cast(pl.Float64), title or quality.name, missing)
+        _axis(drawn[name].cast(pl.Float64), title.format(per) or quality.name, missing)
         for name, title, missing in _AXES
         if not drawn[name].is_null().all()
     ]
@@ -114,7 +117,7 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
     low, high = float(at.min()), float(at.max())
     room = (high - low) or 1.0
     different = np.unique(known)
-    ticks = different.tolist() if len(different) <= _FEW else _ticks(low, high, log=log)
+    ticks = different.tolist() if len(different) <= _FEW else ticks_of(low, high, log=log)
     places = [math.log10(tick) if log else tick for tick in ticks]
     words = [np.format_float_positional(tick, 6, fractional=False, trim="-") for tick in ticks]  # no 5e-06
     filled = np.full(len(values), low - 0.15 * room)
@@ -130,8 +133,8 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
     }
 
 
-def _ticks(low: float, high: float, *, log: bool) -> list[float]:
-    """Values to label: 1, 2, 5 of every power of ten, or about five round ones."""
+def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
+    """Values to label: 1, 2, 5 of every power of ten, or about five round ones; ends of log are powers."""
     if log:
         wanted = [
             step * 10.0**power

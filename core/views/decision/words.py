@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST
+from core.decide.axes import COST, Axis
 from core.decide.rules import Constraints, Decision
 from core.views import text
 from core.views.decision.facts import MANY_HOLES
@@ -152,6 +152,12 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
+def meaning(quality: Quality) -> str:
+    """The measure in a sentence, with where it is defined; empty of one that is not computed here."""
+    measure = quality.measure
+    return "" if measure is None else f"{measure.info.text} {measure.info.section}".strip()
+
+
 def cards(
     row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame
 ) -> list[tuple[str, str, str, str]]:
@@ -167,12 +173,13 @@ def cards(
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
     timed = "" if row["latency_n"] is None else f"n = {row['latency_n']}"
-    cost, share = text.cost_of(row, ""), row["correct"]
+    (cost, many), share = text.cost_of_many(row), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
         spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
+        factor = 1000 if many == "million" else 1
         for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
-            spent[stage] = spent.get(stage, 0.0) + usd
+            spent[stage] = spent.get(stage, 0.0) + factor * usd
         parts = [(stage, usd) for stage, usd in nlargest(2, spent.items(), key=itemgetter(1)) if usd > 0]
         paid = " + ".join(f"{stage} {text.usd(usd, '')}" for stage, usd in parts)
     else:
@@ -181,7 +188,7 @@ def cards(
         )
     interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row['n'])}".strip()
     asked = _LATENCIES[latency.scope].format(latency.percentile)
-    costed = f"Cost per 1,000 {COSTED.get(str(row['cost_per']), 'queries')}"
+    costed = f"Cost per {many} {COSTED.get(str(row['cost_per']), 'queries')}"
     return [
         (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
         (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),
@@ -217,9 +224,38 @@ def to_measure(row: Mapping[str, Any]) -> str:
     return f"{_gained(row)}, {row['missing']}: {row['measure']}{noted}."
 
 
+ALL_AXES = "cost, latency and quality"
+"""What the frontier of the table is of; that of the chart is of its two axes."""
+
+
 def listed(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of `marked`, merged, with outcome (status, or why out)."""
-    return rows.with_columns(outcome=pl.coalesce("reason", pl.col("status").cast(pl.String)))
+    status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
+    return rows.with_columns(outcome=pl.coalesce("reason", status))
+
+
+def note(rows: pl.DataFrame, across: Axis, selected: str | None) -> str:
+    """What became of the stack that was clicked; without one, what the line of the chart joins.
+
+    Args:
+        rows: Rows of `marked`.
+        across: The x axis.
+        selected: run_id of a stack other than the chosen one.
+    """
+    found = rows.filter(pl.col("run_id") == selected) if selected is not None else rows.clear()
+    if found.height:
+        row = found.row(0, named=True)
+        became = f"excluded: {row['reason']}" if row["reason"] else _BECAME[row["status"]]
+        return f"{row['name']} is {became}."
+    return f"The line is the frontier of {across.word} and quality alone." if rows["line"].any() else ""
+
+
+_BECAME: Mapping[str, str] = {
+    "chosen": "recommended",
+    "runner-up": "the runner-up",
+    "frontier": f"on the frontier of {ALL_AXES}",
+    "within the limits": f"within the limits; another beats it in {ALL_AXES}",
+}
 
 
 def band(jitter: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import polars as pl
@@ -223,12 +224,19 @@ def own_thresholds(found: Routable, signal: Signal, learnt: tuple[float, ...], a
     known = sorted(signal.values[name] for name in found.query_ids if name in signal.values)
     if by != MY_OWN or not known:
         return ()
-    low, high = float(f"{known[0]:.4g}"), float(f"{known[-1]:.4g}")
+    low, high, step = marked_off(known[0], known[-1])
     inside = sorted(min(max(value, low), high) for value in learnt)
-    several, step = len(inside) > 1, (high - low) / 200 or 1.0
+    several = len(inside) > 1
     label = f"{'Thresholds' if several else 'Threshold'} of the {signal.label}"
     ends = (inside[0], inside[-1]) if several else inside
     return ask.slide(label, "thr2" if several else "thr", ends, low, high, step=step)
+
+
+def marked_off(low: float, high: float) -> tuple[float, float, float]:
+    """Ends and step of a slider, of few digits: what an address brings back lies within the ends."""
+    digits = 2 - math.floor(math.log10(high - low)) if high > low else 4
+    step = 10.0**-digits
+    return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step
 
 
 CONFIGURATION = ("rerank_ms", "embedder", "dim", "reranker", COLUMNS["candidates"].but(about=""))

@@ -41,12 +41,16 @@ class Comparability:
     apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=APART))
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
 
+    def unjudged(self, table: pl.DataFrame) -> float:
+        """The largest share of unjudged results, 0..1, where the chip is about it; else 0."""
+        most = table.select(pl.max("hole")).item() if self.offers and not self.apart.height else None
+        return float(most or 0.0)
+
     def chip(self, table: pl.DataFrame) -> str:
         """What differs most between the stacks of a table, in a few words."""
-        unjudged = table.select(pl.max("hole")).item()
         if self.apart.height:
             return f"{text.count(self.apart.height, 'stack')} set apart"
-        if self.offers and unjudged:
+        if unjudged := self.unjudged(table):
             return f"up to {100 * unjudged:.0f} % of results unjudged"
         return text.count(len(self.sentences) + len(self.offers), "note on comparability", _NOTES)
 

@@ -333,7 +333,7 @@ def test_where_a_difference_comes_from(tmp_path: Path):
 def test_numbers_of_several_axes_are_written_in_their_units():
     row = {"value": 3.88e-6, "value_against": None, "difference": -1.2e-7, "low": None, "high": None}
     assert words.in_units({"axis": "cost", **row}) == {
-        "value": "$0.0000039 / 1k", "value_against": "unknown", "difference": "−$0.00000012 / 1k"
+        "value": "$0.0039 / 1M", "value_against": "unknown", "difference": "−$0.00012 / 1M"
     }  # fmt: skip
     row = {"value": 0.5246, "value_against": 0.5259, "difference": -0.0013, "low": -0.007, "high": 0.003}
     assert list(words.in_units({"axis": "quality", **row}).values()) == [

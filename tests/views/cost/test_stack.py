@@ -163,7 +163,7 @@ def test_recorded_usage_without_a_price_is_unknown():
     assert rows["usd_per_1k"].null_count() == 1
     assert rows["reason"].to_list() == [None, "no price for nobody (input_tokens) in list"]
     assert words.recorded_answer(rows, "m") == (
-        "m: unknown; what is known costs $0.000049 per 1,000 queries (measured)."
+        "m: unknown; what is known costs $0.049 per million queries (measured)."
     )
     assert words.recorded_answer(rows.clear(), "m") == "m has recorded no usage."
 

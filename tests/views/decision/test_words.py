@@ -1,9 +1,11 @@
 import polars as pl
 import pytest
 
+from core.decide.axes import COST, LATENCY
 from core.decide.rules import Constraints, decide
-from core.views.decision.words import answer, limits, numbers
-from core.views.workspace.scope import Latency
+from core.views.decision.facts import marked
+from core.views.decision.words import answer, cards, limits, meaning, note, numbers
+from core.views.workspace.scope import Latency, Quality
 from tests.views.made import AT_10, stacks
 
 TABLE = stacks(
@@ -84,3 +86,25 @@ def test_a_tie_says_how_it_was_broken_and_who_scores_highest():
 def test_unknown_figures_read_as_unknown():
     row = stacks(quality=[0.5], n=[None]).row(0, named=True)
     assert numbers(row, AT_10) == "RA-nWG@10 0.500, n unknown; latency unknown; cost unknown"
+
+
+def test_a_stack_that_was_clicked_says_what_became_of_it():
+    limited = Constraints(sla_ms=500, budget=2.5)
+    rows = marked(TABLE, decide(TABLE, limited))
+    names = dict(rows.select("name", "run_id").iter_rows())
+    assert note(rows, LATENCY, names["dear"]) == "dear is excluded: $6.50 / 1k over the budget."
+    assert "400 ms over the SLA" in note(rows, LATENCY, names["slow <b>best</b>"])
+    assert "cost and quality" in note(rows, COST, None), "the line is of two axes"
+
+
+def test_dollars_too_small_to_read_are_per_million():
+    row = {**TABLE.row(0, named=True), "cost": 0.0000066, "cost_basis": "measured"}
+    bill = pl.DataFrame({"stage": ["embed"], "usd_per_1k": [0.0000066]})
+    assert cards(row, AT_10, Latency(), bill)[2][:3] == (
+        "Cost per million queries", "$0.0066", "embed $0.0066",
+    )  # fmt: skip
+
+
+def test_a_measure_explains_itself_where_it_is_known():
+    assert "2511.09545" in meaning(AT_10)
+    assert meaning(Quality("ERR", 10)) == ""

@@ -1,0 +1,45 @@
+"""A copied address shows the same elsewhere: every page, with each of its controls set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from core.views.pages import PAGES, SECTION
+from tests.e2e.controls import set_all, shown, unfold
+from tests.e2e.watch import Visit
+from tests.server import Server
+
+pytestmark = pytest.mark.e2e
+Open = Callable[..., Visit]
+
+PLACES = [place for page in PAGES.values() for place in page.places]
+ANSWERED = ("readers", "measures/predicting answers")  # need answers, which python-docs has none of
+STAYS = frozenset({"ws", SECTION})  # the place itself
+
+
+def _address(server: Server, place: str) -> str:
+    page, _, section = place.partition("/")
+    asked = {"ws": "ragged" if place.startswith(ANSWERED) else "python-docs"}
+    return f"{server.url}/{page}?{urlencode(asked | ({SECTION: section} if section else {}))}"
+
+
+def _same(seen: Visit, visit: Open) -> None:
+    unfold(seen)
+    other = visit(seen.copy_link())
+    unfold(other)
+    assert shown(other) == shown(seen)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_link_shows_the_same_with_every_control_set(server: Server, visit: Open, place: str) -> None:
+    seen = visit(_address(server, place))
+    if seen.page.get_by_role("slider", name="SLA").count():
+        seen.press(seen.slider("SLA"), "ArrowDown", 2)
+    unfold(seen)
+    done = set_all(seen, but=STAYS)
+    carried = parse_qs(urlsplit(seen.address).query).keys()
+    print(place, done, carried)
+    _same(seen, visit)
