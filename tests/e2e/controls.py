@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
-
 from playwright.sync_api import Locator
 
 from core.ui.state import SETTINGS
-from tests.e2e.watch import Visit
+from tests.e2e.watch import QUIET_MS, Visit
 
-TYPED: Mapping[str, str] = MappingProxyType({"find": "index", "slas": "100, 300", "q": "q31"})
+TYPED: Mapping[str, str] = MappingProxyType(
+    {"find": "index", "slas": "100, 300", "q": "q31", "scen": "Launch: quality, sla 0.3"}
+)
 """What to type into fields of text, by their setting; others stay as they are."""
 _ROOM = "[data-testid=stMain], [data-testid=stPopoverBody]"
 _KEYS = """([room, kinds]) => [...document.querySelectorAll(room)].flatMap(main =>
@@ -22,53 +22,64 @@ _KEYS = """([room, kinds]) => [...document.querySelectorAll(room)].flatMap(main 
   .map(each => each.className.match(/st-key-(\\S+)/)[1]))"""
 _SHOWN = """() => {
   const main = document.querySelector('[data-testid=stMain]');
+  const icons = new Set([...main.querySelectorAll('[data-testid=stIconMaterial]')].map(icon => icon.innerText));
   const plain = (_, value) => ArrayBuffer.isView(value) ? [...value] : value;
-  const grids = [...main.querySelectorAll('[data-testid=stDataFrame] [role=gridcell]')];
   const charts = [...main.querySelectorAll('.js-plotly-plot')].flatMap(plot => plot.data.flatMap(trace =>
     [trace.name, ...['x', 'y', 'z', 'text'].map(axis => JSON.stringify(trace[axis] ?? null, plain))]));
-  return [...main.innerText.split('\\n'), ...grids.map(cell => cell.textContent), ...charts];
+  return [...main.innerText.split('\\n').filter(line => !icons.has(line)), ...charts];
 }"""
+_PINNED = re.compile(r"Settings( · \d+)?")
+"""Counts the revision, which a link pins, as a setting that differs."""
 
 
-def _of_few(control: Locator) -> None:
-    other = control.locator("button[data-variant]:not([data-selected=true])")
-    if other.count():
-        other.first.click()
+def _click(other: Locator) -> bool:
+    """Click the first of what there is to click; False where there is nothing."""
+    if not other.count():
+        return False
+    other.first.click()
+    return True
 
 
-def _of_radio(control: Locator) -> None:
-    other = control.locator("label:has(input:not(:checked))")
-    if other.count():
-        other.first.click()
+def _of_few(control: Locator) -> bool:
+    return _click(control.locator("button[data-variant]:not([data-selected=true])"))
 
 
-def _of_list(control: Locator) -> None:
+def _of_radio(control: Locator) -> bool:
+    return _click(control.locator("label:has(input:not(:checked))"))
+
+
+def _of_list(control: Locator) -> bool:
+    now = control.get_by_role("combobox").input_value()
     control.get_by_role("button", name="Open").click()
-    other = control.page.get_by_role("option", selected=False)
-    if control.page.get_by_role("option").count() and other.count():
-        other.first.click()
+    options = control.page.get_by_role("option")
+    changed = _click(options.filter(has_not_text=re.compile(f"^{re.escape(now)}$")))
     control.page.keyboard.press("Escape")
+    return changed
 
 
-def _number(control: Locator) -> None:
-    up, down = (control.get_by_role("button", name=way) for way in ("Increment", "Decrement"))
-    (up if up.is_enabled() else down).click()
-    control.get_by_role("spinbutton").press("Enter")
+def _number(control: Locator) -> bool:
+    field = control.get_by_role("spinbutton")
+    ways = control.locator("[data-testid^=stNumberInputStep]:enabled")
+    if not _click(ways):  # it is empty
+        field.fill("1")
+    field.press("Enter")
+    return True
 
 
-def _slide(control: Locator) -> None:
+def _slide(control: Locator) -> bool:
     thumb = control.get_by_role("slider").first
     top = thumb.get_attribute("max") == thumb.input_value()
     thumb.press("ArrowLeft" if top else "ArrowRight")
+    return True
 
 
-_SET: Mapping[str, Callable[[Locator], None]] = {
+_SET: Mapping[str, Callable[[Locator], bool]] = {
     "stButtonGroup": _of_few,
     "stRadio": _of_radio,
     "stSelectbox": _of_list,
     "stMultiSelect": _of_list,
     "stNumberInput": _number,
-    "stCheckbox": lambda control: control.locator("label").click(),
+    "stCheckbox": lambda control: _click(control.locator("label")),
     "stSlider": _slide,
 }
 
@@ -81,42 +92,60 @@ def unfold(seen: Visit) -> None:
         seen.settle()
 
 
-def set_all(seen: Visit, *, but: frozenset[str] = frozenset()) -> list[str]:
-    """Set each control of an open page that an address may carry, those that appear meanwhile too.
+def set_all(seen: Visit, *, but: frozenset[str] = frozenset(), settings: bool = False) -> set[str]:
+    """Set each control of an open page that an address may carry, those behind buttons and new ones too.
 
     Args:
         seen: The page.
         but: Settings to leave as they are.
+        settings: Whether to set what stands behind the button "Settings", which is the same on every page.
 
     Returns:
-        The settings in the order in which they were set.
+        The settings that have another value now.
     """
-    done: list[str] = []
+    done = {key: False for key in but}
+    kept = "" if settings else ":not(.st-key-settings *)"
+    folded = seen.page.locator(f"[data-testid=stMain] [data-testid=stPopoverButton]{kept}")
+    for place in range(folded.count()):
+        folded.nth(place).click()
+        seen.settle()
+        _set_shown(seen, done)
+        seen.page.keyboard.press("Escape")
+        seen.settle()
+    _set_shown(seen, done)
+    return {key for key, changed in done.items() if changed}
+
+
+def _set_shown(seen: Visit, done: dict[str, bool]) -> None:
+    """Set what is on screen and not done yet."""
     kinds = ", ".join(f"[data-testid={kind}]" for kind in [*_SET, "stTextInput"])
     while waiting := [
-        key
-        for key in seen.page.evaluate(_KEYS, [_ROOM, kinds])
-        if key in SETTINGS and key not in but and key not in done
+        key for key in seen.page.evaluate(_KEYS, [_ROOM, kinds]) if key in SETTINGS and key not in done
     ]:
-        key = waiting[0]
-        done.append(key)
-        _apply(seen.page.locator(f".st-key-{key}").first, key)
+        done[waiting[0]] = _apply(seen.page.locator(f".st-key-{waiting[0]}").first, waiting[0])
         seen.settle()
-    return done
 
 
-def _apply(control: Locator, key: str) -> None:
+def _apply(control: Locator, key: str) -> bool:
     for kind, change in _SET.items():
         if control.get_by_test_id(kind).count():
-            change(control)
-            return
-    if key in TYPED:
-        field = control.get_by_role("textbox")
-        field.fill(TYPED[key])
-        field.press("Enter")
+            return change(control)
+    if key not in TYPED:
+        return False
+    field = control.get_by_role("textbox")
+    field.fill(TYPED[key])
+    field.press("Enter")
+    return True
 
 
 def shown(seen: Visit) -> list[str]:
-    """All that a page shows: its text line by line, the cells of its tables in sight, its charts' numbers."""
-    found: list[Any] = seen.page.evaluate(_SHOWN)
-    return [re.sub(r"\s+", " ", str(each)).strip() for each in found]
+    """All that a page shows: its text line by line, the numbers of its charts, the cells of its tables."""
+    found: list[str] = [str(each).strip() for each in seen.page.evaluate(_SHOWN)]
+    tables = seen.page.locator("[data-testid=stMain] [data-testid=stDataFrame]").filter(visible=True)
+    for place in range(tables.count()):  # which write their cells when they are looked at
+        tables.nth(place).scroll_into_view_if_needed()
+        cells = tables.nth(place).get_by_role("gridcell")
+        cells.first.wait_for(state="attached")
+        seen.page.wait_for_timeout(QUIET_MS)
+        found += cells.all_text_contents()
+    return [line for line in found if not _PINNED.fullmatch(line)]
