@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+
 from playwright.sync_api import Locator
 
 from core.ui.state import SETTINGS
@@ -22,7 +23,7 @@ _KEYS = """([room, kinds]) => [...document.querySelectorAll(room)].flatMap(main 
   .map(each => each.className.match(/st-key-(\\S+)/)[1]))"""
 _SHOWN = """() => {
   const main = document.querySelector('[data-testid=stMain]');
-  const icons = new Set([...main.querySelectorAll('[data-testid=stIconMaterial]')].map(icon => icon.innerText));
+  const icons = new Set([...main.querySelectorAll('[data-testid=stIconMaterial]')].map(one => one.innerText));
   const plain = (_, value) => ArrayBuffer.isView(value) ? [...value] : value;
   const charts = [...main.querySelectorAll('.js-plotly-plot')].flatMap(plot => plot.data.flatMap(trace =>
     [trace.name, ...['x', 'y', 'z', 'text'].map(axis => JSON.stringify(trace[axis] ?? null, plain))]));
@@ -103,7 +104,7 @@ def set_all(seen: Visit, *, but: frozenset[str] = frozenset(), settings: bool = 
     Returns:
         The settings that have another value now.
     """
-    done = {key: False for key in but}
+    done = dict.fromkeys(but, False)
     kept = "" if settings else ":not(.st-key-settings *)"
     folded = seen.page.locator(f"[data-testid=stMain] [data-testid=stPopoverButton]{kept}")
     for place in range(folded.count()):
