@@ -145,7 +145,7 @@ def shown(seen: Visit) -> list[str]:
     tables = seen.page.locator("[data-testid=stMain] [data-testid=stDataFrame]").filter(visible=True)
     for place in range(tables.count()):  # which write their cells when they are looked at
         tables.nth(place).scroll_into_view_if_needed()
-        cells = tables.nth(place).get_by_role("gridcell")
+        cells = tables.nth(place).locator("[role=gridcell]")
         cells.first.wait_for(state="attached")
         seen.page.wait_for_timeout(QUIET_MS)
         found += cells.all_text_contents()
