@@ -163,17 +163,17 @@ def in_questions(
     from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415
     from core.providers.embed import make_embedder  # noqa: PLC0415
-    from core.views.diagnostics import named_page  # noqa: PLC0415
-    from core.views.diagnostics.named_page import NO_RUNS, paper  # noqa: PLC0415
+    from core.views.diagnostics import asked_names  # noqa: PLC0415
+    from core.views.diagnostics.asked_names import NO_RUNS, paper  # noqa: PLC0415
 
     context: Context = ctx.obj
     store = context.store()
     snapshot, quality = store.read(), quality_of(measure)
     scope = workspace(snapshot, collection, golden_set, ())
-    found = named_page.renamed(snapshot, scope, quality)
+    found = asked_names.renamed(snapshot, scope, quality)
     if not found:
         complain(NO_RUNS.replace("`", ""))
-    wanted = named_page.embedders(snapshot, found)
+    wanted = asked_names.embedders(snapshot, found)
     asked = questions(found.asked, found.names, most=queries)
     plan = _asked_plan(asked, wanted, context.books()[DEFAULT_BOOK])
     if dry_run:
@@ -183,14 +183,14 @@ def in_questions(
         raise typer.Exit(1)
     journal = Journal(work_of(context) / REPLIES)
     try:
-        margins = named_page.margins(
+        margins = asked_names.margins(
             asked, wanted, lambda name, dim: make_embedder(name, dim, journal=journal)
         )
     finally:
         journal.close()
     if margins.height:
-        landing.land(store, named_page.batch_of(scope, margins))
-    rows = named_page.side_by_side(found, margins)
+        landing.land(store, asked_names.batch_of(scope, margins))
+    rows = asked_names.side_by_side(found, margins)
     if form is Format.JSON:
         told = {
             "measure": quality.name, "questions": len(found.gathered.query_ids), "d_name_on": len(asked),

@@ -17,7 +17,7 @@ from core.views.confidence.noise import RESAMPLES, Noise, noise, with_noise
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
 from core.views.decision.facts import Asked
-from core.views.diagnostics.noise_page import choice_under_noise
+from core.views.diagnostics.noise_costs import choice_under_noise
 from core.views.golden.value import Next, before_and_after, what_next
 from core.views.keep import keep
 from core.views.workspace.query_sets import among

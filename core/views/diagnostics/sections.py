@@ -10,9 +10,9 @@ from core.diagnostics.names.margins import Check
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.diagnostics import named_page as named
+from core.views.diagnostics import asked_names as named
 from core.views.diagnostics import names as page
-from core.views.diagnostics import noise_page as noisy
+from core.views.diagnostics import noise_costs as noisy
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
 from core.views.keep import keep
 from core.views.text import plain

@@ -11,7 +11,7 @@ from core.decide.rules import Constraints
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
 from core.views.decision.facts import Asked
-from core.views.diagnostics.noise_page import (
+from core.views.diagnostics.noise_costs import (
     answer,
     best_rewrite,
     better_first,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.store import Store
-from core.views.diagnostics import landing, named_page
+from core.views.diagnostics import asked_names, landing
 from core.views.diagnostics.names import figures
 from core.views.workspace.choices import workspaces
 from core.views.workspace.scope import Quality
@@ -56,11 +56,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_quality_and_margin_stand_side_by_side(store: Path):
     snapshot = Store.open(store).read()
-    found = named_page.renamed(snapshot, LAB, QUALITY)
+    found = asked_names.renamed(snapshot, LAB, QUALITY)
     assert found.gathered.query_ids == tuple(sorted(ASKED[:10])), "the others name nothing"
     assert set(found.gathered.rows["run_id"]) == {"dense", "dense-1", "dense-mask", "sparse", "sparse-1"}
-    margins = named_page.known_margins(snapshot, LAB, found)
-    rows = named_page.side_by_side(found, margins)
+    margins = asked_names.known_margins(snapshot, LAB, found)
+    rows = asked_names.side_by_side(found, margins)
     assert rows["names"].to_list() == ["1", "mask", "1"]
     assert rows["clean"].to_list() == pytest.approx([1.0, 1.0, 0.9])
     assert rows["change"].to_list() == pytest.approx([-0.4, -1.0, -0.5])
@@ -70,18 +70,18 @@ def test_quality_and_margin_stand_side_by_side(store: Path):
     base = margins.filter(condition="", measure="d_name")["value"].item()
     assert rows["d_name"].to_list() == [pytest.approx(base), pytest.approx(base), None]
     assert rows["d_change"][1] < rows["d_change"][0] < 0
-    assert "0.600" in named_page.answer(rows, QUALITY)
-    drawn = named_page.chart(rows, QUALITY)
+    assert "0.600" in asked_names.answer(rows, QUALITY)
+    drawn = asked_names.chart(rows, QUALITY)
     assert [list(trace.x) for trace in drawn.data if trace.name.startswith("BM25")] == [[-0.5]]
 
 
 def test_without_such_runs_there_is_nothing(tmp_path: Path):
     Lab().judge({"q1": {"p": 5}}).run("one", final={"q1": ["p"]}, spec=BM25).write(tmp_path / "store")
     snapshot = Store.open(tmp_path / "store").read()
-    found = named_page.renamed(snapshot, LAB, QUALITY)
+    found = asked_names.renamed(snapshot, LAB, QUALITY)
     assert not found
-    assert named_page.embedders(snapshot, found) == {}
-    assert named_page.side_by_side(found, named_page.known_margins(snapshot, LAB, found)).is_empty()
+    assert asked_names.embedders(snapshot, found) == {}
+    assert asked_names.side_by_side(found, asked_names.known_margins(snapshot, LAB, found)).is_empty()
 
 
 def test_the_command_keeps_the_margins_for_the_page(store: Path):
@@ -94,11 +94,11 @@ def test_the_command_keeps_the_margins_for_the_page(store: Path):
     assert (told["measure"], told["questions"], len(told["rows"])) == ("N-Recall4+@1", 10, 3)
     assert told["paper"]["d_change"] == -71.0
     snapshot = Store.open(store).read()
-    held = landing.diagnosed(snapshot, named_page.DIAGNOSIS)
+    held = landing.diagnosed(snapshot, asked_names.DIAGNOSIS)
     assert set(held["condition"]) == {"", "names 1", "names mask"}
     assert set(held["embedder"]) == {"wordllama"}
-    found = named_page.renamed(snapshot, LAB, QUALITY)
-    rows = named_page.side_by_side(found, named_page.known_margins(snapshot, LAB, found))
+    found = asked_names.renamed(snapshot, LAB, QUALITY)
+    rows = asked_names.side_by_side(found, asked_names.known_margins(snapshot, LAB, found))
     assert rows["d_change"].to_list() == pytest.approx([row["d_change"] for row in told["rows"]])
     assert figures(snapshot)[0].is_empty(), "they are no bundles"
     assert list(workspaces(snapshot)) == ["lab"]
