@@ -1,15 +1,19 @@
-"""Runs a script in a process of its own, with bounds on memory and time: what it works on ends no server.
+"""Runs scripts in processes of their own, with bounds on memory and time: what they work on ends no server.
 
-The script imports nothing of this project, so that it begins at once. This file is also what the process
+A script imports nothing of this project, so that it begins at once. This file is also what the process
 runs first: it sets the bound, then becomes the script.
 """
 
 from __future__ import annotations
 
+import json
 import runpy
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def run_bounded(
@@ -27,8 +31,87 @@ def run_bounded(
     Raises:
         subprocess.TimeoutExpired: If it takes longer; it is ended then.
     """
-    command = [sys.executable, "-I", __file__, str(memory), str(script), *words]
+    command = _command(script, memory, *words)
     return subprocess.run(command, input=given, capture_output=True, timeout=seconds, check=False)  # noqa: S603
+
+
+class Bounded:
+    """A script that answers requests, one line of JSON each; its process begins when it is first asked.
+
+    It ends when nobody asked for a while, or with this process, and begins again when it is asked then.
+
+    Args:
+        script: A Python file that answers every line of its input with a line.
+        memory: Bytes of address space that it may take.
+        seconds: How long an answer may take.
+        idle_s: Seconds without a request after which it ends.
+    """
+
+    def __init__(self, script: Path, *, memory: int, seconds: float, idle_s: float = 30.0) -> None:
+        self._command = _command(script, memory)
+        self._seconds, self._idle_s = seconds, idle_s
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._ending: threading.Timer | None = None
+
+    def ask(self, request: Mapping[str, object]) -> Mapping[str, Any]:
+        """Return the answer to a request.
+
+        Raises:
+            ChildProcessError: If the process ended instead of answering: at its bounds, or by a fault of a
+                library; the next request has a new one.
+        """
+        with self._lock:
+            if self._ending is not None:
+                self._ending.cancel()
+            process = self._begun()
+            watch = threading.Timer(self._seconds, process.kill)
+            watch.start()
+            try:
+                line = self._asked(process, json.dumps(request))
+            finally:
+                watch.cancel()
+            if not line.endswith("\n"):
+                self._end()
+                raise ChildProcessError("It takes more memory or time than is allowed.")
+            self._ending = threading.Timer(self._idle_s, self.close)
+            self._ending.daemon = True
+            self._ending.start()
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        """End the process, where there is one."""
+        with self._lock:
+            self._end()
+
+    def _begun(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = subprocess.Popen(  # noqa: S603 - own script
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self._process
+
+    def _asked(self, process: subprocess.Popen[str], request: str) -> str:
+        """Return the line that it answers; without a line end where it ended before."""
+        if process.stdin is None or process.stdout is None:
+            return ""
+        try:
+            process.stdin.write(f"{request}\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        except OSError:
+            return ""
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
 
 
 def out_of_memory(ended: subprocess.CompletedProcess[bytes]) -> bool:
@@ -36,6 +119,10 @@ def out_of_memory(ended: subprocess.CompletedProcess[bytes]) -> bool:
     lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
     last = lines[-1] if lines else ""
     return ended.returncode < 0 or ":" not in last or "MemoryError" in last or "memory allocation" in last
+
+
+def _command(script: Path, memory: int, *words: str) -> list[str]:
+    return [sys.executable, "-I", __file__, str(memory), str(script), *words]
 
 
 def _bound(most: int) -> None:

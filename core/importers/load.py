@@ -191,7 +191,7 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
     if score <= 0:
         do = "The list of formats says what can be imported."
         if piece.head.startswith(PARQUET):
-            do = "It begins as a Parquet file does, but does not end as one: it was probably cut off."
+            do = "It begins as a Parquet file does, but cannot be read as one: it was probably cut off."
         elif piece.head[:1] == b"\x80" and piece.head[1:2] in _PICKLES:
             do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
         return InputError(f"{_UNKNOWN}.", where=tree.name, do=do)
@@ -239,7 +239,8 @@ def _made(format_: Format, trees: Sequence[Tree], options: Options) -> Import:
         accounts = tuple(format_.accounts(trees, options))
     except READ_ERRORS as error:
         names = ", ".join(tree.name for tree in trees[:3])
-        raise InputError(f"It cannot be read as {format_.title}: {shown(error, 200)}", where=names) from error
+        why = shown(str(error) or "it takes more memory than there is", 200)
+        raise InputError(f"It cannot be read as {format_.title}: {why}", where=names) from error
     accounts = (*made.accounts, *accounts)
     return replace(
         made,

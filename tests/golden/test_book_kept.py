@@ -21,7 +21,8 @@ from core.golden.book import FILE, Book, Queue, bring_back
 from tests.stores import Lab
 
 CARDS = 300
-KILLS = 10
+KILLS = 20
+COPIES = 20
 
 
 def begun(path: Path, cards: int = CARDS) -> Book:
@@ -136,6 +137,7 @@ def _judging(path: Path, told: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # of a machine with much else to do: every process begins anew
 def test_no_acknowledged_grade_is_lost_by_a_kill(tmp_path: Path):
     begun(tmp_path / FILE, 5000).close()
     told, luck = tmp_path / "told.txt", random.Random(3)  # noqa: S311
@@ -155,6 +157,38 @@ def test_no_acknowledged_grade_is_lost_by_a_kill(tmp_path: Path):
     assert len(acknowledged) > KILLS
     assert [grades[at] for at in acknowledged] == [1 + at % 5 for at in acknowledged]
     assert sum(grade is not None for grade in grades) - len(acknowledged) <= KILLS
+
+
+@pytest.mark.slow
+def test_a_copy_while_somebody_judges_holds_every_acknowledged_grade(tmp_path: Path):
+    """Of a file that changes while it is copied, a torn copy is told; it never lacks a grade in silence."""
+    begun(tmp_path / FILE, 5000).close()
+    told, luck = tmp_path / "told.txt", random.Random(5)  # noqa: S311
+    told.touch()
+    process = multiprocessing.get_context("spawn").Process(target=_judging, args=(tmp_path / FILE, told))
+    process.start()
+    sound = 0
+    for number in range(COPIES):
+        before = told.stat().st_size
+        while told.stat().st_size == before and process.is_alive():
+            time.sleep(0.001)
+        time.sleep(luck.random() / 50)
+        assert process.is_alive()
+        acknowledged = [int(line) for line in told.read_text().splitlines()]
+        copy = tmp_path / f"{number}.sqlite"
+        shutil.copyfile(tmp_path / FILE, copy)
+        book = Book(copy)
+        try:
+            items = book.items("Anne-1")
+        except StoreError:
+            continue
+        finally:
+            book.close()
+        sound += 1
+        assert [items[at].grade for at in acknowledged] == [1 + at % 5 for at in acknowledged]
+    os.kill(process.pid or 0, signal.SIGKILL)
+    process.join()
+    assert sound >= COPIES // 2
 
 
 def run(store: Path, *words: str, code: int = 0) -> str:

@@ -32,6 +32,7 @@ from core.importers.settings import kept
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _MOST_BYTES = 2 << 30  # Largest file that is read into memory; one that lies on the disk as it is, is not
 _MOST_ATTRIBUTES = 200
+_VALUE_BYTES, _MOST_HELD = 64, 1 << 29  # What a value takes in memory until it is a row, and all may take
 _LARGEST = 2.0**63  # Numbers of vectors are below it
 _TRUE_DEFAULT = 100
 
@@ -279,9 +280,10 @@ def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa
     shape, dtype = tuple(table.shape), np.dtype(table.dtype)
     if len(shape) != axes or dtype.kind not in "iuf":
         raise InputError(f"The table has {len(shape)} axes of {dtype}.", where=where)
-    claimed = math.prod(shape) * dtype.itemsize
-    if claimed > max(piece.limits.grace_bytes, piece.limits.ratio * piece.size):
-        raise InputError(f"The table claims {claimed:,} bytes in a file of {piece.size:,}.", where=where)
+    claimed = math.prod(shape)
+    if claimed * _VALUE_BYTES > max(_MOST_HELD, piece.limits.ratio * piece.size):
+        found = f"The table claims {claimed * dtype.itemsize:,} bytes in a file of {piece.size:,}."
+        raise InputError(found, where=where)
     made = np.asarray(table[...])
     if made.shape != shape:
         raise InputError("The table is cut off.", where=where)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from core.errors import InputError
-from core.importers.read.piece import MIB, Piece, head_lines, per_piece
+from core.importers.read.piece import GIB, MIB, Piece, head_lines, per_piece
 from core.importers.read.text import blocks, place, shown, whole
 
 Json = dict[str, Any]
@@ -23,6 +23,8 @@ Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
 MOST_BYTES = 512 * MIB  # Largest JSON file that is read whole; it takes several times its size in memory
 MOST_LOOKED_AT = 16 * MIB  # Largest file, unpacked, of which is told where it is broken
+MOST_HELD = 2 * GIB  # What the values of one JSON text may take in memory, about
+_HELD = {b"[": 72, b"{": 72, b'"': 30, b",": 8}  # Bytes that a value takes for one of these
 DEEPEST = 60  # Deepest nesting; result files of the field have fewer than ten levels
 _LARGEST = 1 << 63
 _KINDS: Mapping[type, str] = {
@@ -65,6 +67,7 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
     Raises:
         InputError: As for `read_json`.
     """
+    _check_held(data, place(name, line))
     try:
         value = json.loads(data, object_pairs_hook=_once)
     except RecursionError:
@@ -79,6 +82,16 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
     halves = b"\\ud" in data.lower() if isinstance(data, bytes) else "\\ud" in data.lower()
     _check(value, place(name, line), halves=halves)
     return value
+
+
+def _check_held(data: bytes | str, where: str) -> None:
+    """Refuse what takes too much memory once it is read: an empty list takes thirty times its text."""
+    if len(data) * max(_HELD.values()) > MOST_HELD:
+        text = data.encode("utf-8", "replace") if isinstance(data, str) else data
+        held = sum(text.count(mark) * size for mark, size in _HELD.items())
+        if held > MOST_HELD:
+            found = f"Its values would take {held / GIB:.1f} GiB of memory, more than {MOST_HELD // GIB} GiB."
+            raise InputError(found, where=where, do="Offer it in parts.")
 
 
 def broken(piece: Piece) -> InputError | None:

@@ -6,22 +6,29 @@ import csv
 import io
 import json
 import math
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from core.bounded import Bounded
 from core.errors import InputError
-from core.importers.read.piece import HEAD_BYTES, Limits, Piece, head_lines
+from core.importers.read.piece import GIB, HEAD_BYTES, MIB, Limits, Piece, head_lines, per_piece
 from core.importers.read.text import Block, blocks, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16  # what a value of a list takes in memory, at least
+_FIRST_LINES = 1_000
+_GRACES = 8  # Rows of a Parquet file may take as many times what files may unfold to whatever their size
+_READER = Bounded(Path(__file__).with_name("parquets.py"), memory=6 * GIB, seconds=300)
 _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
@@ -135,8 +142,7 @@ def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
 def header(piece: Piece, kind: str) -> list[str]:
     """Column names of a table, from its head only."""
     if kind == "parquet":
-        with reading("The Parquet file", piece.name):
-            return list(pl.read_parquet_schema(io.BytesIO(piece.read())))
+        return _names(piece)
     lines = head_lines(piece, 50)
     if kind != "jsonl":
         return _header_cells(piece, lines[0] if lines else "", kind)
@@ -180,6 +186,7 @@ def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
     again = names[0] if names and names[0] in names[1:] and _NO_NAME not in names else None
     names = [_NO_NAME, *names[1:]] if again else names
     check_header(names, piece)
+    _check_cells_of(piece, len(data), data.count(b"\n"), len(names))
     try:
         rows = pl.read_csv(data, separator=delimiter, infer_schema=False, new_columns=names)
     except READ_ERRORS as error:
@@ -267,6 +274,8 @@ def _objects(piece: Piece, block: Block, schema: Mapping[str, Any] | None) -> tu
     lines = json_lines(block.data, block.first_line)
     where = place(piece.name, block.first_line)
     try:
+        if schema is None:
+            schema = _inferred(piece, block.data, len(lines))
         rows = read_objects(block.data, schema)
     except READ_ERRORS as error:
         _explain_json(piece.name, block)
@@ -275,6 +284,27 @@ def _objects(piece: Piece, block: Block, schema: Mapping[str, Any] | None) -> tu
         _explain_json(piece.name, block)
         raise InputError("Each line must hold one JSON object.", where=where)
     return rows, lines
+
+
+def _inferred(piece: Piece, data: bytes, lines: int) -> pl.Schema:
+    """The types of JSON lines, found of ever more of them: a key of its own in each would take for ever."""
+    known = _FIRST_LINES
+    while True:
+        schema = pl.scan_ndjson(io.BytesIO(data), infer_schema_length=known).collect_schema()
+        _check_cells_of(piece, len(data), lines, sum(map(_leaves, schema.values())))
+        if known >= lines:
+            return schema
+        known *= 4
+
+
+def _leaves(dtype: object) -> int:
+    """How many columns a field takes in memory."""
+    match dtype:
+        case pl.Struct():
+            return sum(_leaves(field.dtype) for field in dtype.fields)
+        case pl.List() | pl.Array():
+            return _leaves(dtype.inner)
+    return 1
 
 
 def _explain_json(name: str, block: Block) -> None:
@@ -314,33 +344,85 @@ def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = REA
 
 def _parquet(piece: Piece, rows: int | None) -> Table:
     """Read a Parquet file; what its footer claims is checked against the limits before any column is read."""
-    content = piece.read()
-    with reading("The Parquet file", piece.name):
-        names = list(pl.read_parquet_schema(io.BytesIO(content)))
-        check_header(names, piece)
-        height, values = _claimed(content, piece)
-        _check_claim(piece, content, f"{height:,} rows", height * max(len(names), 1))
-        _check_claim(piece, content, f"{values:,} values of lists", values * _VALUE_BYTES)
-        frame = pl.read_parquet(io.BytesIO(content), n_rows=rows)
+    names = _names(piece)
+    check_header(names, piece)
+    with tempfile.TemporaryDirectory(prefix="clq-parquet-") as scratch:
+        into = Path(scratch) / "rows.arrow"
+        said = _read_apart(piece, into, rows)
+        height = int(said["height"])
+        _check_claim(piece, f"{height:,} rows", height * max(len(names), 1))
+        _check_claim(piece, f"{said['values']:,} values of lists", said["values"] * _VALUE_BYTES)
+        _check_claim(piece, "rows", said["bytes"], f"{said['bytes']:,} bytes of ")
+        with reading("The Parquet file", piece.name):
+            frame = pl.read_ipc(into.read_bytes())
     return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
 
 
-def _check_claim(piece: Piece, content: bytes, what: str, unfolds: int) -> None:
+def _names(piece: Piece) -> list[str]:
+    """Names of the columns of a Parquet file."""
+    found = _footer(piece)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+@per_piece
+def _footer(piece: Piece) -> list[str] | InputError:
+    try:
+        return list(_read_apart(piece)["columns"])
+    except InputError as error:  # every format asks
+        return error
+
+
+def _read_apart(piece: Piece, into: Path | None = None, rows: int | None = None) -> Mapping[str, Any]:
+    """Have another process read a Parquet file: a few bytes can ask for all memory there is.
+
+    Returns:
+        As `core.importers.read.parquets` answers.
+
+    Raises:
+        InputError: If it cannot be read, or not within the bounds.
+    """
+    with _on_disk(piece) as path:
+        asked = {"file": str(path), "into": into and str(into), "rows": rows}
+        asked |= {"columns": piece.limits.columns, "most": _most(piece)}
+        with reading("The Parquet file", piece.name, (ChildProcessError,)):
+            said = _READER.ask(asked)
+    if "error" in said:
+        raise InputError(f"The Parquet file cannot be read: {shown(said['error'], 200)}", where=piece.name)
+    return said
+
+
+@contextmanager
+def _on_disk(piece: Piece) -> Iterator[Path]:
+    """The file where it lies, or a copy of what is packed or was uploaded."""
+    with piece.opener() as stored:
+        if piece.path is not None and stored.read(len(PARQUET)) == PARQUET:
+            yield piece.path.absolute()
+            return
+    with tempfile.NamedTemporaryFile(prefix="clq-parquet-") as copy:
+        with piece.stream() as packed:
+            shutil.copyfileobj(packed, copy, MIB)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _most(piece: Piece) -> int:
+    """Bytes that the rows of a file may take in memory."""
+    return max(_GRACES * piece.limits.grace_bytes, piece.limits.ratio * piece.size)
+
+
+def _check_claim(piece: Piece, what: str, unfolds: int, amount: str = "") -> None:
     """Refuse what unfolds to more than the limits allow: a few bytes can stand for a billion values."""
-    if unfolds > max(piece.limits.grace_bytes, piece.limits.ratio * len(content)):
-        raise InputError(f"The file claims {what} in {len(content):,} bytes.", where=piece.name)
+    if unfolds > _most(piece):
+        raise InputError(f"The file claims {amount}{what} in {piece.size:,} bytes.", where=piece.name)
 
 
-def _claimed(content: bytes, piece: Piece) -> tuple[int, int]:
-    """Return the rows of a Parquet file and the values of its lists, as its footer has them."""
-    from pyarrow import lib, parquet  # noqa: PLC0415
-
-    with reading("The Parquet file", piece.name, (lib.ArrowException, OSError, ValueError)):
-        found = parquet.ParquetFile(io.BytesIO(content)).metadata
-        groups = [found.row_group(number) for number in range(found.num_row_groups)]
-        lists = [at for at in range(found.num_columns) if found.schema.column(at).max_repetition_level]
-        rows = max(found.num_rows, sum(group.num_rows for group in groups))
-        return rows, sum(group.column(at).num_values for group in groups for at in lists)
+def _check_cells_of(piece: Piece, size: int, rows: int, columns: int) -> None:
+    """Refuse rows of hardly any cell below more columns: cells that are not there take memory, too."""
+    if rows * columns * _VALUE_BYTES > max(_GRACES * piece.limits.grace_bytes, _VALUE_BYTES * size):
+        found = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
+        raise InputError(found, where=piece.name, do="Leave out the lines and columns that hold nothing.")
 
 
 def check_cells(table: Table, limits: Limits) -> None:

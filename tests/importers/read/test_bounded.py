@@ -1,72 +1,73 @@
-"""Crafted workbooks and packed JSON in a process that may take 4 GB: refused or read, and it lives."""
+"""Crafted files in a process that may take 4 GB: each is read whole or refused, and the process lives."""
 
 from __future__ import annotations
 
 import gzip
-import io
-import re
+import json
 import subprocess
 import sys
-import zipfile
+from pathlib import Path
 
 import pytest
 
-from core.importers.read.jsons import MOST_LOOKED_AT, broken
+from core.bounded import Bounded
+from core.errors import InputError
+from core.importers.read.jsons import MOST_LOOKED_AT, broken, read_json
 from core.importers.read.piece import Limits
 from core.importers.read.source import opened
-from tests.importers.formats.test_excel import SHEET, book, changed
-from tests.importers.helpers import up, zipped
+from tests.importers.crafted import ARCHIVES, CRAFTED, HDF5, JSONS, PARQUET, SQLITE, TEXTS, WORKBOOKS
+from tests.importers.helpers import refusal, up
 
-_LOOK = """
-import resource, sys
+_IMPORTS = """
+import json, resource, sys, tempfile
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from core.errors import ClqError
 from core.importers.load import load, preview
-preview([sys.argv[1]])
-try:
-    load([sys.argv[1]])
-except ClqError as error:
-    print(type(error).__name__)
+from core.store import Store
+from core.views.add.imports import bring
+for path in sys.argv[1:]:
+    print(path, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        preview([path])
+        store, said = Store.open(folder), ""
+        try:
+            bring(store, load([path]), "crafted")
+        except ClqError as error:
+            said = str(error)
+        print(json.dumps([store.revision(), said]), flush=True)
 """
-
-
-def _counted() -> bytes:
-    """A workbook that claims four billion shared texts."""
-    source = zipfile.ZipFile(io.BytesIO(book()))
-    parts = {name: source.read(name) for name in source.namelist()}
-    text = parts["xl/sharedStrings.xml"]
-    parts["xl/sharedStrings.xml"] = re.sub(rb'nique[Cc]ount="\d+"', b'niqueCount="4294967295"', text)
-    return zipped(parts)
-
-
-def _far(cell: bytes) -> bytes:
-    return changed(book(), SHEET, (b"</sheetData>", cell + b"</sheetData>"))
-
-
-FILES = {
-    "shared-count.xlsx": _counted,
-    "angle-in-attribute.xlsx": lambda: _far(b'<row r="9"><c a=">" r="XFD1048576"><v>1</v></c></row>'),
-    "row-in-attribute.xlsx": lambda: _far(
-        b'<row a=">" r="1048576"><c a=">" r="XFD1048576"><v>1</v></c></row>'
-    ),
-    "without-r.xlsx": lambda: _far(b"<row>" + b"<c><v>1</v></c>" * 20_000 + b"</row>"),
-    "wide-and-long.xlsx": lambda: _far(
-        b'<row r="2">' + b"<c><v>1</v></c>" * 16_000 + b'</row><row a=">" r="1048576"><c><v>1</v></c></row>'
-    ),
-    "lists.json.gz": lambda: gzip.compress(b"[" + b"[]," * 40_000_000 + b"[]]"),
-    "lists.jsonl.gz": lambda: gzip.compress((b'{"a":[' + b"[]," * 1_000_000 + b"[]]}\n") * 20),
-}
+"""Imports files, each into a store of its own: of each its path, then the revision and the refusal."""
+GROUPS = (WORKBOOKS, PARQUET, HDF5, SQLITE, JSONS, TEXTS, ARCHIVES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
-def test_a_crafted_file_ends_no_process(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(FILES[name]())
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: next(iter(names)))
+def test_a_crafted_file_ends_no_process(tmp_path: Path, names: dict[str, object]):
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.write_bytes(CRAFTED[path.name]())
     ended = subprocess.run(
-        [sys.executable, "-c", _LOOK, str(path)], capture_output=True, timeout=120, check=False, text=True
+        [sys.executable, "-c", _IMPORTS, *map(str, paths)], capture_output=True, check=False, text=True
     )
-    assert ended.returncode == 0, ended.stderr[-600:]
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 0, f"{lines[-1:]}: {ended.stderr[-600:]}"
+    for path, (revision, said) in zip(lines[::2], map(json.loads, lines[1::2]), strict=True):
+        assert (revision == 1) != bool(said), path  # read, or refused with nothing stored
+        assert not said or Path(path).name in said
+        assert "Traceback" not in said
+        assert "panicked" not in said
+    assert len(lines) == 2 * len(paths)
+
+
+def test_there_are_crafted_files_of_every_kind():
+    assert len(CRAFTED) == sum(map(len, GROUPS)) >= 100
+    assert all(len(group) >= 9 for group in GROUPS)
+
+
+@pytest.mark.parametrize("name", ["one-text.parquet", "deep.parquet", "unstored-huge.hdf5", "ragged.csv"])
+def test_what_a_small_file_claims_is_refused_by_its_name(name: str):
+    assert refusal(up(name, CRAFTED[name]())).startswith(name)
 
 
 def test_where_packed_json_is_broken_is_looked_for_in_small_files_only():
@@ -74,3 +75,47 @@ def test_where_packed_json_is_broken_is_looked_for_in_small_files_only():
     with opened([up("a.json.gz", small), up("b.json.gz", large)], Limits()) as (one, other):
         assert broken(one.pieces[0]) is not None
         assert broken(other.pieces[0]) is None
+
+
+def test_values_that_would_take_all_memory_are_not_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("core.importers.read.jsons.MOST_HELD", 1 << 20)
+    with opened([up("a.json", b"[" + b"[]," * 20_000 + b"1]"), up("b.json", b"[" + b"1," * 20_000 + b"1]")],
+                Limits()) as (lists, numbers):  # fmt: skip
+        assert read_json(numbers.pieces[0])
+        with pytest.raises(InputError, match="GiB of memory"):
+            read_json(lists.pieces[0])
+
+
+_ANSWERS = """
+import os, sys, time
+for line in sys.stdin:
+    if "die" in line:
+        os.abort()
+    if "sleep" in line:
+        time.sleep(60)
+    if "take" in line:
+        bytearray(1 << 30)
+    print(line, end="", flush=True)
+"""
+
+
+def test_a_process_that_dies_is_told_and_the_next_request_has_another(tmp_path: Path):
+    script = tmp_path / "answers.py"
+    script.write_text(_ANSWERS)
+    asked = Bounded(script, memory=1 << 29, seconds=5.0)
+    assert asked.ask({"say": 1}) == {"say": 1}
+    for request in ("die", "take", "sleep"):
+        with pytest.raises(ChildProcessError):
+            asked.ask({"do": request})
+        assert asked.ask({"say": 2}) == {"say": 2}
+    asked.close()
+    assert asked.ask({"say": 3}) == {"say": 3}
+    asked.close()
+
+
+def test_a_process_that_nobody_asks_ends(tmp_path: Path):
+    (tmp_path / "answers.py").write_text(_ANSWERS)
+    asked = Bounded(tmp_path / "answers.py", memory=1 << 29, seconds=5.0, idle_s=0.0)
+    assert asked.ask({"say": 1}) == {"say": 1}
+    process = asked._process
+    assert process is None or process.wait(timeout=10) is not None

@@ -1,0 +1,85 @@
+"""Reads Parquet files, in a process of its own with bounds: what a hostile one claims ends no server.
+
+Run as a script it takes a request a line (`_answered`) and answers each with a line, both JSON. It imports
+nothing of this project, so that it begins at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+from pyarrow import parquet
+
+_VIEW, _NUMBER = 16, 8  # Bytes that a text takes in memory beside its own, and a number
+
+
+def _answered(file: str, into: str | None, rows: int | None, columns: int, most: int) -> dict[str, Any]:
+    """Say what a file claims, and write its rows as an Arrow file unless they are too many.
+
+    Args:
+        into: Path of that file; None for none.
+        rows: Only so many first rows.
+        columns: The most columns that are read.
+        most: The most rows × columns, values of lists and bytes in memory.
+
+    Returns:
+        columns: their names; height: rows; values: of all lists; bytes: what the rows that are read take in
+        memory, 0 where none are.
+    """
+    names = list(pl.read_parquet_schema(file))
+    height, values = _claimed(file)
+    said = {"columns": names, "height": height, "values": values, "bytes": 0}
+    few = len(names) <= columns and height * max(len(names), 1) <= most and values * _VIEW <= most
+    if into is None or not few:
+        return said
+    frame = pl.read_parquet(file, n_rows=rows, glob=False, hive_partitioning=False)
+    taken = _bytes(frame.get_columns())
+    if taken <= most:
+        frame.write_ipc(into)
+    return {**said, "bytes": taken}
+
+
+def _claimed(file: str) -> tuple[int, int]:
+    """Return the rows of a file and the values of its lists, as its footer has them."""
+    with parquet.ParquetFile(file) as opened:
+        found = opened.metadata
+        groups = [found.row_group(number) for number in range(found.num_row_groups)]
+        lists = [at for at in range(found.num_columns) if found.schema.column(at).max_repetition_level]
+        rows = max(found.num_rows, sum(group.num_rows for group in groups))
+        return rows, sum(group.column(at).num_values for group in groups for at in lists)
+
+
+def _bytes(columns: Sequence[pl.Series]) -> int:
+    """How many bytes columns take once every text of them is one of its own: a file may say one for all."""
+    total = 0
+    for each in columns:
+        match each.dtype:
+            case pl.String | pl.Binary:
+                sizes = each.str.len_bytes() if each.dtype == pl.String else each.bin.size()
+                total += _VIEW * len(each) + int(sizes.cast(pl.Int64).sum())
+            case pl.List() | pl.Array():
+                total += _NUMBER * len(each) + _bytes([each.explode()])
+            case pl.Struct():
+                total += _bytes(each.struct.unnest().get_columns())
+            case _:
+                total += _NUMBER * len(each)
+    return total
+
+
+def main() -> None:
+    """Answer requests until there are no more; one that fails is answered with ``error``."""
+    for line in sys.stdin:
+        try:
+            said = _answered(**json.loads(line))
+        except (Exception, pl.exceptions.PanicException) as error:
+            said = {"error": str(error).split("\n")[0] or type(error).__name__}
+        sys.stdout.write(f"{json.dumps(said)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
