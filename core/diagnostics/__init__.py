@@ -1,1 +1,1 @@
-"""What an embedder makes of names and of noise (clq_ra_nwg §4)."""
+"""Diagnose what an embedder makes of names and of noise (clq_ra_nwg §4)."""

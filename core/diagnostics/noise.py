@@ -1,4 +1,4 @@
-"""What perturbed queries cost: stacks beside their perturbed siblings, and what a rewrite wins back of it.
+"""Compare stacks with their perturbed siblings: what noise costs, and what a rewrite wins back of it.
 
 Runs of one stack with the queries as they are and perturbed, with and without a rewrite: siblings.
 """
@@ -25,7 +25,7 @@ SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
 
 
 class Kin(NamedTuple):
-    """What tells a run from its siblings, and what they have in common."""
+    """Family of a run: what tells it from its siblings, and what they have in common."""
 
     # The stack without rewrite and perturbation, as JSON; with the hash of the texts it searched, as "corpus"
     family: str
@@ -39,13 +39,15 @@ def kin(runs: pl.DataFrame) -> dict[str, Kin]:
     Runs over other texts are no siblings, though the same settings made them.
     """
     corpus = pl.col("manifest").str.json_path_match("$.corpus.hash")
-    found = {}
+    families = {}
     for run_id, text, searched in runs.select("run_id", "spec", corpus).iter_rows():
         spec = json.loads(text)
-        told, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
+        perturbation, rewrite = spec.pop("perturb", None), str(spec.pop("rewrite", NONE))
         family = canonical_json(spec | ({"corpus": searched} if searched else {}))
-        found[run_id] = Kin(family, rewrite, shown(told) if isinstance(told, Mapping) else CLEAN)
-    return found
+        families[run_id] = Kin(
+            family, rewrite, shown(perturbation) if isinstance(perturbation, Mapping) else CLEAN
+        )
+    return families
 
 
 def siblings(runs: pl.DataFrame) -> pl.DataFrame:
@@ -86,7 +88,7 @@ def effects(
     values: Mapping[str, Floats],
     alike: Callable[[str, str], tuple[float | None, float | None]],
 ) -> pl.DataFrame:
-    """What perturbing costs each stack, and what each rewrite wins back.
+    """Work out what perturbing costs each stack, and what each rewrite wins back.
 
     Args:
         rows: `SIBLINGS`.
@@ -98,14 +100,14 @@ def effects(
         with the queries as they are; won = quality minus that of the same stack and perturbation without a
         rewrite; both paired over queries with their 95 % interval, null where the other run is not there.
     """
-    found = {(row["family"], row["rewrite"], row["perturb"]): row["run_id"] for row in rows.to_dicts()}
-    made = []
+    siblings = {(row["family"], row["rewrite"], row["perturb"]): row["run_id"] for row in rows.to_dicts()}
+    records = []
     for row in rows.to_dicts():
         own, family = values[row["run_id"]], row["family"]
-        clean = found.get((family, row["rewrite"], CLEAN)) if row["perturb"] else None
-        plain = found.get((family, NONE, row["perturb"])) if row["rewrite"] != NONE else None
+        clean = siblings.get((family, row["rewrite"], CLEAN)) if row["perturb"] else None
+        plain = siblings.get((family, NONE, row["perturb"])) if row["rewrite"] != NONE else None
         overlap, tau = alike(clean, row["run_id"]) if clean else (None, None)
-        made.append(
+        records.append(
             {
                 **row,
                 "n": int(np.isfinite(own).sum()),
@@ -116,7 +118,7 @@ def effects(
                 "tau": tau,
             }
         )
-    return pl.DataFrame(made, schema=EFFECTS)
+    return pl.DataFrame(records, schema=EFFECTS)
 
 
 def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> dict[str, float | None]:
@@ -126,8 +128,11 @@ def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> d
     if not len(known):
         return dict.fromkeys((name, *ends))
     low, high = bootstrap_means(values)
-    told = (float(known.mean()), float(low[0]), float(high[0]))
-    return {key: each if np.isfinite(each) else None for key, each in zip((name, *ends), told, strict=True)}
+    values_of = (float(known.mean()), float(low[0]), float(high[0]))
+    return {
+        key: value if np.isfinite(value) else None
+        for key, value in zip((name, *ends), values_of, strict=True)
+    }
 
 
 def orders(table: pl.DataFrame) -> pl.DataFrame:
@@ -142,9 +147,9 @@ def orders(table: pl.DataFrame) -> pl.DataFrame:
     """
     clean = table.filter(pl.col("perturb") == CLEAN).select("family", "rewrite", was=pl.col("quality"))
     both = table.filter(pl.col("perturb") != CLEAN).join(clean, on=["family", "rewrite"])
-    made = []
+    records = []
     for (rewrite, perturb), part in both.group_by("rewrite", "perturb", maintain_order=True):
         tau = order_agreement(*(part[name].cast(pl.Float64).to_numpy() for name in ("was", "quality")))
-        made.append((rewrite, perturb, part.height, tau if np.isfinite(tau) else None))
+        records.append((rewrite, perturb, part.height, tau if np.isfinite(tau) else None))
     schema = {"rewrite": pl.String, "perturb": pl.String, "stacks": pl.Int32, "tau": pl.Float64}
-    return pl.DataFrame(made, schema=schema, orient="row")
+    return pl.DataFrame(records, schema=schema, orient="row")

@@ -53,27 +53,27 @@ def similarities(
         cosine at level 0, paired, with its interval; share = the drop in relation to level 0.
     """
     target = unit(embed(texts if references is None else references))
-    base, made = None, []
+    base, records = None, []
     for level, asked in by_level(texts, language).items():
         cosine = (unit(embed(asked)) * target).sum(axis=1)
         base = cosine if base is None else base
-        made.append({
+        records.append({
             "perturb": f"noise {level}", "reference": "query" if references is None else "restatement",
             "n": len(texts), **mean_of("cosine", cosine, ("low", "high")), **mean_of("drop", cosine - base),
             "share": float((cosine - base).mean() / base.mean()),
         })  # fmt: skip
-    return pl.DataFrame(made, schema=SIMILARITIES)
+    return pl.DataFrame(records, schema=SIMILARITIES)
 
 
 def by_level(texts: Sequence[str], language: str) -> dict[int, list[str]]:
     """Perturb queries to each level of small talk, as `similarities` embeds them."""
     tables = {level: perturb_table({"noise": level}, language) for level in LEVELS}
-    return {level: [perturbed(text, told) for text in texts] for level, told in tables.items()}
+    return {level: [perturbed(text, table) for text in texts] for level, table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorJob:
-    """What an embedder is asked: queries at every level of small talk, and what they are compared with."""
+    """Texts that an embedder is asked: queries at every level of small talk, and their references."""
 
     texts: Sequence[str]
     model: str
@@ -86,7 +86,7 @@ class VectorJob:
 
     @property
     def config(self) -> ModelConfig:
-        """What is known of the embedder."""
+        """Return what is known of the embedder."""
         return embedder_config(self.models.get(self.model, self.model))
 
     def every_text(self) -> list[str]:
@@ -111,33 +111,33 @@ def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     dim = job.dim or config.default_dim
     if dim is None:
         raise InputError(f"The dimension of {job.model} is not known.", do="Give it (--dim).")
-    told = {"embedder": job.model, "dim": dim, "language": job.language, "texts": len(job.texts)}
+    spec = {"embedder": job.model, "dim": dim, "language": job.language, "texts": len(job.texts)}
     asked = short_hash(*job.texts, "", *(job.references or ()))
     models = {job.model: dict(model_identity(config))}
     order = Order(
-        work_id=short_hash("vectors", *map(str, told.values()), asked),
+        work_id=short_hash("vectors", *map(str, spec.values()), asked),
         name=f"noise, {job.model}",
         collection_id="",
-        spec=told,
-        manifest={"diagnosis": "noise", "spec": told, "queries": asked, "models": models},
+        spec=spec,
+        manifest={"diagnosis": "noise", "spec": spec, "queries": asked, "models": models},
         models=job.models,
         book=job.book,
         budget_usd=job.budget_usd,
         billed=billed_by("embedder", job.model, job.models),
     )
-    made = [pl.DataFrame()]
+    results = [pl.DataFrame()]
 
     def do(turn: Turn) -> str:
         turn.tracker.expect({_EMBED: 1})
         turn.tracker.begin(_EMBED, _EMBED)
         turn.budget.begin_stage(f"embed {job.model}")
         embedder = turn.models.for_passages(job.model, dim)
-        made[0] = measured(job.texts, embedder, job.language, job.references, turn.watch.check)
+        results[0] = measured(job.texts, embedder, job.language, job.references, turn.watch.check)
         turn.tracker.end()
         return "figures"
 
     result = take(order, do, site)
-    return made[0], result
+    return results[0], result
 
 
 def measured(
@@ -148,13 +148,13 @@ def measured(
     check: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
     """Return `similarities` of an embedder with source, model and language ("EN", "FR") before them."""
-    made = similarities(
+    frame = similarities(
         texts,
         lambda asked: embedder.embed(asked, Purpose.QUERY, on_batch=lambda *_: check()).astype(np.float64),
         language=language,
         references=references,
     )
-    return made.select(
+    return frame.select(
         pl.lit("measured").alias("source"),
         pl.lit(f"{embedder.name} {embedder.dim} d").alias("model"),
         pl.lit(LANGUAGES[language].upper()).alias("language"),

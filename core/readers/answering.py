@@ -49,7 +49,7 @@ def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a reader is sent."""
+    """Messages that a reader is sent."""
 
     system: str
     user: str
@@ -91,7 +91,7 @@ def judging(
 
 @cache
 def judge_prompt(scorer: JudgeScorer) -> str:
-    """What a judge is told."""
+    """Return the instruction of a judge."""
     return (_JUDGE / f"{scorer}.txt").read_text(encoding="utf-8").strip()
 
 
@@ -99,7 +99,7 @@ ANSWER, JUDGE = "answer", "judge"
 
 
 class Answer(NamedTuple):
-    """What a reader answered."""
+    """Answer of a reader, with its usage."""
 
     text: str | None  # None where the passages are too long for the model
     truncated: bool
@@ -111,7 +111,7 @@ class Answer(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a judge is asked once."""
+    """Question to a judge, asked once."""
 
     scorer: JudgeScorer
     question: str
@@ -148,7 +148,7 @@ class Answering:
         judge = self._job.reader.judge
         if judge is None:
             return
-        asked = list(dict.fromkeys(one for each in self._job.wanted for one in self.judgements(each)))
+        asked = list(dict.fromkeys(one for wanted in self._job.wanted for one in self.judgements(wanted)))
         chat, unused = self._begun(JUDGE, judge.model), 0
         scored = in_order(partial(self._score, chat), asked, chat.concurrency)
         for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
@@ -158,7 +158,7 @@ class Answering:
         self._turn.tracker.end()
 
     def judgements(self, wanted: Wanted) -> Iterable[Judged]:
-        """What is asked of a judge about an answer; of "precision" once per passage."""
+        """List what is asked of a judge about an answer; of "precision" once per passage."""
         call, judge = wanted.call, self._job.reader.judge
         answer = self.answers.get(call)
         if judge is None or answer is None or answer.text is None:

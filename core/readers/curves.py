@@ -228,12 +228,12 @@ def correct(scores: pl.DataFrame, scorer: str, threshold: float) -> pl.DataFrame
         raise InputError(f"The threshold {threshold:g} is not in (0, 1].", do="Give a share of the scale.")
     rows = scores.filter(pl.col("scorer") == scorer)
     answers = rows.filter(pl.col("query_id").is_not_null()).with_columns(share())
-    told = answers.filter(pl.col("value").is_not_null()).with_columns(
+    graded = answers.filter(pl.col("value").is_not_null()).with_columns(
         (pl.col("value") >= threshold - 1e-9).cast(pl.Float64).alias("value"), pl.lit("0-1").alias("scale")
     )
     means = rows.filter(pl.col("query_id").is_null() & pl.lit(scorer in BINARY))
-    made = points(pl.concat([told, means]), scorer)
-    return made.with_columns(pl.col("value", "low", "high") / 100)
+    shares = points(pl.concat([graded, means]), scorer)
+    return shares.with_columns(pl.col("value", "low", "high") / 100)
 
 
 def per_correct(shares: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What one reader's scores by k say: its best depth, how firm that is, how far it scales (RAGGED §2, §4–6).
+"""Read one reader's scores by k: its best depth, how firm that is, how far it scales (RAGGED §2, §4–6).
 
 Scores are points, 0 to 100, over the depths that were evaluated; depth 0 is the closed book.
 """

@@ -1,4 +1,4 @@
-"""What readers are asked to do: which answers are wanted of which runs, and which calls make them.
+"""Jobs of readers: which answers are wanted of which runs, and which calls make them.
 
 Nothing is asked twice: runs that send the same passages for a question share one call, and so do all runs
 for the closed book.
@@ -39,7 +39,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the store holds of what is read."""
+    """Rows of the store that are read."""
 
     collection_id: str
     questions: Mapping[str, str]  # by id
@@ -62,7 +62,7 @@ class Block(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What is asked once: equal calls have equal answers."""
+    """Question to a reader, asked once: equal calls have equal answers."""
 
     model: str
     prompt: str  # as the specification names it
@@ -81,9 +81,9 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from other answers: values of `core.answers.KEY`."""
-        run_id, *told, turn = self.block
-        return run_id, self.query_id, *told, turn
+        """Tell it from other answers: values of `core.answers.KEY`."""
+        run_id, *block, turn = self.block
+        return run_id, self.query_id, *block, turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class ReaderJob:
         return {name: prompt(name) for name in self.reader.prompts}
 
     def told(self, name: str) -> str:
-        """What records call a prompt: its name, with what of the limits is not its own."""
+        """Name a prompt as records do: with what of the limits is not its own."""
         own, reader = self.prompts[name], self.reader
         limits = [
             f"{reader.max_tokens} tokens" if reader.max_tokens not in (None, own.max_tokens) else "",
@@ -145,8 +145,8 @@ class ReaderJob:
         return list(self._wanted())
 
     def calls(self, model: str) -> list[Call]:
-        """What a model is asked, each once."""
-        return list(dict.fromkeys(each.call for each in self.wanted if each.call.model == model))
+        """List what a model is asked, each once."""
+        return list(dict.fromkeys(wanted.call for wanted in self.wanted if wanted.call.model == model))
 
     def sent(self, replay: Replay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
         """The passages that are sent for a question, best first; None where the mode leaves none of some."""
@@ -161,11 +161,11 @@ class ReaderJob:
         return tuple(name for name in first if (name in known) == (mode == "gold_only")) or None
 
     def manifest(self) -> JsonMap:
-        """What is needed to repeat it, as JSON."""
+        """Return what is needed to repeat it, as JSON."""
         return {
             "readers": {"id": self.job_id, "name": self.name, "collection": self.collection_id},
             "runs": [replay.run_id for replay in self.material.replays],
-            "prompts": {each.name: each.hash for each in self.prompts.values()},
+            "prompts": {prompt.name: prompt.hash for prompt in self.prompts.values()},
             "models": {
                 name: dict(model_identity(chat_config(name, self.models))) for name in self.reader.asked
             },

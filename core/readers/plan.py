@@ -1,4 +1,4 @@
-"""What readers will take: calls, tokens and dollars. It spends nothing."""
+"""Plan what readers will take: calls, tokens and dollars. It spends nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GOLD = "a right answer of the length that short ones have"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderPlan(Bill):
-    """What readers will take."""
+    """Bill of readers."""
 
     name: str  # Of the job
     runs: int  # How many are read
@@ -53,9 +53,9 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
     return ReaderPlan(
         name=job.name,
         runs=len(job.material.replays),
-        questions=len({each.query_id for each in job.wanted}),
+        questions=len({wanted.query_id for wanted in job.wanted}),
         answers=len(job.wanted),
-        held=sum(each.key in job.material.held for each in job.wanted),
+        held=sum(wanted.key in job.material.held for wanted in job.wanted),
         asked=sum(map(len, calls.values())),
         lines=tuple(lines),
         limit=job.budget_usd,
@@ -83,23 +83,25 @@ def with_readers(made: Plan, job: Job) -> Plan:
 
 def reader_of(job: Job) -> Reader | None:
     """The readers of an evaluation, if it has any."""
-    told = job.spec.get("reader")
-    reader = None if told is None else Reader.model_validate(told)
+    declared = job.spec.get("reader")
+    reader = None if declared is None else Reader.model_validate(declared)
     if reader is not None and reader.runs:
-        found = "The readers of an evaluation read its own runs."
-        raise SpecError([Problem("reader.runs", found, "Leave it out, or use `readers run`.")])
+        problem = "The readers of an evaluation read its own runs."
+        raise SpecError([Problem("reader.runs", problem, "Leave it out, or use `readers run`.")])
     return reader
 
 
 def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
     reader, questions = job.reader, set(job.material.questions)
     if reader.judge is not None and reader.judge.model in reader.models:
-        found = f"{reader.judge.model} judges its own answers."
-        yield Problem("reader.judge", found, "Let another model judge.", Severity.WARNING)
+        problem = f"{reader.judge.model} judges its own answers."
+        yield Problem("reader.judge", problem, "Let another model judge.", Severity.WARNING)
     lacking = [scorer for scorer in reader.scorers if scorer in SCORERS]
     if known and lacking and questions.isdisjoint(job.material.golds["query_id"]):
-        found = f"No question has a gold answer, without which there is no {', '.join(lacking)}."
-        yield Problem("reader.scorers", found, "Import gold answers, or let a judge score.", Severity.WARNING)
+        problem = f"No question has a gold answer, without which there is no {', '.join(lacking)}."
+        yield Problem(
+            "reader.scorers", problem, "Import gold answers, or let a judge score.", Severity.WARNING
+        )
 
 
 def _typical(job: Job, reader: Reader) -> Material:
@@ -140,7 +142,7 @@ def _answering(
 
 def _judging(job: ReaderJob, judge: AnswerJudge, chat: Chat) -> Iterator[Line]:
     """Tokens of judging answers as long as they may be, beside the gold answers of their questions."""
-    answers = list(dict.fromkeys((each.call, job.golds.get(each.query_id, ())) for each in job.wanted))
+    answers = list(dict.fromkeys((wanted.call, job.golds.get(wanted.query_id, ())) for wanted in job.wanted))
     if chat.local or not answers:
         return
     some = _some(answers)
@@ -156,13 +158,13 @@ def _judging(job: ReaderJob, judge: AnswerJudge, chat: Chat) -> Iterator[Line]:
 def _tasks(
     job: ReaderJob, call: Call, golds: Sequence[str], judge: AnswerJudge
 ) -> Iterator[Task[int | None]]:
-    """What is asked about an answer that is as long as it may be."""
+    """List what is asked about an answer that is as long as it may be."""
     answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
     texts = [job.texts[place] for place in call.passages]
     for scorer in judge.scorers:
-        each = [[text] for text in texts] if scorer == "precision" else [texts]
+        batches = [[text] for text in texts] if scorer == "precision" else [texts]
         if texts if scorer in OF_PASSAGES else golds:
-            yield from (judging(scorer, call.question, answer, golds, shown) for shown in each)
+            yield from (judging(scorer, call.question, answer, golds, shown) for shown in batches)
 
 
 def _some(calls: Sequence[_T]) -> Sequence[_T]:

@@ -105,11 +105,11 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
 
 def batch_of(job: ReaderJob, answering: Answering) -> Batch:
     """The answers of blocks in which every question was answered, and their scores."""
-    lacking = {each.block for each in job.wanted if each.call not in answering.answers}
-    whole = [each for each in job.wanted if each.block not in lacking]
+    lacking = {wanted.block for wanted in job.wanted if wanted.call not in answering.answers}
+    whole = [wanted for wanted in job.wanted if wanted.block not in lacking]
     rows = frame(
         "answers",
-        [{**_key(each), **answering.answers[each.call]._asdict()} for each in whole],
+        [{**_key(wanted), **answering.answers[wanted.call]._asdict()} for wanted in whole],
     )
     computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole, answering))
     judged = frame("answer_scores", list(_judged(job, whole, answering)))
@@ -125,15 +125,15 @@ def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> 
     """Whether each passage that was sent is gold, of questions that have gold passages."""
     key = {name: TABLES["answers"][name] for name in KEY}
     schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
-    replays = {each.run_id: each for each in job.material.replays}
+    replays = {replay_of_run.run_id: replay_of_run for replay_of_run in job.material.replays}
     rows = []
     for wanted in whole if set(CITING) & set(job.reader.scorers) else ():
         replay = replays[wanted.block.run_id]
         gold = set(replay.gold.get(wanted.query_id, ()))
         if gold:
             names = job.sent(replay, wanted.query_id, wanted.block.mode, wanted.block.k) or ()
-            told = [name in gold for name in names if name in job.material.texts[replay.searched]]
-            rows.append({**_key(wanted), "relevant": told[: answering.answers[wanted.call].sent]})
+            relevant = [name in gold for name in names if name in job.material.texts[replay.searched]]
+            rows.append({**_key(wanted), "relevant": relevant[: answering.answers[wanted.call].sent]})
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -146,12 +146,12 @@ def _judged(job: ReaderJob, whole: list[Wanted], answering: Answering) -> Iterat
     if judge is None:
         return
     for wanted in whole:
-        told: dict[str, list[int | None]] = {}
+        by_scorer: dict[str, list[int | None]] = {}
         for one in answering.judgements(wanted):
-            told.setdefault(one.scorer, []).append(answering.scores.get(one))
+            by_scorer.setdefault(one.scorer, []).append(answering.scores.get(one))
         for scorer in judge.scorers:
-            values = [value for value in told.get(scorer, ()) if value is not None]
-            if values and len(values) == len(told[scorer]):
+            values = [value for value in by_scorer.get(scorer, ()) if value is not None]
+            if values and len(values) == len(by_scorer[scorer]):
                 among = SCALES[scorer]
                 yield {
                     **_key(wanted), "scorer": scorer, "judge": judge.model,

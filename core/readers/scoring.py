@@ -145,22 +145,22 @@ def scored(
     """
     for scorer in scorers:
         _require(scorer, (*SCORERS, *CITING))
-    told = answers.filter(pl.col("text").is_not_null())
+    answered = answers.filter(pl.col("text").is_not_null())
     right = golds.group_by("query_id").agg(pl.col("answer").drop_nulls().unique().alias("golds"))
-    pairs = told.select("query_id", "text").unique().join(right, on="query_id")
+    pairs = answered.select("query_id", "text").unique().join(right, on="query_id")
     texts = list(zip(pairs["text"].to_list(), pairs["golds"].to_list(), strict=True))
     parts = []
     for scorer in dict.fromkeys(scorers):
         if scorer in SCORERS:
             values = [score(scorer, text, right) if right else None for text, right in texts]
             of_text = pairs.select("query_id", "text", pl.Series("value", values, pl.Float64))
-            rows = told.join(of_text, on=["query_id", "text"])
+            rows = answered.join(of_text, on=["query_id", "text"])
         elif sent is not None:
-            rows = _citing(told, sent, CITING.index(scorer))
+            rows = _citing(answered, sent, CITING.index(scorer))
         else:
             continue
         parts.append(rows.select(*KEY, pl.lit(scorer).alias("scorer"), "value").drop_nulls("value"))
-    empty = told.clear().select(*KEY, scorer=pl.lit("", pl.String), value=pl.lit(0.0))
+    empty = answered.clear().select(*KEY, scorer=pl.lit("", pl.String), value=pl.lit(0.0))
     rows = pl.concat([empty, *parts]).with_columns(scale=pl.lit("0-1"))
     return frame("answer_scores", rows.to_dict())
 

@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Work(NamedTuple):
-    """What an entity is known for: an author's work, a maker's product, a part of a machine."""
+    """Work that an entity is known for: an author's book, a maker's product, a part of a machine."""
 
     entity: str
     topic: str
@@ -79,9 +79,11 @@ def shipped(language: Language) -> tuple[Work, ...]:
 @cache
 def phrases(language: Language) -> Phrases:
     """Return the phrases of a language."""
-    told: dict[str, Any] = tomllib.loads((SHIPPED / f"templates.{language}.toml").read_text(encoding="utf-8"))
+    written: dict[str, Any] = tomllib.loads(
+        (SHIPPED / f"templates.{language}.toml").read_text(encoding="utf-8")
+    )
     forms: dict[str, Any] = {
-        name: tuple(some) if isinstance(some, list) else some for name, some in told.items()
+        name: tuple(some) if isinstance(some, list) else some for name, some in written.items()
     }
     return Phrases(**forms)
 
@@ -133,17 +135,17 @@ def bundles(
     forms = phrases(language)
     query, work = _one(drawn, forms.queries), _one(drawn, forms.works)
     topics = _by_entity(works)
-    asked = [each for each in works if len({other.topic for other in topics[each.entity]}) > 1]
+    asked = [author for author in works if len({other.topic for other in topics[author.entity]}) > 1]
     order = [place for _ in range(-(-queries // len(asked))) for place in drawn.permutation(len(asked))]
-    made = []
+    drawn_bundles = []
     for number, place in enumerate(order[:queries]):
         right = asked[place]
         names = [name for name in topics if name != right.entity]
         others = [names[int(at)] for at in drawn.choice(len(names), 3, replace=False)]
         beside = _one(drawn, [topic for topic in topics[right.entity] if topic.topic != right.topic])
         known = topics[others[2]]
-        wrong = _one(drawn, [each for each in known if each.topic != right.topic] or known)
-        made.append(
+        wrong = _one(drawn, [other_work for other_work in known if other_work.topic != right.topic] or known)
+        drawn_bundles.append(
             Bundle(
                 number=number,
                 seed=f"{seed} {language} {run} {number}",
@@ -154,7 +156,7 @@ def bundles(
                 titles=(right.title, right.title, right.title, beside.title, wrong.title),
             )
         )
-    return made
+    return drawn_bundles
 
 
 def _by_entity(works: Sequence[Work]) -> dict[str, list[Work]]:
@@ -173,7 +175,7 @@ _NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostor
 
 
 class Texts(NamedTuple):
-    """What is embedded of a bundle."""
+    """Texts of a bundle that are embedded."""
 
     query: str
     candidates: tuple[str, ...]  # C1, C2a, C2b, C3, C4
@@ -235,8 +237,8 @@ def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
     def folded(text: str) -> str:
         return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
-    base = [_each(folded, each) for each in some]
-    return {BASE: base, DIACRITICS: [_each(stripped, each) for each in base]}
+    base = [_each(folded, bundle) for bundle in some]
+    return {BASE: base, DIACRITICS: [_each(stripped, bundle) for bundle in base]}
 
 
 def _cased(bundle: Bundle, forms: Phrases) -> Texts:

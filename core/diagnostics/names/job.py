@@ -71,7 +71,7 @@ class NamesSpec(Table):
 
     @property
     def own(self) -> str:
-        """What is drawn from instead of the shipped works; empty for these."""
+        """Return what is drawn from instead of the shipped works; empty for these."""
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
 
 
@@ -92,7 +92,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesJob:
-    """What is asked for, read and checked."""
+    """Diagnosis of names that was asked for, read and checked."""
 
     spec: NamesSpec
     embedders: tuple[Measured, ...]
@@ -108,7 +108,7 @@ class NamesJob:
         )
 
     def manifest(self) -> dict[str, Any]:
-        """What is needed to repeat it, as JSON."""
+        """Return what is needed to repeat it, as JSON."""
         models = {
             embedder.model: dict(model_identity(self.config(embedder.model))) for embedder in self.embedders
         }
@@ -123,7 +123,7 @@ class NamesJob:
         }
 
     def config(self, model: str) -> ModelConfig:
-        """What is known of an embedder."""
+        """Return what is known of an embedder."""
         return embedder_config(self.spec.models.get(model, model))
 
     def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
@@ -155,8 +155,8 @@ def _every_text(
         for run in range(1, runs + 1):
             texts = _texts(named, language, run, queries, seed)
             for some in (*texts.values(), *ascii_of(texts).values()):
-                asked.update(each.query for each in some)
-                candidates.update(text for each in some for text in each.candidates)
+                asked.update(bundle.query for bundle in some)
+                candidates.update(text for bundle in some for text in bundle.candidates)
     return frozenset(asked), frozenset(candidates)
 
 
@@ -194,7 +194,7 @@ def _measured(spec: NamesSpec) -> Iterator[Measured]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesPlan(Bill):
-    """What a diagnosis will take."""
+    """Bill of a diagnosis."""
 
     texts: int  # How many different ones are embedded
 
@@ -274,15 +274,17 @@ def figures(
         embedder, dim, language, run, condition, measure, value and n.
     """
     rows: list[dict[str, Any]] = []
-    full = dict.fromkeys((each.model, each.full_dim) for each in job.embedders)
+    full = dict.fromkeys((config.model, config.full_dim) for config in job.embedders)
     turns = list(product(job.works, range(1, job.spec.runs + 1)))
     for place, (model, full_dim) in enumerate(full):
-        dims = [each.dim for each in job.embedders if (each.model, each.full_dim) == (model, full_dim)]
+        dims = [
+            config.dim for config in job.embedders if (config.model, config.full_dim) == (model, full_dim)
+        ]
         embedder = make(model, full_dim)
         for done, (language, run) in enumerate(turns, 1):
             of = {"embedder": model, "language": language, "run": run}
-            found = _of_run(embedder, job.texts(language, run), dims, check)
-            rows += [{**of, "dim": dim, **row} for dim, row in found]
+            measured_rows = _of_run(embedder, job.texts(language, run), dims, check)
+            rows += [{**of, "dim": dim, **row} for dim, row in measured_rows]
             told(place * len(turns) + done, len(full) * len(turns))
     return pl.DataFrame(rows)
 
@@ -292,24 +294,26 @@ def _of_run(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The figures of a run by dimension."""
     folded = ascii_of(texts)
-    every = [each for part in (*texts.values(), *folded.values()) for each in part]
+    every = [texts_of_bundle for part in (*texts.values(), *folded.values()) for texts_of_bundle in part]
 
     def embedded(purpose: Purpose, some: Iterable[str]) -> Embed:
         return looked_up(lambda asked: embedder.embed(asked, purpose, on_batch=lambda *_: check()), some)
 
-    queries = embedded(Purpose.QUERY, (each.query for each in every))
-    candidates = embedded(Purpose.PASSAGE, (text for each in every for text in each.candidates))
+    queries = embedded(Purpose.QUERY, (texts_of_bundle.query for texts_of_bundle in every))
+    candidates = embedded(
+        Purpose.PASSAGE, (text for texts_of_bundle in every for text in texts_of_bundle.candidates)
+    )
 
     def margins_of(given: Sequence[Texts], dim: int) -> NDArray[np.float64]:
-        offered = np.array([candidates(each.candidates)[:, :dim] for each in given])
-        return margins(queries([each.query for each in given])[:, :dim], offered)
+        offered = np.array([candidates(texts_of_bundle.candidates)[:, :dim] for texts_of_bundle in given])
+        return margins(queries([texts_of_bundle.query for texts_of_bundle in given])[:, :dim], offered)
 
     plain = ascii_only(next(iter(texts.values())))
     for dim in dims:
-        found, instead = (
+        by_condition, instead = (
             {name: margins_of(given, dim) for name, given in part.items()} for part in (texts, folded)
         )
-        yield from ((dim, row) for row in of_run(found, plain, instead))
+        yield from ((dim, row) for row in of_run(by_condition, plain, instead))
 
 
 def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
@@ -332,8 +336,8 @@ def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
             )
         )  # fmt: skip
         parts.append(some.with_columns(collection_id=pl.lit(name), diagnosis=pl.lit(NAMES)))
-    made = frame("diagnostics", pl.concat(parts).to_dict())
-    return Batch(collections=tuple(collections), frames={"diagnostics": made})
+    figures_frame = frame("diagnostics", pl.concat(parts).to_dict())
+    return Batch(collections=tuple(collections), frames={"diagnostics": figures_frame})
 
 
 def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> str:

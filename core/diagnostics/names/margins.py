@@ -44,8 +44,8 @@ def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
     cosines = (unit(queries)[:, None, :] * unit(candidates)).sum(axis=-1)
     right = cosines[:, 0]
     rivals = np.stack([cosines[:, 1:3].max(axis=1), cosines[:, 3], cosines[:, 4]], axis=1)
-    found: NDArray[np.float64] = np.subtract(right[:, None], rivals)
-    return found
+    distances: NDArray[np.float64] = np.subtract(right[:, None], rivals)
+    return distances
 
 
 def unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -169,10 +169,10 @@ def checks(rows: pl.DataFrame) -> list[Check]:
 
 def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> Check:
     embedder, dim, language = some.select(_OF).row(0)
-    found = some.filter(condition=condition, measure=measure)
-    far = None if found.is_empty() else max(found["value"].to_list(), key=lambda value: abs(value - must))
+    values = some.filter(condition=condition, measure=measure)
+    far = None if values.is_empty() else max(values["value"].to_list(), key=lambda value: abs(value - must))
     return Check(
-        embedder, dim, language, condition, None if far is None else far == must, far, int(found["n"].sum())
+        embedder, dim, language, condition, None if far is None else far == must, far, int(values["n"].sum())
     )
 
 
@@ -196,9 +196,9 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
         names: What the questions name; a question whose passage holds none of it is left out.
     """
     every = sorted({name for some in names.values() for name in some})
-    made: list[Question] = []
-    for text, passage in sorted(set(asked), key=lambda each: short_hash(LIMITED, *each)):
-        if len(made) == most:
+    paired: list[Question] = []
+    for text, passage in sorted(set(asked), key=lambda pair: short_hash(LIMITED, *pair)):
+        if len(paired) == most:
             break
         held = [name for name in names.get(text, ()) if _of([name]).search(passage)]
         drawn = np.random.default_rng(int(short_hash(LIMITED, text), 16)).permutation(len(every))
@@ -208,8 +208,8 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
         if len(others) > 1:
             right = _of(held)
             one, other = (right.sub(name.replace("\\", r"\\"), passage) for name in others)
-            made.append(Question(text, names[text], (passage, one, other)))
-    return made
+            paired.append(Question(text, names[text], (passage, one, other)))
+    return paired
 
 
 def _of(names: Sequence[str]) -> re.Pattern[str]:
@@ -219,8 +219,10 @@ def _of(names: Sequence[str]) -> re.Pattern[str]:
 
 def texts_of(asked: Sequence[Question], ways: Mapping[str, JsonMap]) -> tuple[set[str], set[str]]:
     """Return the questions in every form, and the passages, that are embedded."""
-    forms = {perturbed(each.text, told, each.names) for told in ways.values() for each in asked}
-    return forms | {each.text for each in asked}, {text for each in asked for text in each.passages}
+    forms = {perturbed(question.text, way, question.names) for way in ways.values() for question in asked}
+    return forms | {question.text for question in asked}, {
+        text for question in asked for text in question.passages
+    }
 
 
 def asked_margins(
@@ -238,19 +240,19 @@ def asked_margins(
         condition ("" = as they are), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over
         questions, paired where it is a change) and n; percent changes count questions of D_name >= 0.02.
     """
-    passages = looked_up(embed_passages, (text for each in asked for text in each.passages))
-    forms = unit(np.array([passages(each.passages) for each in asked]))
+    passages = looked_up(embed_passages, (text for question in asked for text in question.passages))
+    forms = unit(np.array([passages(question.passages) for question in asked]))
 
     def margin(texts: Sequence[str]) -> NDArray[np.float64]:
         queries = unit(looked_up(embed_queries, texts)(texts))
         cosines = (queries[:, None, :] * forms).sum(axis=-1)
         return np.asarray(cosines[:, 0] - cosines[:, 1:].max(axis=1))
 
-    base = margin([each.text for each in asked])
+    base = margin([question.text for question in asked])
     rows = [("", MARGINS[0], base)]
     counts = base >= LEAST
-    for name, told in ways.items():
-        now = margin([perturbed(each.text, told, each.names) for each in asked])
+    for name, way in ways.items():
+        now = margin([perturbed(question.text, way, question.names) for question in asked])
         change = np.full(len(base), np.nan)
         change[counts] = 100 * (now - base)[counts] / base[counts]
         rows += [(name, MARGINS[0], now), (name, DELTA, now - base), (name, CHANGE, change)]
@@ -258,8 +260,8 @@ def asked_margins(
     low, high = bootstrap_means(table)
     known = np.isfinite(table).sum(axis=1)
     means = np.nansum(table, axis=1) / np.where(known, known, np.nan)
-    made = pl.DataFrame(
+    frame = pl.DataFrame(
         [(name, measure) for name, measure, _ in rows], schema=["condition", "measure"], orient="row"
     )
-    made = made.with_columns(value=means, low=low, high=high, n=pl.Series(known, dtype=pl.Int32))
-    return made.with_columns(pl.col(pl.Float64).fill_nan(None)).drop_nulls("value")
+    frame = frame.with_columns(value=means, low=low, high=high, n=pl.Series(known, dtype=pl.Int32))
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).drop_nulls("value")

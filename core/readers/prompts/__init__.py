@@ -1,4 +1,4 @@
-"""What readers are told, as text files; one's own may be used. Each has a second text for no passage.
+"""Prompts of readers, as text files; one's own may be used. Each has a second text for no passage.
 
 "short" and "short-relevance" are those of RAGGED (appendix B; ten new tokens, the first line is kept).
 """
@@ -32,7 +32,7 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        """What identifies both instructions, marks included."""
+        """Identify both instructions, marks included."""
         return short_hash(self.context, self.none, NOTICE)
 
     def system(self, *, passages: bool) -> str:
@@ -40,7 +40,7 @@ class Prompt:
         return f"{self.context if passages else self.none}\n\n{NOTICE}"
 
     def kept(self, answer: str) -> str:
-        """What of an answer counts."""
+        """Return what of an answer counts."""
         text = answer.strip()
         return text.split("\n", 1)[0].strip() if self.first_line else text
 
