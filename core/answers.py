@@ -41,8 +41,8 @@ def parted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     scores = graded.drop("judge").with_columns(
         graded["judge"].fill_null(_UNNAMED).alias("scorer"), value=pl.col("grade"), source=pl.lit(GRADE)
     )
-    made = {"answers": frame("answers", rows.to_dict())}
-    return made | ({"answer_scores": frame("answer_scores", scores.to_dict())} if scores.height else {})
+    frames = {"answers": frame("answers", rows.to_dict())}
+    return frames | ({"answer_scores": frame("answer_scores", scores.to_dict())} if scores.height else {})
 
 
 def graded(
@@ -75,10 +75,10 @@ def graded(
     answers, single = _of_reader(answers, single)
     key = [name for name in KEY if name not in ("mode", "pass")]
     said = answers.select(key).unique(maintain_order=True)
-    found = single.group_by(key, maintain_order=True).agg(
+    means = single.group_by(key, maintain_order=True).agg(
         pl.col("value").mean().alias("grade"), pl.col("scale", "scorer", "judge").first()
     )
-    joined = said.join(found, on=key, how="full", coalesce=True, nulls_equal=True)
+    joined = said.join(means, on=key, how="full", coalesce=True, nulls_equal=True)
     return joined.sort("run_id", "query_id", "k", maintain_order=True)
 
 
@@ -86,8 +86,8 @@ def share(value: str = "value") -> pl.Expr:
     """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
     ends = pl.col("scale").str.extract_groups(_SCALE)
     low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
-    made = (pl.col(value) - low) / (high - low)
-    return pl.when(made.is_finite()).then(made.clip(0, 1)).alias(value)
+    scaled = (pl.col(value) - low) / (high - low)
+    return pl.when(scaled.is_finite()).then(scaled.clip(0, 1)).alias(value)
 
 
 def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:

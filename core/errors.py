@@ -142,7 +142,7 @@ _REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
 
 
 def refusal(error: BaseException) -> DiskError | None:
-    """What a system error says in words; None if it is none that a user can do something about."""
+    """Say in words what a system error means; None if it is none that a user can do something about."""
     words, number = str(error).lower(), getattr(error, "errno", None)
     for numbers, parts, found, do in _REFUSALS:
         if number in numbers or any(part in words for part in parts):

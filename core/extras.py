@@ -62,8 +62,8 @@ def obstacle(package: str, requirements: str, what: str) -> ClqError | None:
 
 
 def _missing(package: str, requirements: str, what: str) -> ClqError:
-    found = f"{what} needs the package {package.partition('.')[0]}."
-    return ClqError(found, do=f"Install it: {installing(requirements)}")
+    problem = f"{what} needs the package {package.partition('.')[0]}."
+    return ClqError(problem, do=f"Install it: {installing(requirements)}")
 
 
 def installing(requirements: str) -> str:

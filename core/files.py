@@ -125,17 +125,17 @@ def _make(
     schema: Sequence[str],
     upgrade: Callable[[sqlite3.Connection], None] | None,
 ) -> None:
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found > version:
+    stored = db.execute("PRAGMA user_version").fetchone()[0]
+    if stored > version:
         raise sqlite3.NotSupportedError("a newer release wrote it")
-    if found == version and upgrade is not None:
+    if stored == version and upgrade is not None:
         return
     with transaction(db):
         for statement in schema:
             db.execute(statement)
         if upgrade is not None:
             upgrade(db)
-        if found != version:
+        if stored != version:
             db.execute(f"PRAGMA user_version={version}")
 
 

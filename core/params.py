@@ -92,14 +92,14 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
         InputError: If a value is not of the declared type or not in the declared range.
     """
     known = {param.name: param for param in declared}
-    found: Options = {}
+    options: Options = {}
     for name, value in (given or {}).items():
         if name not in known:
             raise UnknownNameError("option", str(name), known, where=where)
         if isinstance(value, bool) or not isinstance(value, float | int | str):
             raise InputError(f"{name}={value!r} is not allowed.", where=where, do=f"Use {known[name].range}.")
-        found[name] = known[name].read(value, where=where)
-    return {name: found.get(name, param.default) for name, param in known.items()}
+        options[name] = known[name].read(value, where=where)
+    return {name: options.get(name, param.default) for name, param in known.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

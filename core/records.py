@@ -146,12 +146,12 @@ def stack_label(spec: JsonMap) -> str:
 
 
 def _qualities(spec: JsonMap) -> list[str]:
-    """What else tells a stack from others, as far as it is not the usual."""
+    """List what else tells a stack from others, as far as it is not the usual."""
     fusion = dict(spec.get("fusion") or {})
     usual = {"method": "rrf", "constant": 60, "depth": 100}
     named = {key: value for key, value in fusion.items() if usual.get(key) != value}
     chunker, sent = spec.get("chunker"), spec.get("chunks_sent")
-    found = (
+    qualities = (
         _settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes") if chunker else "",
         str(spec["rewrite"]) if spec.get("rewrite", "none") != "none" else "",
         _perturbed(spec.get("perturb")),
@@ -164,7 +164,7 @@ def _qualities(spec: JsonMap) -> list[str]:
         _own(spec) if spec.get("mode") == "own" else "",
         f"{sent} sent" if sent else "",
     )
-    return [each for each in found if each]
+    return [quality for quality in qualities if quality]
 
 
 def _own(spec: JsonMap) -> str:
@@ -208,7 +208,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one transaction adds to the store; frames follow `core.tables`, lazy ones are streamed to disk."""
+    """Rows that one transaction adds to the store; frames follow `core.tables`, lazy ones are streamed to disk."""
 
     collections: tuple[Collection, ...] = ()
     golden_sets: tuple[GoldenSet, ...] = ()

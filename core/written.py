@@ -32,7 +32,7 @@ def isolated(text: str) -> str:
 
 def escaped(json: str) -> str:
     """JSON that says the same with such characters written as numbers."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def toml(value: object) -> str:
@@ -44,7 +44,7 @@ def toml(value: object) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml(str(key))} = {toml(each)}' for key, each in value.items())} }}"
+        return f"{{ {', '.join(f'{toml(str(key))} = {toml(inner)}' for key, inner in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml, value))}]"
     # a JSON string is a TOML string, but for the one control character that JSON leaves as it is

@@ -50,7 +50,7 @@ _ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What one judge was given."""
+    """Items that one judge was given."""
 
     queue_id: str  # Its name, part of links; begins with the judge's
     collection_id: str  # The collection that is judged
@@ -217,8 +217,8 @@ class Book:
         if self.path.exists():
             with self._open() as db:
                 rows = db.execute(asked, (collection_id, judge, mode)).fetchall()
-        found = pl.DataFrame(rows, schema=columns, orient="row")
-        return found.unique(PAIR, keep="last").sort(PAIR)
+        graded = pl.DataFrame(rows, schema=columns, orient="row")
+        return graded.unique(PAIR, keep="last").sort(PAIR)
 
     def strokes(self, queue_id: str) -> list[tuple[int, str, str]]:
         """Every keystroke of a queue in order: place, act, what was said."""
@@ -248,11 +248,11 @@ class Book:
         self, db: sqlite3.Connection, row: tuple[str, int, str, str], spent: float | None = None
     ) -> int:
         """Write down a keystroke: queue, place, act, what was said."""
-        made = db.execute(
+        cursor = db.execute(
             "INSERT INTO strokes (queue_id, place, act, said, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
             (*row, spent, now().isoformat()),
         )
-        return int(made.lastrowid or 0)
+        return int(cursor.lastrowid or 0)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -297,9 +297,9 @@ class Book:
         with self._lock:
             try:
                 if self._db is None:
-                    made = database(self.path, _VERSION, _SCHEMA, upgrade=adopt)
-                    require_sound(made, str(self.path))
-                    self._db = made
+                    opened = database(self.path, _VERSION, _SCHEMA, upgrade=adopt)
+                    require_sound(opened, str(self.path))
+                    self._db = opened
                 yield self._db
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(

@@ -69,7 +69,7 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
         budget_usd=search.budget_usd,
         billed=[
             *(billed(search) if job.stacks else ()),
-            *(each for name in job.models for each in billed_by("chat", name, models)),
+            *(bill for name in job.models for bill in billed_by("chat", name, models)),
         ],
     )
 
@@ -98,7 +98,7 @@ def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
     orders, refined = (
         _refined(job, turn, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
     )
-    made = {
+    facts = {
         "label_mix": label_mix(graded),
         "judged": acts.height,
         "ungraded": acts["grade"].null_count(),
@@ -115,7 +115,7 @@ def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
     passages = f"Pool of {pool.rows.height:,} passages for {len(job.questions):,} questions."
     kept = job.held.frames.get("gradings", acts.clear()).lazy().select(acts.columns).collect()
     frames = {"judgements": graded, "gradings": pl.concat([kept, acts]), "orders": orders}
-    return _batch(job, passages, made, frames)
+    return _batch(job, passages, facts, frames)
 
 
 def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFrame | None, dict[str, Any]]:
@@ -124,30 +124,30 @@ def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFra
     judge = Ordering(job, turn)
     turn.tracker.begin("refine", f"refine: {job.refiner}")
     turn.budget.begin_stage(f"refine {job.refiner}")
-    told: dict[str, Any] = {}
+    how: dict[str, Any] = {}
     method = refine.method
     if method == AUTO:
         foreseen = judge.foreseen(every, refine.settings(method))
         method = foreseen.recommended
         noise = {name: None if isnan(value) else value for name, value in asdict(foreseen.noise).items()}
-        told = {"noise": noise, "ways": foreseen.ways.to_dicts()}
-    told["method"], orders = method, None
+        how = {"noise": noise, "ways": foreseen.ways.to_dicts()}
+    how["method"], orders = method, None
     if method != NONE:
         settings = refine.settings(method)
         states = judge.all(every, settings)
-        told |= {
+        how |= {
             "settings": settings.as_json(),
             "turns": sum(state.turns for state in states),
             "skipped": sum(state.skips for state in states),
             "contradictions": sum(len(state.contradictions) for state in states),
             "questions": {
-                items.query_id: {"turns": each.turns, "stopped": each.stopped}
-                for items, each in zip(every, states, strict=True)
+                items.query_id: {"turns": refinement.turns, "stopped": refinement.stopped}
+                for items, refinement in zip(every, states, strict=True)
             },
         }
         orders = order_rows(every, states)
     turn.tracker.end()
-    return orders, told
+    return orders, how
 
 
 def _batch(
@@ -155,14 +155,14 @@ def _batch(
 ) -> Batch:
     """The finished golden set under the id of its first version."""
     judge, held = job.spec.golden.judge, job.held.golden_sets
-    judges = (*judge.models, *(each.judge or each.golden_set_id for each in held))
+    judges = (*judge.models, *(golden_set.judge or golden_set.golden_set_id for golden_set in held))
     record = GoldenSet(
         golden_set_id=job.golden_set_id,
         collection_id=job.collection_id,
         name=job.spec.name,
         judge=", ".join(dict.fromkeys(judges)),
         notes=notes,
-        parents=tuple(each.golden_set_id for each in held),
+        parents=tuple(golden_set.golden_set_id for golden_set in held),
         manifest={
             **job.manifest(),
             "policy": judge.policy if len(judge.models) > 1 else "one judge",
@@ -187,7 +187,7 @@ _EVERY = 10  # Turns between two checkpoints; answers are in the journal besides
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What is put in order for one question."""
+    """Passages that are put in order for one question."""
 
     query_id: str
     question: str
@@ -221,8 +221,10 @@ class Ordering:
         some = [items for items in every if len(items.passage_ids) >= settings.batch][:_BATCHES]
         batches = [(items, self._new(items, settings).batch() or ()) for items in some]
         asked = [(items, batch, again) for items, batch in batches for again in range(_REPEATS)]
-        found = list(in_order(lambda each: self._repeat(*each), asked, self._chat.concurrency))
-        repeats = [found[at : at + _REPEATS] for at in range(0, len(found), _REPEATS)]
+        orders_given = list(
+            in_order(lambda batch_of_items: self._repeat(*batch_of_items), asked, self._chat.concurrency)
+        )
+        repeats = [orders_given[at : at + _REPEATS] for at in range(0, len(orders_given), _REPEATS)]
         noise = noise_of([[order for order in orders if order is not None] for orders in repeats])
         grades = {items.query_id: items.grades for items in every}
         tokens = self._task(*batches[0]).tokens(self._chat)
@@ -235,12 +237,12 @@ class Ordering:
 
     def all(self, every: list[Items], settings: RefineSettings) -> list[Refinement]:
         """Refine all questions, or what is left of each, as many at once as the judge takes calls."""
-        found = []
+        states = []
         work = in_order(lambda items: self._refined(items, settings), every, self._chat.concurrency)
         for done, state in enumerate(work, 1):
-            found.append(state)
+            states.append(state)
             self._turn.tracker.within(done, len(every), "questions")
-        return found
+        return states
 
     def _task(self, items: Items, batch: Sequence[int]) -> Task[list[int]]:
         texts = [items.texts[item] for item in batch]
@@ -281,7 +283,7 @@ class Ordering:
 
 
 def _begun(state: JsonMap) -> str:
-    """What a refinement began with; another pool, grades or settings begin anew."""
+    """Identify what a refinement began with; another pool, grades or settings begin anew."""
     return canonical_json({key: value for key, value in state.items() if key != "log"})
 
 

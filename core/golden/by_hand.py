@@ -222,10 +222,10 @@ def settled(
         parents=(queue.base, queue.other),
         manifest={"made_by": "settling", "queue": queue.queue_id, "rubric": _SPELLED, "left_out": left},
     )
-    made = {"judgements": graded, "gradings": final.with_columns(judge=own)}
+    tables = {"judgements": graded, "gradings": final.with_columns(judge=own)}
     frames = {
         table: frame(table, rows.with_columns(golden_set_id=pl.lit(name)).to_dict())
-        for table, rows in made.items()
+        for table, rows in tables.items()
         if rows.height
     }
     return Batch(golden_sets=(golden,), frames=frames)

@@ -1,4 +1,4 @@
-"""What building a golden set is asked to do, read and checked: nothing has run and nothing has been spent.
+"""Requests for golden sets, read and checked: nothing has run and nothing has been spent.
 
 Candidates (S2, S3) are rankings of several sources, fused by reciprocal rank into one pool per question.
 """
@@ -76,7 +76,7 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is judged."""
+    """Passages that are judged."""
 
     # Columns of `POOL`, and text, and first: the passage of that question with the same text that is judged
     # for all of them, the one of the best rank
@@ -175,13 +175,13 @@ class GoldenJob:
 
     @property
     def setup(self) -> Batch:
-        """What has to be in the store before: collection and questions, no judgements of others."""
+        """Return what has to be in the store before: collection and questions, no judgements of others."""
         kept = {name: self.search.setup.frames[name] for name in ("passages", "queries", "chunks")
                 if name in self.search.setup.frames}  # fmt: skip
         return Batch(collections=self.search.setup.collections, frames=kept)
 
     def manifest(self) -> dict[str, Any]:
-        """What is needed to repeat it, as JSON."""
+        """Return what is needed to repeat it, as JSON."""
         language = self.spec.golden.language
         return {
             "golden": {"id": self.build_id, "name": self.spec.name, "collection": self.collection_id},
@@ -237,9 +237,9 @@ def read_job(
         held=_held(spec, search, shelf),
     )
     unknown = [
-        Problem("golden.pool", f"{each.label} ranks none of the questions.", "", Severity.WARNING)
-        for each in job.stored
-        if each.rows.is_empty()
+        Problem("golden.pool", f"{ranked.label} ranks none of the questions.", "", Severity.WARNING)
+        for ranked in job.stored
+        if ranked.rows.is_empty()
     ]
     return job, [*asked, *(problem for problem in problems if spec.golden.pool), *unknown]
 
@@ -247,7 +247,7 @@ def read_job(
 def _searched(spec: GoldenSpec) -> list[Stack]:
     """One stack per index of the pool, in its order; the same twice where it is named twice."""
     sweep = spec.sweep()
-    legs = sum(each.stack is not None for each in spec.golden.pool)
+    legs = sum(source.stack is not None for source in spec.golden.pool)
     return [expand(sweep.model_copy(update={"stack": (point,)}))[0] for point in sweep.stack[:legs]]
 
 
@@ -257,8 +257,8 @@ def _stored(spec: GoldenSpec, search: Job, shelf: GoldenShelf | None) -> Iterato
         if source.runs:
             names = None if WORKSPACE in source.runs else source.runs
             shelved = _shelf(shelf, "runs").ranked(search.collection_id, names, source.depth)
-            for each in shelved:
-                yield Ranked(each.label, each.kind, each.rows.filter(pl.col("query_id").is_in(asked)))
+            for ranked in shelved:
+                yield Ranked(ranked.label, ranked.kind, ranked.rows.filter(pl.col("query_id").is_in(asked)))
 
 
 def _held(spec: GoldenSpec, search: Job, shelf: GoldenShelf | None) -> Batch:

@@ -1,4 +1,4 @@
-"""What building a golden set will take: texts, calls, tokens, dollars and time. It spends nothing."""
+"""Plan a golden set: texts, calls, tokens, dollars and time. It spends nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _USABLE = "every answer can be used"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenPlan(Bill):
-    """What a build will take."""
+    """Bill of a golden set."""
 
     name: str  # Of the golden set
     questions: int  # How many are asked
@@ -85,7 +85,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
 
 def candidates(job: GoldenJob) -> Pool | None:
     """The pool of a build, where finding it out costs nothing; else None."""
-    found: list[Ranked] = []
+    ranked: list[Ranked] = []
     search = job.search
     if job.stacks:
         texts = search.queries["text"].to_list()
@@ -94,8 +94,8 @@ def candidates(job: GoldenJob) -> Pool | None:
             hits = pools.hits(stack.spec, int(stack.spec["candidates"]))
             if hits is None:
                 return None
-            found.append(ranked_by(job, stack, hits))
-    return pool_of(job, found)
+            ranked.append(ranked_by(job, stack, hits))
+    return pool_of(job, ranked)
 
 
 def _typical(job: GoldenJob) -> pl.DataFrame:
@@ -103,9 +103,9 @@ def _typical(job: GoldenJob) -> pl.DataFrame:
     deep = [int(stack.spec["candidates"]) for stack in job.stacks]
     deep += [source.depth for source in job.spec.golden.pool if source.runs]
     most = job.texts.height
-    each = min(most, round(sum(deep) * (DISTINCT if len(deep) > 1 else 1.0)))
-    step = max(1, most // max(1, each))
-    some = job.texts.gather_every(step).head(each)
+    count = min(most, round(sum(deep) * (DISTINCT if len(deep) > 1 else 1.0)))
+    step = max(1, most // max(1, count))
+    some = job.texts.gather_every(step).head(count)
     asked = pl.DataFrame({"query_id": list(job.questions)}, schema={"query_id": pl.String})
     return asked.join(some, how="cross").select("query_id", "passage_id", "text")
 
@@ -149,10 +149,10 @@ def _refining(
     left = None if job.search.budget_usd is None else max(0.0, job.search.budget_usd - spent)
     queries = len(job.questions)
     world = World(noise=ASSUMED_NOISE, items=max(2, job.spec.golden.prune.keep))
-    found = ways_of(affordable(settings, usd, queries, left), world, usd, queries, runs=_SIMULATED)
-    ways = tuple(found.drop("worst", "grades").to_dicts())
+    by_method = ways_of(affordable(settings, usd, queries, left), world, usd, queries, runs=_SIMULATED)
+    ways = tuple(by_method.drop("worst", "grades").to_dicts())
     wanted = pl.col("method") == refine.method if refine.method in METHODS else pl.col("recommended")
-    turns = round(found.filter(wanted)["turns"][0] * queries)
+    turns = round(by_method.filter(wanted)["turns"][0] * queries)
     if chat.local or not turns:
         return (), ways
     used, of = chat.expected(turns * asked, turns * said), (REFINE, job.refiner, turns)

@@ -91,7 +91,7 @@ class Judges(Table):
 
 
 class Prune(Table):
-    """What is refined."""
+    """Passages that are refined."""
 
     keep: Positive = 35  # Whole grades from 5 down are kept until so many passages of a query are
 
@@ -124,7 +124,7 @@ class Refine(Table):
 
 
 class Golden(Table):
-    """What is built."""
+    """Golden set that is built."""
 
     rewrite: Named = "none"  # What is searched for a question (S1); judges always see the question itself
     language: Language = "en"  # Of the judges' instructions
@@ -159,7 +159,7 @@ class GoldenSpec(Table):
 
     def sweep(self) -> SweepSpec:
         """The sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
-        legs = [each for each in self.golden.pool if each.stack is not None]
+        legs = [source for source in self.golden.pool if source.stack is not None]
         points = [leg.stack.point(leg.depth, self.golden.rewrite) for leg in legs if leg.stack is not None]
         return SweepSpec(
             name=self.name,

@@ -72,10 +72,10 @@ def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
     """An order from an answer; empty, with what is wrong, where it is no permutation."""
     value, problem = only(answer, ORDER, mark)
     given = value if isinstance(value, list) else []
-    whole = all(type(each) is int for each in given)
+    whole = all(type(number) is int for number in given)
     if not problem and not (whole and sorted(given) == list(range(1, count + 1))):
         problem = f'"{ORDER}" does not name each number from 1 to {count} exactly once'
-    return Reading([], problem, 0) if problem else Reading([each - 1 for each in given])
+    return Reading([], problem, 0) if problem else Reading([number - 1 for number in given])
 
 
 _PAIR = ("query_id", "passage_id")
@@ -86,10 +86,10 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
     """Hits of every question as a source."""
     ids, depth = job.search.corpora[None].passage_ids, int(stack.spec["candidates"])
     parts = [
-        pl.DataFrame({"passage_id": ids.gather(found.passages[:depth])}).select(
+        pl.DataFrame({"passage_id": ids.gather(ranking.passages[:depth])}).select(
             query_id=pl.lit(query), passage_id="passage_id", rank=pl.int_range(1, pl.len() + 1)
         )
-        for query, found in zip(job.search.queries["query_id"], hits, strict=True)
+        for query, ranking in zip(job.search.queries["query_id"], hits, strict=True)
     ]
     return Ranked(stack.label, stack.spec["mode"], pl.concat(parts))
 
@@ -137,12 +137,12 @@ class Search:
             turn.tracker.begin("build", f"build: {words(step)}")
             self._builder.build(step, within)
             turn.tracker.end()
-        found = measurer.results
+        results = measurer.results
         for step in self._graph.steps:
             measurer.answer(step)
             if step.kind == "rewrite":
-                self.rewrites = dict(zip(search.queries["query_id"], found[step].values, strict=True))
-        return [ranked_by(self._job, route.stack, found[route.pool].values) for route in self._graph.routes]
+                self.rewrites = dict(zip(search.queries["query_id"], results[step].values, strict=True))
+        return [ranked_by(self._job, route.stack, results[route.pool].values) for route in self._graph.routes]
 
 
 class Judging:
@@ -168,8 +168,8 @@ class Judging:
             chat = self._turn.models.chat(name)
             self._turn.tracker.begin("judge", f"judge: {name}")
             self._turn.budget.begin_stage(f"judge {name}")
-            found = in_order(partial(self._one, chat), asked, chat.concurrency)
-            for done, row in enumerate(found, 1):
+            graded = in_order(partial(self._one, chat), asked, chat.concurrency)
+            for done, row in enumerate(graded, 1):
                 rows.append({**row, "judge": name})
                 ungraded += row["grade"] is None
                 self._turn.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
@@ -228,7 +228,7 @@ def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
-    """What is refined (S5): whole grades from 5 down until at least `keep` texts of a question are kept."""
+    """Return what is refined (S5): whole grades from 5 down until at least `keep` texts of a question are kept."""
     rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
     sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
     before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))
@@ -246,8 +246,8 @@ def label_mix(graded: pl.DataFrame) -> Mapping[str, float]:
     counts = graded.group_by("query_id").agg(
         n5=(pl.col("grade") == 5).sum(), n4=(pl.col("grade") == 4).sum(), n45=good.sum(), share=good.mean()
     )
-    told: dict[str, float] = {}
+    mix: dict[str, float] = {}
     for name in ("n5", "n4", "n45", "share"):
         values = counts[name].cast(pl.Float64)
-        told |= {f"{name}_median": float(values.median() or 0.0), f"{name}_mean": float(values.mean() or 0.0)}  # type: ignore[arg-type]
-    return told
+        mix |= {f"{name}_median": float(values.median() or 0.0), f"{name}_mean": float(values.mean() or 0.0)}  # type: ignore[arg-type]
+    return mix

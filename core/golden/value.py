@@ -70,7 +70,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """What judging would do."""
+    """Gains that judging would bring."""
 
     best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
     # The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has it), rank
@@ -128,7 +128,7 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     running = shares.cumsum(axis=1)[:, :-1]
     grade = (random.random((worlds, len(open_), 1)) > running).sum(axis=2)
     # What all grades together bring is taken to be the sum of what each brings alone.
-    brought = np.stack([gain[np.arange(len(open_)), each] for each in grade])  # [worlds, n, S]
+    brought = np.stack([gain[np.arange(len(open_)), grades] for grades in grade])  # [worlds, n, S]
     weight = drawn[:, query] / queries
     means = drawn @ base.T / queries + np.einsum("wn,wns->ws", weight, brought)
     best = _winners(means)
@@ -162,7 +162,7 @@ def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: F
 
 
 def _shares(field: Contest) -> Floats:
-    """What grade each pair may have [P, 5]: the judged ones at like ranks of the stacks that have it."""
+    """Estimate what grade each pair may have [P, 5]: the judged ones at like ranks of the stacks that have it."""
     stacks, _, k = field.grades.shape
     at = np.searchsorted(BINS, np.arange(1, k + 1))
     counts = np.zeros((stacks, len(BINS) + 1, GRADES))
@@ -172,16 +172,16 @@ def _shares(field: Contest) -> Floats:
     of_rank = counts.sum(axis=0) + _PRIOR * overall / overall.sum()
     counts += _PRIOR * of_rank / of_rank.sum(axis=1, keepdims=True)
     counts /= counts.sum(axis=2, keepdims=True)
-    found = np.zeros((field.pairs.height, GRADES))
+    chances = np.zeros((field.pairs.height, GRADES))
     there = field.slots >= 0
     run, _, rank = np.nonzero(there)
-    np.add.at(found, field.slots[there], counts[run, at[rank]])
-    return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), _TIE))
+    np.add.at(chances, field.slots[there], counts[run, at[rank]])
+    return np.asarray(chances / np.maximum(chances.sum(axis=1, keepdims=True), _TIE))
 
 
 def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
-    """What each grade of each passage would add to its query's value of every stack [n, 5, S]."""
-    found = np.empty((len(open_), GRADES, len(field.stacks)))
+    """Work out what each grade of each passage would add to its query's value of every stack [n, 5, S]."""
+    gains = np.empty((len(open_), GRADES, len(field.stacks)))
     step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))
     for start in range(0, len(open_), step):
         part = slice(start, start + step)
@@ -192,8 +192,8 @@ def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: 
         counts = field.counts[query[part], None] + np.eye(GRADES, dtype=np.int32)
         values = scoring(grades.reshape(len(grades), -1, grades.shape[-1]), counts.reshape(-1, GRADES))
         values = np.nan_to_num(values).reshape(len(grades), -1, GRADES)
-        found[part] = np.moveaxis(values - base[:, query[part], None], 0, -1)
-    return found
+        gains[part] = np.moveaxis(values - base[:, query[part], None], 0, -1)
+    return gains
 
 
 def _winners(means: Floats) -> Floats:

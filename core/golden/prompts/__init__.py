@@ -1,4 +1,4 @@
-"""What judge models are told, as text files of our own words; each is named by the hash of its text."""
+"""Prompts of judge models, as text files of our own words; each is named by the hash of its text."""
 
 from __future__ import annotations
 

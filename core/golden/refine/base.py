@@ -99,7 +99,7 @@ class Point(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is known of one item."""
+    """State of one item."""
 
     item: int  # Position in what was given
     rank: int  # Place in the order, from 1
@@ -190,7 +190,7 @@ class Refinement(ABC):
         return "limit" if self.turns >= self.settings.turns else ""
 
     def batch(self) -> tuple[int, ...] | None:
-        """What to judge next; None = stopped. The same until it is told or skipped."""
+        """Return what to judge next; None = stopped. The same until it is told or skipped."""
         if self._batch is None and not self.stopped:
             self._batch = self._sample()
         return self._batch
@@ -239,7 +239,7 @@ class Refinement(ABC):
         self.curve.append(Point(self.turns, changed, self._settled()))
 
     def rows(self) -> list[Row]:
-        """What is known of every item, best first."""
+        """List what is known of every item, best first."""
         locks, against = ([0] * len(self._grades) for _ in range(2))
         for counts, pairs in ((locks, self.locks), (against, self.contradictions)):
             for pair in pairs:

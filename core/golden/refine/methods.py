@@ -66,12 +66,12 @@ class Graph:
 
 
 def _bits(number: int) -> list[int]:
-    found = []
+    bits = []
     while number:
         lowest = number & -number
-        found.append(lowest.bit_length() - 1)
+        bits.append(lowest.bit_length() - 1)
         number ^= lowest
-    return found
+    return bits
 
 
 class Locks(Refinement):
@@ -152,12 +152,12 @@ def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tupl
 
     Orders are items, best first [orders, m]; centre [n] and precision are of the Gaussian prior.
     """
-    told = scores[orders]
-    highest = told.max(axis=1, keepdims=True, initial=-np.inf)
-    weights = np.exp(told - highest)
+    ordered = scores[orders]
+    highest = ordered.max(axis=1, keepdims=True, initial=-np.inf)
+    weights = np.exp(ordered - highest)
     totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]  # of every suffix
     off = scores - centre
-    value = float((np.log(totals) + highest - told).sum() + precision / 2 * off @ off)
+    value = float((np.log(totals) + highest - ordered).sum() + precision / 2 * off @ off)
     chances = weights * np.cumsum(1 / totals, axis=1)  # an item's chances summed over the suffixes it is in
     pulled = np.bincount(orders.ravel(), (chances - 1).ravel(), minlength=len(scores))
     return value, pulled + precision * off
@@ -165,8 +165,8 @@ def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tupl
 
 def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
     """The Hessian of `loss` [n, n]."""
-    told = scores[orders]
-    weights = np.exp(told - told.max(axis=1, keepdims=True, initial=-np.inf))
+    ordered = scores[orders]
+    weights = np.exp(ordered - ordered.max(axis=1, keepdims=True, initial=-np.inf))
     totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
     once, twice = np.cumsum(1 / totals, axis=1), np.cumsum(1 / totals**2, axis=1)
     table = np.eye(len(scores)) * precision
@@ -213,8 +213,8 @@ class Map(Refinement):
 
             given = (self._orders(), self._centre, self.settings.prior)
             with _SOLVING, _blas().limit(limits=1):
-                found = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
-            self._mode, self._solved = found.x, len(self._told)
+                solution = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
+            self._mode, self._solved = solution.x, len(self._told)
         return self._mode
 
     def _covariance(self) -> Floats:

@@ -37,7 +37,7 @@ MOST_RUNS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What is simulated; noises are standard deviations in grades."""
+    """Conditions that are simulated; noises are standard deviations in grades."""
 
     noise: float  # of the judge who orders
     items: int = 40  # of a query
@@ -210,7 +210,7 @@ def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What refining would bring."""
+    """Gains and costs of refining, as predicted."""
 
     # A row for "none" (by grades alone), "locks" and "map": method, tau (Kendall's, to the true order), low
     # and high (95 % over simulated queries, the noise taken as measured), worst (tau at the upper end of the
@@ -273,7 +273,7 @@ def ways_of(
     runs: int,
     worst: float | None = None,
 ) -> pl.DataFrame:
-    """What each way would bring, and which is recommended: `Prediction.ways`.
+    """Predict what each way would bring, and which is recommended: `Prediction.ways`.
 
     Which one it is follows from the noise and from the turns that the settings allow: at equal calls locks
     lead with few, maximum a posteriori with many.
@@ -299,7 +299,7 @@ def ways_of(
         "method": "none", "tau": usual.grades, "low": usual.grades_low, "high": usual.grades_high,
         "worst": None if worst is None else usual.grades, "grades": usual.grades, "turns": 0.0, "usd": 0.0,
     }  # fmt: skip
-    near = [row for row in worth if row["tau"] >= max(each["tau"] for each in worth) - _NEAR]
+    near = [row for row in worth if row["tau"] >= max(candidate["tau"] for candidate in worth) - _NEAR]
     recommended: Choice = min(near, key=lambda row: row["turns"])["method"] if near else "none"
     ways = pl.DataFrame([alone, *rows], schema_overrides={"worst": pl.Float64, "usd": pl.Float64})
     return ways.with_columns(recommended=pl.col("method") == recommended)
