@@ -208,7 +208,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that one transaction adds to the store; frames follow `core.tables`, lazy ones are streamed to disk."""
+    """Rows that one transaction adds; frames follow `core.tables`, lazy ones are streamed to disk."""
 
     collections: tuple[Collection, ...] = ()
     golden_sets: tuple[GoldenSet, ...] = ()

@@ -228,7 +228,7 @@ def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
-    """Return what is refined (S5): whole grades from 5 down until `keep` texts of a question or more are kept."""
+    """Return what is refined (S5): whole grades from 5 down until `keep` texts of a question are kept."""
     rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
     sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
     before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))

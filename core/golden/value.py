@@ -162,7 +162,7 @@ def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: F
 
 
 def _shares(field: Contest) -> Floats:
-    """Estimate the chance of each grade of each pair [P, 5]: judged ones at like ranks of the stacks that have it."""
+    """Estimate the chances of grades of every pair [P, 5]: from judged ones at like ranks of its stacks."""
     stacks, _, k = field.grades.shape
     at = np.searchsorted(BINS, np.arange(1, k + 1))
     counts = np.zeros((stacks, len(BINS) + 1, GRADES))
