@@ -92,8 +92,8 @@ def _held(blocks: Iterable[Block]) -> Iterator[Block]:
                 yield from _held(folds)
             case Beside(left, right):
                 yield from _held((*left, *right))
-            case Control():
-                pass
+            case Control(others=others):
+                yield from _held(others() if others else ())
             case Fold(title, folded):
                 yield Fold(title, tuple(_held(folded)))
             case _:

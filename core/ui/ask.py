@@ -39,11 +39,13 @@ class Visitor:
         self._row = None
 
     def one(
-        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = ""
-    ) -> T:
+        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
+        quiet: bool = False,
+    ) -> T:  # fmt: skip
         """Ask for one of a few."""
         with self._place():
-            return pick_one(label, options, key, usual=usual, help=about or None)
+            shown: dict[str, Any] = {"label_visibility": "collapsed"} if quiet else {}
+            return pick_one(label, options, key, usual=usual, help=about or None, **shown)
 
     def listed(
         self,

@@ -18,8 +18,6 @@ from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
-from core.views.cost.stack import recorded
-from core.views.decision.near import own_scope
 from core.views.keep import keep_by
 from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
@@ -123,15 +121,3 @@ query_sets = cached(entries=64)(read_query_sets)
 workspaces = cached(entries=64)(read_workspaces)
 holds = cached(entries=64)(read_holds)
 offered = cached(entries=64)(choices)
-
-
-@cached(entries=64)
-def bill(view: View, run_id: str) -> pl.DataFrame:
-    """What a run recorded, priced by stage; see `core.views.cost.stack.recorded`."""
-    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
-
-
-@cached(entries=64)
-def reranker_only(view: View) -> str:
-    """Why published stacks had better be compared by their reranker's latency; see `near.own_scope`."""
-    return own_scope(view.snapshot, view.table, view.latency)

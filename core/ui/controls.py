@@ -9,6 +9,8 @@ import streamlit as st
 
 from core.errors import ClqError
 from core.ui import door
+from core.ui.live import pareto_chart
+from core.ui.sections import decision
 from core.ui.sections.judge_cards import book
 from core.views.golden.judging import propose
 from core.views.link import RULES
@@ -69,5 +71,14 @@ def _add(key: str) -> None:
         st.session_state[_PROBLEM] = str(error)
 
 
-CONTROLS: Mapping[str, Callable[..., None]] = {"judge next": judge_next, "new scenario": new_scenario}
+CONTROLS: Mapping[str, Callable[..., None]] = {
+    "judge next": judge_next,
+    "new scenario": new_scenario,
+    "choice": decision.choice,
+    "judge noise": decision.judge_noise,
+    "near misses": decision.near_misses,
+    "pareto": pareto_chart,
+    "stack": decision.stack,
+    "stacks": decision.stacks,
+}
 """What draws a control, by its name."""

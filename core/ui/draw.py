@@ -34,7 +34,6 @@ from core.views.blocks import (
     Text,
     Way,
 )
-from core.views.columns import Column, Columns, columns
 from core.views.pages import PAGES
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
@@ -162,8 +161,8 @@ def _table(block: Table) -> None:
         if st.session_state.get(key, {}).get("selection", {}).get("rows") != selected["selection"]["rows"]:
             st.session_state[key] = selected
     show.table(
-        block.rows, block.name, configured(block.columns), more=configured(block.more), whole=block.whole,
-        cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
+        block.rows, block.name, show.configured(block.columns), more=show.configured(block.more),
+        whole=block.whole, cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
         **_clicked(block.click, key, "single-row"),
     )  # fmt: skip
 
@@ -240,31 +239,3 @@ _SAYS: Mapping[str, Callable[[str], Any]] = {
     "warning": partial(st.warning, icon=":material/edit:"),
     "code": partial(st.code, language=None, wrap_lines=True),
 }
-
-
-def configured(chosen: Columns) -> dict[str, Any]:
-    """The columns as Streamlit's tables take them, by name."""
-    return {column.name: _config(column) for column in columns(chosen)}
-
-
-def _config(column: Column) -> Any:
-    label, about = column.label, column.help
-    if column.form in ("number", "signed"):
-        made = show.number_column if column.form == "number" else show.signed_column
-        return made(label, help_text=about, digits=column.digits)
-    if column.form == "text":
-        return show.text_column(label, about, column.width)
-    return _FORMS[column.form](label, about)
-
-
-_FORMS: Mapping[str, Callable[[str, str], Any]] = {
-    "score": show.score_column,
-    "change": show.change_column,
-    "share": show.percent_column,
-    "usd": show.dollar_column,
-    "exact": show.exact_column,
-    "time": show.time_column,
-    "date": show.date_column,
-    "list": show.list_column,
-}
-"""What draws the forms that a label and a help text say all about."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,8 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import text
+from core.views.columns import Column, Columns
+from core.views.columns import columns as looked_up
 from core.views.decision.facts import MANY_HOLES
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
@@ -297,17 +299,32 @@ def list_column(label: str, help_text: str = "") -> Any:
     return st.column_config.ListColumn(label, help=help_text or None)
 
 
-MORE_OF_A_STACK: Mapping[str, Any] = {
-    "quality_low": score_column("low", "Lower end of the 95 % bootstrap interval over queries."),
-    "quality_high": score_column("high", "Upper end of the 95 % bootstrap interval over queries."),
-    "quality_basis": text_column("quality is"),
-    "harm": score_column("harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
-    "latency_basis": text_column("latency is"),
-    "cost_basis": text_column("cost is"),
-    "cost_note": text_column("cost note"),
-    "latency_note": text_column("latency note"),
+def configured(chosen: Columns) -> dict[str, Any]:
+    """The columns as Streamlit's tables take them, by name."""
+    return {column.name: _config(column) for column in looked_up(chosen)}
+
+
+def _config(column: Column) -> Any:
+    label, about = column.label, column.help
+    if column.form in ("number", "signed"):
+        made = number_column if column.form == "number" else signed_column
+        return made(label, help_text=about, digits=column.digits)
+    if column.form == "text":
+        return text_column(label, about, column.width)
+    return _FORMS[column.form](label, about)
+
+
+_FORMS: Mapping[str, Callable[[str, str], Any]] = {
+    "score": score_column,
+    "change": change_column,
+    "share": percent_column,
+    "usd": dollar_column,
+    "exact": exact_column,
+    "time": time_column,
+    "date": date_column,
+    "list": list_column,
 }
-"""The columns of a table of stacks behind those that decide, in order."""
+"""What draws the forms that a label and a help text say all about."""
 
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:

@@ -27,9 +27,10 @@ class Ask(Protocol):
     """Where a section's choices come from. A key is the choice's name in an address."""
 
     def one(
-        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = ""
-    ) -> T:
-        """Ask for one of a few; the first unless `usual` says which."""
+        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
+        quiet: bool = False,
+    ) -> T:  # fmt: skip
+        """Ask for one of a few; the first unless `usual` says which. A quiet one shows no label."""
         ...
 
     def listed(
@@ -141,9 +142,11 @@ class Given:
     asked: dict[str, JsonMap] = field(default_factory=dict)  # what was asked, by key: label, value, options
 
     def one(
-        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = ""
-    ) -> T:
+        self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
+        quiet: bool = False,
+    ) -> T:  # fmt: skip
         """Take the given choice, or the usual one."""
+        del quiet
         offered = list(options)
         words = self._last(key)
         value = (offered[0] if usual is None else usual) if words is None else None

@@ -144,10 +144,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What the dashboard alone has, such as a form or a button that writes; nobody else draws it."""
+    """What the dashboard alone has, such as a form or a button that writes."""
 
     name: str  # by which `core.ui.controls` knows it
     given: Mapping[str, Any] = field(default_factory=dict)  # what it is called with
+    others: Callable[[], Blocks] | None = None  # what all others draw instead; None = nothing
 
 
 @dataclass(frozen=True, slots=True)

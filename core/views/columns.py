@@ -182,6 +182,13 @@ _EVERY = (
     _text("query_id", "query"),
     _text("text", "question", width=400),
     _text("outcome", "outcome"),
+    _text("kind", "is"),
+    _signed("gain_of", "gain", "Of quality over the chosen stack."),
+    _text("out_by", "excluded because"),
+    _text("let_in_by", "is let in by"),
+    _text("why", "noted"),
+    _text("latency_note", "latency note"),
+    _score("harm", "harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
     _number("holes", "unjudged", 0),
     _number("judged", "judged", 0),
     # Passages of a query

@@ -80,6 +80,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Decision",
             ":material/flag:",
             "Which stack your limits select, what holds it back, and what else they leave.",
+            home="core.views.decision.sections",
             moved={"decision": "", "overview": "", "pareto": ""},
             compares=True,
             records=("form",),

@@ -1,0 +1,121 @@
+"""What page Decision draws by hand: its cards, the limits that let a near miss in, and what is ticked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from core.ui import limits, show
+from core.ui.view import current_frame
+from core.views.blocks import Table
+from core.views.decision import limits as ranges
+from core.views.decision import words
+from core.views.decision.near import broken, kind, way_in
+from core.views.pages import PAGES
+from core.views.text import count, plain
+from core.views.workspace.view import View
+
+NEAR_SHOWN = 1
+LACKING_SHOWN = 5
+
+
+def choice(
+    *,
+    numbers: Sequence[tuple[str, str, str, str]],
+    firm: str,
+    label: str,
+    several: int,
+    about: Mapping[str, str],
+    sentences: Sequence[str],
+    notes: Sequence[str],
+) -> None:
+    """Draw the numbers of the chosen stack, and how firm the choice is with a chip of what weakens it."""
+    with current_frame().numbers:
+        for title, number, note, basis in numbers:
+            with st.container(border=True, gap=None, height="stretch"):
+                st.metric(plain(title), plain(number), help=plain(about.get(title, "")) or None)
+                badge = f":gray-badge[{plain(basis)}]" if basis else ""
+                st.caption(f"{plain(note)} {badge}".strip() or "–")
+        with st.container(border=True, gap=None, height="stretch"):
+            current_frame().firmness = place = st.empty()
+            place.metric("Confidence", firm)
+            chip = f"{label} · {count(several, 'note')}" if several > 1 else label
+            with st.popover(plain(chip), type="tertiary", key="firm"):
+                for sentence in sentences:
+                    st.markdown(plain(sentence))
+                for note in notes:
+                    st.caption(plain(note))
+                page = PAGES["confidence"]
+                st.page_link(page.file, label="Would it hold?", icon=page.icon)
+
+
+def judge_noise(*, said: Callable[[], tuple[str, str] | None]) -> None:
+    """Say anew how firm the choice is."""
+    place = current_frame().firmness
+    if place is not None and (noisy := said()):
+        place.metric("Confidence, with judge noise", noisy[0], help=plain(noisy[1]))
+
+
+def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.DataFrame, own: str) -> None:
+    """Draw what stands just outside the limits and what lacks a number, in one line."""
+    offered = ranges.limits(view.table, view.quality, view.latency)
+    with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
+        for place, miss in enumerate(misses[:NEAR_SHOWN]):
+            st.markdown(f":orange-badge[{kind(miss)}] {plain(words.gaining(miss))}", width="content")
+            st.button(
+                plain(f"Set {way_in(miss)}"),
+                key=f"near_{place}",
+                help=plain(f"{miss['stack']}: {broken(miss)}"),
+                on_click=limits.take,
+                args=(offered, {miss["limit"]: miss["set_to"]}),
+            )
+        if not lacking.is_empty():
+            _lacking(lacking, own)
+        elif own:
+            with st.popover("latency of the path not published", type="tertiary"):
+                _other_scope(own)
+
+
+def _other_scope(own: str) -> None:
+    """Offer the latency that the source reports."""
+    st.markdown(plain(own))
+    decide_on = {"lat": "rerank"}
+    st.button("Decide on the reranker", key="near_scope", on_click=st.session_state.update, args=(decide_on,))
+
+
+def _lacking(lacking: pl.DataFrame, own: str) -> None:
+    """Draw the best stack that lacks a number, and all of them behind a button."""
+    best = lacking.row(0, named=True)
+    st.markdown(f":orange-badge[{plain(best['missing'])}] {plain(words.gaining(best))}", width="content")
+    with st.popover("Measure it"):
+        for row in lacking.head(LACKING_SHOWN).iter_rows(named=True):
+            st.markdown(f"**{plain(row['stack'])}** {plain(words.to_measure(row))}")
+        if lacking.height > LACKING_SHOWN:
+            st.caption(f"And {count(lacking.height - LACKING_SHOWN, 'more stack')}.")
+        if own:
+            _other_scope(own)
+        st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
+
+
+def stacks(*, table: Table) -> None:
+    """Draw the stacks, to be ticked for a comparison."""
+    place = st.container(key="compare", horizontal=True, vertical_alignment="center")
+    rows, shown, more = table.rows, show.configured(table.columns), show.configured(table.more)
+    event = show.table(
+        rows, table.name, shown, more=more, whole=table.whole, on_select="rerun", selection_mode="multi-row"
+    )  # fmt: skip
+    ticked = [rows["name"][row] for row in event.selection.rows if row < rows.height]
+    if rows.height > 1:
+        place.caption(words.ticking(len(ticked)), width="content")
+    if len(ticked) >= 2 and place.button(
+        "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
+    ):
+        st.switch_page(PAGES["compare"].file, query_params={"cmp": ticked})
+
+
+def stack(*, view: View, run_id: str) -> None:
+    """Draw the three numbers of a stack."""
+    show.card(view.table, run_id, view.quality)

@@ -1,0 +1,220 @@
+"""Page Decision: the stack that the limits select, what they leave out by little, and all stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.decide.axes import COST, LATENCY
+from core.decide.near import near_misses
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column
+from core.views.confidence.data import drawn
+from core.views.confidence.noise import QUICK, leading, noise_words, redecided
+from core.views.cost.stack import recorded
+from core.views.decision import words
+from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
+from core.views.decision.facts import Asked, caveats
+from core.views.decision.marks import COLOURS, SIZES
+from core.views.decision.near import (
+    HEADING,
+    PROMISING,
+    broken,
+    kind,
+    near_rows,
+    own_scope,
+    promising_rows,
+    way_in,
+)
+from core.views.decision.parallel import parallel
+from core.views.keep import keep
+from core.views.text import count
+from core.views.workspace.comparable import environment
+from core.views.workspace.latencies import jitter_words
+from core.views.workspace.view import View
+
+Row = Mapping[str, Any]
+VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
+PER_1K = COLUMNS["cost"]
+NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", PER_1K, "out_by", "let_in_by")
+LACKING = (
+    "stack",
+    "quality",
+    "gain_of",
+    COLUMNS["missing"].but("lacks"),
+    COLUMNS["measure"].but("so"),
+    "why",
+)
+MORE = (
+    COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
+    COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
+    COLUMNS["quality_basis"].but("quality is"),
+    "harm",
+    *("latency_basis", "cost_basis", "cost_note", "latency_note"),
+)
+
+
+@keep(entries=64)
+def bill(view: View, run_id: str) -> pl.DataFrame:
+    """What a run recorded, priced by stage."""
+    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
+
+
+@keep(entries=64)
+def reranker_only(view: View) -> str:
+    """Why published stacks had better be compared by their reranker's latency."""
+    return own_scope(view.snapshot, view.table, view.latency)
+
+
+@section()
+def which_to_ship(view: View, ask: Ask) -> Blocks:
+    """The answer with its numbers, near misses, and every stack as a chart and as a table."""
+    yield Answer(
+        words.title(view.table, view.decision, view.quality),
+        words.why(view.table, view.decision, view.quality),
+        # The chip beside the answer says it already.
+        "" if view.compared.unjudged(view.table) else words.unjudged(view.table, view.decision, view.quality),
+    )
+    if words.undecided(view.table):
+        yield Way("golden", "Judge by hand", "judge")
+        yield Way("golden", "Generate with an LLM", "build")
+        yield Way("add", "Import qrels")
+    yield from choice(view)
+    yield from outside(view)
+    yield from stacks(view, ask)
+    if view.noise is not None and view.decision.chosen is not None:  # last, as its drawing takes a while
+        yield Control("judge noise", {"said": lambda: noisy(view)}, lambda: noise_told(view))
+
+
+def choice(view: View) -> Blocks:
+    """Yield the three numbers of the chosen stack, how firm the choice is, and what weakens it."""
+    if view.decision.chosen is None:
+        return
+    row = view.table.row(view.decision.chosen, named=True)
+    numbers = words.cards(row, view.quality, view.latency, bill(view, row["run_id"]))
+    firm = words.firmness(view.table, view.decision)
+    doubts = caveats(
+        view.table, view.decision, Asked(view.constraints, "quality", view.quality, view.latency)
+    )
+    notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
+    sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]
+
+    def told() -> Blocks:
+        cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
+        yield Cards([*cards, ("Confidence", firm, "")])
+        yield from (Text(sentence) for sentence in sentences)
+        yield from (Text(note, "caption") for note in notes)
+
+    given: dict[str, Any] = {"numbers": numbers, "firm": firm, "sentences": sentences, "notes": notes}
+    given |= {"about": {view.quality.name: words.meaning(view.quality)}}
+    given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
+    yield Control("choice", given, told)
+
+
+def noisy(view: View) -> tuple[str, str] | None:
+    """How firm the choice is with judge noise, in short and in full; None where no noise is known."""
+    found = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
+    if found is None:
+        return None
+    made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
+    return words.firmness(*made), noise_words(view.table, view.decision, made, found, view.quality)
+
+
+def noise_told(view: View) -> Blocks:
+    """Yield how firm the choice is with judge noise."""
+    if said := noisy(view):
+        yield Text(f"{said[0]}. {said[1]}", label="Confidence, with judge noise:")
+
+
+def outside(view: View) -> Blocks:
+    """Yield what stands just outside the limits, and what lacks a number."""
+    misses = near_rows(view.table, near_misses(view.table, view.decision, view.constraints))
+    lacking = promising_rows(view.table, view.decision)
+    own = reranker_only(view)
+
+    def told() -> Blocks:
+        if misses:
+            said = [{**miss, "kind": kind(miss), "gain_of": miss["gain"], "out_by": broken(miss),
+                     "let_in_by": way_in(miss)} for miss in misses]  # fmt: skip
+            yield Text(HEADING, "heading")
+            yield Table(pl.DataFrame(said, infer_schema_length=None), "near_misses", NEAR)
+        if lacking.height:
+            yield Text(PROMISING, "heading")
+            yield Table(lacking.with_columns(gain_of="gain"), "promising", LACKING)
+        if own:
+            yield Text(own)
+
+    yield Control("near misses", {"view": view, "misses": misses, "lacking": lacking, "own": own}, told)
+
+
+def stacks(view: View, ask: Ask) -> Blocks:
+    """Yield the stacks as a chart and as a table."""
+    way = ask.one("View", VIEWS, "view", quiet=True)
+    band = words.band(jitter_words(view.table, view.decision, view.constraints))
+    with ask.aside("Chart"):
+        colour = ask.listed("Colour", COLOURS, "colour", about=band)
+        size = ask.listed("Size", SIZES, "size")
+        form = ask.listed("Frontier", words.FORMS, "form", about=words.FORMS_HELP)
+        selected = ask.stack(view.table, view.decision, "Selected stack")
+    marked = pareto(
+        view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
+        across=VIEWS[way] or LATENCY, colour=colour, size=size, weak=form == words.FORMS[1],
+        selected=selected,
+    )  # fmt: skip
+    chosen = None if view.decision.chosen is None else view.table["run_id"][view.decision.chosen]
+    clicked = None if selected == chosen else selected
+    if VIEWS[way] is None:
+        yield lines(view, marked, selected)
+    elif not marked.drawn.is_empty():
+        yield drawn_live(view, marked, words.note(marked.rows, marked.across, clicked), band)
+    if clicked is not None:
+        row = view.table.row(by_predicate=pl.col("run_id") == selected, named=True)
+        said = words.numbers(row, view.quality)
+        yield Control(
+            "stack", {"view": view, "run_id": selected}, lambda: iter([Text(said, label=f"{row['name']}:")])
+        )
+        yield Way("queries", "Its queries")
+    yield every_stack(view, marked)
+    if not marked.undrawn.is_empty():
+        unknown = f"Of unknown quality, so not on the chart: {count(marked.undrawn.height, 'stack')}."
+        yield Text(unknown, "caption")
+
+
+def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:
+    """The stacks by latency or cost and quality; in a browser the chart follows a dragged limit."""
+    alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
+    given = {"view": view, "drawn": marked, "alt": alt, "note": note}
+    caption = f"{note} {band}".strip()
+    return Control("pareto", given, lambda: iter([Chart(marked.figure, "pareto", alt, caption)]))
+
+
+def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
+    """The stacks on parallel axes."""
+    figure = parallel(marked.rows, view.decision, view.quality, selected)
+    if figure is None:
+        return Text(f"No stack has a known {view.quality.name}.", "info")
+    alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
+    return Chart(figure, "parallel", alt)
+
+
+def every_stack(view: View, marked: ParetoView) -> Control:
+    """The stacks as a table, to be ticked for a comparison."""
+    alike = identical(view.table)[marked.rows["row"]]
+    rows = words.listed(merged(marked.rows, kept(view.decision.chosen), alike))
+    per = words.costed(view.table)
+    shown: tuple[Column, ...] = (
+        COLUMNS["stack"].but(width=360),
+        COLUMNS["quality"].but(view.quality.name),
+        COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms", view.latency.name),
+        PER_1K.but("$ / 1,000", f"Per 1,000 {per}."),
+        COLUMNS["n"].but(about="Queries that the mean rests on."),
+        COLUMNS["outcome"].but("status", width=260),
+    )
+    table = Table(rows, "stacks", shown, MORE, whole=marked.rows)
+    return Control("stacks", {"table": table}, lambda: iter([table]))
+
+
+SECTIONS = (which_to_ship,)
