@@ -108,23 +108,28 @@ def set_all(seen: Visit, *, but: frozenset[str] = frozenset(), settings: bool = 
     kept = "" if settings else ":not(.st-key-settings *)"
     folded = seen.page.locator(f"[data-testid=stMain] [data-testid=stPopoverButton]{kept}")
     for place in range(folded.count()):
-        folded.nth(place).click()
-        seen.settle()
-        _set_shown(seen, done)
+        while _set_one(seen, done, folded.nth(place)):
+            pass
         seen.page.keyboard.press("Escape")
         seen.settle()
-    _set_shown(seen, done)
+    while _set_one(seen, done):
+        pass
     return {key for key, changed in done.items() if changed}
 
 
-def _set_shown(seen: Visit, done: dict[str, bool]) -> None:
-    """Set what is on screen and not done yet."""
-    kinds = ", ".join(f"[data-testid={kind}]" for kind in [*_SET, "stTextInput"])
-    while waiting := [
-        key for key in seen.page.evaluate(_KEYS, [_ROOM, kinds]) if key in SETTINGS and key not in done
-    ]:
-        done[waiting[0]] = _apply(seen.page.locator(f".st-key-{waiting[0]}").first, waiting[0])
+def _set_one(seen: Visit, done: dict[str, bool], opener: Locator | None = None) -> bool:
+    """Set the first on screen that is not done yet, behind a button that may have closed; False = none."""
+    if opener is not None and not seen.page.get_by_test_id("stPopoverBody").filter(visible=True).count():
+        opener.click()
         seen.settle()
+    kinds = ", ".join(f"[data-testid={kind}]" for kind in [*_SET, "stTextInput"])
+    found = seen.page.evaluate(_KEYS, [_ROOM, kinds])
+    key = next((key for key in found if key in SETTINGS and key not in done), None)
+    if key is None:
+        return False
+    done[key] = _apply(seen.page.locator(f".st-key-{key}").first, key)
+    seen.settle()
+    return True
 
 
 def _apply(control: Locator, key: str) -> bool:

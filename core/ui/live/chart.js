@@ -141,6 +141,12 @@ class Live {
     this.stale = false;
     const { data: traces, layout } = JSON.parse(data.figure.getChild("json").get(0));
     this.dress(traces, layout);
+    const scale = traces.map(({ marker }) => marker?.colorbar?.title?.text).find(Boolean);
+    if (this.drawn && scale !== this.scale) { // Plotly would leave the old scale of colours beside the new one
+      Plotly.purge(this.plot);
+      this.drawn = false;
+    }
+    this.scale = scale;
     await Plotly.react(this.plot, traces, layout, data.config);
     if (!this.drawn) {
       this.drawn = true;
