@@ -93,20 +93,20 @@ def unfold(seen: Visit) -> None:
         seen.settle()
 
 
-def set_all(seen: Visit, *, but: frozenset[str] = frozenset(), settings: bool = False) -> set[str]:
+def set_all(seen: Visit, *, but: frozenset[str] = frozenset()) -> set[str]:
     """Set each control of an open page that an address may carry, those behind buttons and new ones too.
+
+    What stands behind the button "Settings" is the same on every page, and stays as it is.
 
     Args:
         seen: The page.
         but: Settings to leave as they are.
-        settings: Whether to set what stands behind the button "Settings", which is the same on every page.
 
     Returns:
         The settings that have another value now.
     """
     done = dict.fromkeys(but, False)
-    kept = "" if settings else ":not(.st-key-settings *)"
-    folded = seen.page.locator(f"[data-testid=stMain] [data-testid=stPopoverButton]{kept}")
+    folded = seen.page.locator("[data-testid=stMain] [data-testid=stPopoverButton]:not(.st-key-settings *)")
     for place in range(folded.count()):
         while _set_one(seen, done, folded.nth(place)):
             pass
