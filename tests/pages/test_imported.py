@@ -1,6 +1,7 @@
 """Every page on what every importer makes of its sample, whole and without each field that may be absent."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.stores import Lab
 
 ANSWERS = ["query_id,answer,k,grade", *(f"q{n},words,{k},{k % 2}" for n in range(1, 9) for k in (1, 2))]
 """A table of answers as the README has it: no reader, no prompt, no temperature, no mode, no judge."""
+_EVERY = 5
 LACKS = ("There is nothing to run.", "No passage has text")
 """What Run says, as an error, of a collection without queries or without texts."""
 
@@ -78,14 +80,20 @@ def test_grades_of_answers_over_pools_are_predicted(open_page: OpenPage, tmp_pat
     )
 
 
+WHOLE = "CLQ_EVERY_PAGE" in os.environ
+"""Whether every page is opened on every store, which takes half an hour of a processor; else some in turn."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_without_each_field_opens_every_page(open_page: OpenPage, tmp_path: Path, name: str):
     """One store for each set of columns that are filled never, sometimes or always."""
     format_, data = SAMPLES[name]
-    done = set()
+    shapes = set()
+    first = list(SAMPLES).index(name)
     for field, without in [("nothing", data), *without_each(data)]:
-        made = imported("file", format_, without)
-        if made is not None and (own := shape(made)) and own not in done:
-            done.add(own)
-            _open_every_page(open_page, tmp_path / str(len(done)), made, f"{name} without {field}")
+        batch = imported("file", format_, without)
+        if batch is not None and (own := shape(batch)) and own not in shapes:
+            shapes.add(own)
+            some = PAGES if WHOLE else PAGES[(first + len(shapes)) % _EVERY :: _EVERY]
+            _open_every_page(open_page, tmp_path / str(len(shapes)), batch, f"{name} without {field}", some)
