@@ -10,6 +10,7 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, Format, complain, emit, golden_set_of
+from core.cli.ship import ship
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send
@@ -49,7 +50,26 @@ def run(
             show_default=False,
         ),
     ],
+    stack: Annotated[
+        str | None,
+        typer.Argument(
+            help="After “stack”: the run whose stack is written to run elsewhere.", show_default=False
+        ),
+    ] = None,
     *,
+    kind: Annotated[
+        str,
+        typer.Option("--as", help="stack: python, langchain, llama-index, haystack or elasticsearch."),
+    ] = "python",
+    to: Annotated[
+        Path | None, typer.Option(help="stack: the new folder, by default its id.", show_default=False)
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="stack: run what is in the folder, and compare its orders.")
+    ] = False,
+    python: Annotated[
+        str, typer.Option(help="stack: the interpreter that checks it.", show_default=False)
+    ] = "",
     run_: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only this collection.")] = None,
     form: Annotated[
@@ -65,8 +85,17 @@ def run(
     golden_set: Annotated[str | None, typer.Option(help="mlflow: the judgements.")] = None,
     prices: Annotated[str, typer.Option(help="mlflow: price book.")] = DEFAULT_BOOK,
 ) -> None:
-    """Export collections, golden sets and runs; import reads them back, the own format as they were."""
+    """Export collections, golden sets and runs; import reads them back, the own format as they were.
+
+    ``export stack NAME`` writes the stack of a run as a folder that runs without this program.
+    """
     context: Context = ctx.obj
+    if stack is not None:
+        if path != "stack":
+            raise typer.BadParameter(f"{path} takes no {stack}; stack does.", param_hint="PATH")
+        printed = next((_PRINTED[each] for each in form or () if each in _PRINTED), Format.TABLE)
+        ship(context, stack, kind, to, check=check, python=python, form=printed)
+        return
     named = [each for each in form or () if each not in _PRINTED] or [As.OWN]
     if len(named) > 1:
         raise InputError(f"Two formats: {', '.join(named)}.", do="Export them one after the other.")

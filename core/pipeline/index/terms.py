@@ -44,7 +44,7 @@ def _without_accents() -> dict[int, str]:
     return table
 
 
-_FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
+FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _language(
 ) -> Language:
     stop_words = frozenset((*words, *articles.split()))
     if fold:
-        stop_words |= {word.translate(_FOLD) for word in stop_words}
+        stop_words |= {word.translate(FOLD) for word in stop_words}
     return Language(stemmer, stop_words, fold, spelling)
 
 
@@ -134,7 +134,7 @@ class Analyzer:
             return list(words)
         stems: list[str] = self._stemmer(self._rules.stemmer).stemWords(words)
         if self._rules.fold:
-            return [stem if stem.isascii() else stem.translate(_FOLD) for stem in stems]
+            return [stem if stem.isascii() else stem.translate(FOLD) for stem in stems]
         return stems
 
     def terms(self, text: str) -> list[str]:

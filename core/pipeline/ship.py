@@ -1,0 +1,225 @@
+"""The chosen stack as something that runs without this program: a small folder, and how it ranks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from core.errors import InputError
+from core.files import replacing
+from core.paths import DATA
+from core.pipeline.evaluate.job import Corpus
+from core.pipeline.index.terms import FOLD, LANGUAGES
+from core.pipeline.own.config import OwnStack
+from core.pipeline.own.process import Ended, Worker
+from core.records import JsonMap
+from core.tables import schema
+
+EXPORTED = DATA / "exported"
+ADAPTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "python": ("retriever", ""),
+        "langchain": ("langchain_retriever", "langchain-core"),
+        "llama-index": ("llama_index_retriever", "llama-index-core"),
+        "haystack": ("haystack_retriever", "haystack-ai"),
+    }
+)
+"""What a stack can be written as: its module and the package that it is for."""
+ENGINE = "elasticsearch"
+KINDS = (*ADAPTERS, ENGINE)
+COMPARED = schema("query_id same:bool first_difference:int64 stored exported")
+_ANALYZERS = (
+    "english french german spanish italian portuguese dutch swedish norwegian danish finnish russian turkish"
+)
+
+
+def missing(spec: JsonMap, kind: str) -> list[str]:
+    """What of a stack cannot be written so, in words; empty = all of it can."""
+    usual = {"rewrite": "none", "reranker": "none", "metric": "cosine"}
+    found = [
+        f"{key} {spec[key]}"
+        for key in ("rewrite", "reranker", "metric", "chunker", "dedup", "cut", "perturb")
+        if spec.get(key) and spec[key] != usual.get(key)
+    ]
+    mode = spec.get("mode")
+    if mode not in ("sparse", "dense", "hybrid"):
+        return [*found, f"mode {mode}"]
+    if mode != "sparse" and kind != ENGINE:
+        found += [f"embedder {spec['embedder']}"] if spec["embedder"] != "wordllama" else []
+        found += [f"index {spec['index']}"] if spec["index"] != "flat" else []
+    if mode != "sparse" and kind == ENGINE:
+        found.append("vectors, which a query of Elasticsearch has to bring along")
+    if mode == "hybrid" and spec["fusion"]["method"] != "rrf":
+        found.append(f"fusion {spec['fusion']['method']}")
+    if kind == ENGINE and language_of(spec) not in _ANALYZERS.split():
+        found.append(f"an analyzer for {language_of(spec)}")
+    return found
+
+
+def language_of(spec: JsonMap) -> str:
+    """The language of a stack's words."""
+    return str(spec.get("bm25", {}).get("language", "english"))
+
+
+def ship(spec: JsonMap, kind: str, corpus: Corpus, folder: Path, about: JsonMap) -> None:
+    """Write a stack into a new folder.
+
+    Args:
+        kind: One of `KINDS`.
+        about: What its readme tells: name, run_id, stack_id, prices.
+
+    Raises:
+        InputError: If something of it cannot be written so, or the folder is there.
+    """
+    if lacking := missing(spec, kind):
+        raise InputError(
+            f"As {kind} it cannot be written: {', '.join(lacking)}.",
+            where=str(about.get("name", "stack")),
+            do="Sparse, dense (wordllama, flat) and hybrid stacks (rrf) can, on a collection's own passages.",
+        )
+    if folder.exists():
+        raise InputError("There is something already.", where=str(folder), do="Name a new folder.")
+    with replacing(folder) as draft:
+        draft.mkdir(parents=True)
+        files = _engine_files(spec) if kind == ENGINE else _python_files(spec, kind)
+        for name, text in files.items():
+            (draft / name).write_text(text, encoding="utf-8")
+        _passages(corpus, draft / "passages.jsonl")
+        (draft / "README.md").write_text(_readme(kind, about), encoding="utf-8")
+        (draft / "about.json").write_text(_json({**about, "spec": dict(spec)}), encoding="utf-8")
+
+
+def _python_files(spec: JsonMap, kind: str) -> dict[str, str]:
+    module, package = ADAPTERS[kind]
+    names = dict.fromkeys(["retriever", module])
+    needs = ["numpy"]
+    if spec["mode"] != "dense":
+        needs += ["bm25s", "PyStemmer"]
+    if spec["mode"] != "sparse":
+        needs.append("wordllama")
+    return {
+        "stack.json": _json(told(spec)),
+        "requirements.txt": "\n".join(_pinned(each) for each in (*needs, *filter(None, (package,)))) + "\n",
+        **{f"{name}.py": (EXPORTED / f"{name}.py").read_text(encoding="utf-8") for name in names},
+    }
+
+
+def told(spec: JsonMap) -> dict[str, Any]:
+    """What `data/exported/retriever.py` reads of a stack."""
+    sparse, dense = spec["mode"] != "dense", spec["mode"] != "sparse"
+    bm25 = {"k1": 1.5, "b": 0.75, **spec.get("bm25", {})}
+    language = LANGUAGES[language_of(spec)]
+    sent = spec.get("chunks_sent")
+    words = {
+        "stemmer": language.stemmer,
+        "stop_words": sorted(language.stop_words),
+        "spelling": [list(pair) for pair in language.spelling],
+        "fold": {str(code): letter for code, letter in FOLD.items()} if language.fold else {},
+    }
+    return {
+        "k": min(int(spec["candidates"]), int(sent or spec["candidates"])),
+        "bm25": {"k1": bm25["k1"], "b": bm25["b"], **words} if sparse else None,
+        "dense": {"dim": int(spec["dim"])} if dense else None,
+        "fusion": dict(spec["fusion"]) if sparse and dense else None,
+    }
+
+
+def _engine_files(spec: JsonMap) -> dict[str, str]:
+    bm25 = {"k1": 1.5, "b": 0.75, **spec.get("bm25", {})}
+    similarity = {"type": "BM25", "k1": bm25["k1"], "b": bm25["b"]}
+    text = {"type": "text", "analyzer": language_of(spec), "similarity": "stack"}
+    index = {
+        "settings": {"index": {"similarity": {"stack": similarity}}},
+        "mappings": {"properties": {"text": text}},
+    }
+    query = {"size": int(spec["candidates"]), "query": {"match": {"text": {"query": "{{ query }}"}}}}
+    return {"index.json": _json(index), "query.json": _json(query)}
+
+
+def _passages(corpus: Corpus, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for name, text in zip(corpus.passage_ids, corpus.texts, strict=True):
+            file.write(json.dumps({"id": name, "text": text}, ensure_ascii=False) + "\n")
+
+
+def _pinned(package: str) -> str:
+    try:
+        return f"{package}=={version(package)}"
+    except PackageNotFoundError:
+        return package
+
+
+def _json(value: JsonMap) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _readme(kind: str, about: JsonMap) -> str:
+    if kind == ENGINE:
+        use = (
+            "Create the index from index.json, index passages.jsonl (field text), send query.json with the"
+            " question in place of {{ query }}. The engine's words and stems differ a little from those that"
+            " were measured: measure it before you ship it (core measure URL --preset elasticsearch)."
+        )
+    else:
+        module = ADAPTERS[kind][0]
+        use = f"pip install -r requirements.txt, then in Python: from {module} import build; build()."
+    lines = (
+        f"# {about['name']}",
+        f"A retrieval stack chosen with CLQ Explorer (stack {about['stack_id']}, run {about['run_id']}).",
+        use,
+        "stack.json or index.json: its settings. about.json: where it comes from, prices of what it uses.",
+        "Why this one: `core record` writes the decision with its evidence; name the run above in it.",
+    )
+    return "\n\n".join(lines) + "\n"
+
+
+def compare(
+    folder: Path, kind: str, python: str, asked: pl.DataFrame, stored: Mapping[str, Sequence[str]],
+) -> pl.DataFrame:  # fmt: skip
+    """Run what was written, and compare its orders with those of the store.
+
+    Args:
+        python: The interpreter that has its packages.
+        asked: query_id and text.
+        stored: The passages of each query, best first.
+
+    Returns:
+        Columns of `COMPARED`.
+
+    Raises:
+        ProviderError: If it cannot be begun there.
+        InputError: If it is not something that runs by itself, or there is no such interpreter.
+    """
+    if kind == ENGINE:
+        raise InputError("An engine's files are checked by measuring it.", do="core measure URL --preset …")
+    if shutil.which(python) is None:
+        raise InputError(f"There is no such interpreter: {python}.", where="--python")
+    worker = Worker(
+        OwnStack(name="exported", call=f"{ADAPTERS[kind][0]}:build()", path=folder, python=Path(python))
+    )
+    rows = []
+    try:
+        for query_id, text in asked.select("query_id", "text").iter_rows():
+            want = list(stored.get(query_id, ()))
+            try:
+                answer = worker.ask(text, max(1, len(want)), {})
+                got = [hit[0][0] for hit in answer.get("hits", ())]
+            except Ended:
+                got = []
+            apart = next(
+                (at for at in range(max(len(want), len(got))) if want[at : at + 1] != got[at : at + 1]), None
+            )
+            pair = (
+                ("", "") if apart is None else tuple("".join(each[apart : apart + 1]) for each in (want, got))
+            )
+            rows.append((query_id, apart is None, None if apart is None else apart + 1, *pair))
+    finally:
+        worker.close()
+    return pl.DataFrame(rows, schema=COMPARED, orient="row")
