@@ -18,7 +18,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = "clq"
 SOURCES = ("core", "pages", "app.py")
 DATA = (
-    *(f"data/{name}" for name in ("demo", "diagnostics", "endpoints", "exported", "presets", "prices", "published")),
+    *(
+        f"data/{name}"
+        for name in ("demo", "diagnostics", "endpoints", "exported", "presets", "prices", "published")
+    ),
     ".streamlit/config.toml",
 )
 RULES = (
