@@ -27,8 +27,9 @@ from core.stats.intervals import RESAMPLES
 from core.written import escaped
 
 if TYPE_CHECKING:
-    from core.report.data import Case, Verdict
+    from core.report.data import Verdict
     from core.report.gate import Recorded
+    from core.views.workspace.view import View
 
 
 FAILED = 4  # Exit code of a decision that no longer holds
@@ -36,14 +37,15 @@ FAILED = 4  # Exit code of a decision that no longer holds
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
     """Compare today with a record; one line where its decision holds, else a table and `FAILED`."""
+    from core.report.data import verdict  # noqa: PLC0415
     from core.report.gate import answer, broken, recorded  # noqa: PLC0415
 
     was = recorded(parsed(_read(path), path.name), path.name)
-    case = _asked_again(ctx, question, was).on_store(ctx.obj)
+    view = _asked_again(ctx, question, was).on_page(ctx.obj)
     if was.command is None:
         complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    found = case.decided()
-    findings = broken(was, found, case.asked, share=share)
+    found = verdict(view)
+    findings = broken(was, found, view, share=share)
     holds = findings.is_empty()
     if form is Format.JSON:
         whole = {"holds": holds, "stack": was.chosen.stack, "share": share, "findings": findings.to_dicts()}
@@ -51,7 +53,7 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
     elif form is Format.CSV:
         emit(findings, form)
     elif holds:
-        typer.echo(shown(answer(was, found, case.asked), _LINE))
+        typer.echo(shown(answer(was, found, view), _LINE))
     else:
         typer.echo(shown(f"No longer holds: {was.chosen.stack}.", _LINE))
         emit(findings, form)
@@ -113,23 +115,23 @@ def run(
     if gate is not None:
         hold(ctx, gate, question, share=gate_share, form=form)
         return
-    from core.report.data import decision_data  # noqa: PLC0415
+    from core.report.data import decision_data, verdict  # noqa: PLC0415
     from core.views.decision.facts import status_rows  # noqa: PLC0415
 
-    case = question.on_store(ctx.obj)
-    found = case.decided()
+    view = question.on_page(ctx.obj)
+    found = verdict(view)
     if form is Format.JSON:
-        whole = decision_data(case, found)
+        whole = decision_data(view, found)
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
     rows = status_rows(found.sure_table, found.decision)
     if form is Format.CSV:
         emit(rows, form)
     else:
-        _print(case, found, rows)
+        _print(view, found, rows)
 
 
-def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
+def _print(view: View, found: Verdict, rows: pl.DataFrame) -> None:
     from core.decide.near import near_misses  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
@@ -139,7 +141,7 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     from core.views.decision.words import answer  # noqa: PLC0415
     from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
 
-    asked = case.asked
+    asked = view
     said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
@@ -159,14 +161,14 @@ def _print(case: Case, found: Verdict, rows: pl.DataFrame) -> None:
     if "p_best" not in known:
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
-        drawn = judge_noise(case, found)
+        drawn = judge_noise(view, found)
         resamples = RESAMPLES if found.noise is None else found.noise.means.shape[1]
         typer.echo(
-            f"p_…: shares of {resamples:,} resamples of the queries, seed {case.seed}; p_best without ties."
+            f"p_…: shares of {resamples:,} resamples of the queries, seed {view.seed}; p_best without ties."
         )
         typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
     if asked.noise is not None and found.noise is None:
-        why = refusal(case.snapshot, found.table, case.scope, asked.quality)
+        why = refusal(view.snapshot, found.table, view.scope, asked.quality)
         complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")
     for words in warnings(found.sure_table, found.decision, asked):
         complain(f"warning: {shown(words, _LINE)}")
@@ -178,12 +180,13 @@ _LONGEST = 600
 @deciding
 def evaluate_next(ctx: typer.Context, question: Question, *, form: FormatOption = Format.TABLE) -> None:
     """Say which stacks that nobody has evaluated to evaluate next: modelled from those in the store."""
+    from core.report.data import verdict  # noqa: PLC0415
     from core.views.confidence.words import next_stack_words  # noqa: PLC0415
     from core.views.confidence.worth import missing_model, next_rows  # noqa: PLC0415
 
-    case = question.on_store(ctx.obj)
-    made = case.decided()
-    rows = next_rows(made.table, made.decision, case.asked.constraints)
+    view = question.on_page(ctx.obj)
+    made = verdict(view)
+    rows = next_rows(made.table, made.decision, view.constraints)
     complain(shown(next_stack_words(rows), _LONGEST))
     missing = missing_model()
     if missing is not None:
@@ -211,15 +214,15 @@ def record(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write the decision with its evidence as one HTML file that needs no network, as Markdown or as JSON."""
-    from core.report.files import ENDINGS, command, pinned_link, record_file  # noqa: PLC0415
+    from core.report.data import verdict  # noqa: PLC0415
+    from core.report.files import ENDINGS, pinned_link, record_file  # noqa: PLC0415
 
     endings = [_destination(path, ENDINGS, overwrite=replace_) for path in paths]
-    case = question.on_store(ctx.obj)
-    case = replace(case, command=command(case))
-    found, address, now = case.decided(), pinned_link(case, dashboard), datetime.now(UTC)
+    view = question.on_page(ctx.obj)
+    found, address, now = verdict(view), pinned_link(view, dashboard), datetime.now(UTC)
     rows = []
     for path, ending in zip(paths, endings, strict=True):
-        size = write_text(path, record_file(ending, case, found, address=address, made_at=now))
+        size = write_text(path, record_file(ending, view, found, address=address, made_at=now))
         rows.append((str(path), size))
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)
 
@@ -235,13 +238,13 @@ def snapshot(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Write a workspace as one HTML file: the answer, frontier, headroom, K curves, stacks and evidence."""
-    from core.report.files import command, pinned_link, snapshot_file  # noqa: PLC0415
+    from core.report.data import verdict  # noqa: PLC0415
+    from core.report.files import pinned_link, snapshot_file  # noqa: PLC0415
 
     _destination(path, (".html",), overwrite=replace_)
-    case = question.on_store(ctx.obj)
-    case = replace(case, command=command(case))
-    address = pinned_link(case, dashboard)
-    text = snapshot_file(case, case.decided(), address=address, made_at=datetime.now(UTC))
+    view = question.on_page(ctx.obj)
+    address = pinned_link(view, dashboard)
+    text = snapshot_file(view, verdict(view), address=address, made_at=datetime.now(UTC))
     rows = [(str(path), write_text(path, text))]
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)
 

@@ -31,7 +31,6 @@ from core.views.workspace.scope import (
 )
 
 if TYPE_CHECKING:
-    from core.report.data import Case
     from core.views.workspace.view import View
 
 _LINE = 600
@@ -40,26 +39,13 @@ _LINE = 600
 class Question(question.Question):
     """What a command is to decide."""
 
-    def on_store(self, context: Context) -> Case:
-        """Find what is asked about."""
-        # Here because the frontier's library takes long to load, which no other command should wait for.
-        from core.report.data import Case  # noqa: PLC0415
-        from core.views.decision.facts import Asked  # noqa: PLC0415
-
-        book, snapshot = self._on(context)
-        quality, limits, found, drawn = self._asked(snapshot, book)
-        asked = Asked(limits, self.rule, quality, found.latency, noise=drawn)
-        return Case(snapshot, found.scope, asked, book, self.seed, remarks=found.compared.sentences)
-
     def on_page(self, context: Context) -> View:
-        """The workspace as a page of the dashboard has it."""
-        from core.decide.rules import decide  # noqa: PLC0415
-        from core.views.workspace.query_sets import paired  # noqa: PLC0415
+        """The workspace that is asked about."""
+        # Here because the frontier's library takes long to load, which no other command should wait for.
         from core.views.workspace.view import View  # noqa: PLC0415
 
         book, snapshot = self._on(context)
         quality, limits, found, drawn = self._asked(snapshot, book)
-        pairs = paired(snapshot, found.table, found.scope, quality, seed=self.seed)
         return View(
             snapshot=snapshot,
             scope=found.scope,
@@ -67,12 +53,11 @@ class Question(question.Question):
             latency=found.latency,
             constraints=limits,
             book=book,
-            table=found.table,
-            decision=decide(found.table, limits, self.rule, paired=pairs),
-            paired=pairs,
             compared=found.compared,
             noise=drawn,
             rule=self.rule,
+            seed=self.seed,
+            given=found.table,
         )
 
     def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -149,10 +149,9 @@ def proposed(
     from core.views.golden.judging import book_path, propose  # noqa: PLC0415
     from core.views.golden.value import next_words, what_next  # noqa: PLC0415
 
-    case = question.on_store(ctx.obj)
-    quality = case.asked.quality
-    made = replace(case, asked=replace(case.asked, noise=None)).decided()
-    found = what_next(case.snapshot, made.table, made.decision, case.scope, quality, seed=case.seed)
+    view = question.on_page(ctx.obj)
+    quality, scope = view.quality, view.scope
+    found = what_next(view.snapshot, view.table, view.decision, scope, quality, seed=view.seed)
     if found is None:
         raise InputError(
             f"No two stacks differ in {quality.name} by grades of passages.",
@@ -163,7 +162,7 @@ def proposed(
     name = None
     if queue and rows.height:
         book = Book(book_path(ctx.obj.store()))
-        name = propose(book, case.scope.collection_id, rows, case.scope.golden_set_id or "").queue_id
+        name = propose(book, scope.collection_id, rows, scope.golden_set_id or "").queue_id
     if form is Format.JSON:
         whole = {"stack": stack, "p_best": share, "target": target, "reached": share >= target}
         whole |= {"waiting": found.worth.rows.height, "queue": name, "next": rows.to_dicts()}

@@ -9,24 +9,24 @@ from datetime import datetime
 import polars as pl
 
 from core import __version__
-from core.decide.rules import Decision, decide
+from core.decide.rules import Decision
 from core.decide.ties import Paired
 from core.errors import UnknownNameError
-from core.prices import PRICED_AS, PriceBook
+from core.prices import PRICED_AS
 from core.records import Origin
 from core.report.words import question
-from core.stats.intervals import RESAMPLES, SEED
+from core.stats.intervals import RESAMPLES
 from core.store import Snapshot
 from core.views.confidence.hold import joint_sample, shares
 from core.views.confidence.noise import Noise, noise, noisy_rows, redecided, with_noise
 from core.views.decision import words as decision_words
-from core.views.decision.facts import Asked, record, soundness, status_rows
+from core.views.decision.facts import record, soundness, status_rows
 from core.views.headroom import limiting
 from core.views.workspace.choices import choices
 from core.views.workspace.comparable import environment
-from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.stacks import runs_in, stack_table
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1
@@ -61,11 +61,8 @@ class Verdict:
         return self.table.join(shares, on="run_id", how="left", maintain_order="left")
 
 
-def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, seed: int = SEED) -> Verdict:
+def verdict(view: View) -> Verdict:
     """Decide for a workspace.
-
-    Args:
-        seed: Of the resampling behind the chances.
 
     Returns:
         The decision, its table and how sure it is.
@@ -73,66 +70,47 @@ def verdict(snapshot: Snapshot, scope: Scope, asked: Asked, book: PriceBook, *, 
     Raises:
         UnknownNameError: If the measure is neither computed nor reported here.
     """
-    table = stack_table(snapshot, scope, asked.quality, asked.latency, book)
-    if asked.quality.measure is None and table["quality"].is_null().all():
-        raise UnknownNameError("measure", asked.quality.bare, choices(snapshot, scope).measures)
-    pairs = paired(snapshot, table, scope, asked.quality, seed=seed)
-    decision = decide(table, asked.constraints, asked.rule, paired=pairs)
-    sample = joint_sample(snapshot, table, scope, quality=asked.quality, latency=asked.latency)
+    table, quality = view.table, view.quality
+    if quality.measure is None and table["quality"].is_null().all():
+        raise UnknownNameError("measure", quality.bare, choices(view.snapshot, view.scope).measures)
+    sample = joint_sample(view.snapshot, table, view.scope, quality=quality, latency=view.latency)
     drawn = None
-    if asked.noise is not None and sample is not None:
-        drawn = noise(snapshot, table, scope, asked.quality, asked.noise, seed=seed, queries=sample.query_ids)
+    if view.noise is not None and sample is not None:
+        drawn = noise(
+            view.snapshot, table, view.scope, quality, view.noise, seed=view.seed, queries=sample.query_ids
+        )
     sample = with_noise(table, sample, drawn)
-    chances = shares(table, sample, (asked.constraints, asked.rule), seed=seed)
-    return Verdict(table, decision, chances, pairs, drawn)
+    chances = shares(table, sample, (view.constraints, view.rule), seed=view.seed)
+    return Verdict(table, view.decision, chances, view.paired, drawn)
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is to be decided, and on which evidence."""
-
-    snapshot: Snapshot  # the data at one revision
-    scope: Scope  # the workspace
-    asked: Asked  # constraints, rule, measure and latency
-    book: PriceBook  # prices
-    seed: int = SEED  # of the resampling
-    # What else a reader must know of the workspace: what of it does not compare
-    remarks: tuple[str, ...] = ()
-    # What decides the same on the command line; None where it cannot be said there
-    command: str | None = None
-
-    def decided(self) -> Verdict:
-        """The decision with its table and how sure it is."""
-        return verdict(self.snapshot, self.scope, self.asked, self.book, seed=self.seed)
-
-
-def decision_data(case: Case, found: Verdict) -> dict[str, object]:
+def decision_data(view: View, found: Verdict) -> dict[str, object]:
     """The decision itself, and what it was made on: what `decide --format json` prints.
 
     Returns:
         What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
         revision.
     """
-    made = record(found.table, found.decision, case.asked, chances=found.chances, paired=found.paired)
+    made = record(found.table, found.decision, view, chances=found.chances, paired=found.paired)
     return {
         **made,
-        "collection": case.scope.collection_id,
-        "golden_set": case.scope.golden_set_id,
-        "prices": case.book.title,
-        "seed": case.seed,
+        "collection": view.scope.collection_id,
+        "golden_set": view.scope.golden_set_id,
+        "prices": view.book.title,
+        "seed": view.seed,
         "resamples": RESAMPLES if found.noise is None else found.noise.means.shape[1],
-        "judge_noise": judge_noise(case, found),
-        "revision": case.snapshot.revision,
+        "judge_noise": judge_noise(view, found),
+        "revision": view.snapshot.revision,
     }
 
 
-def judge_noise(case: Case, found: Verdict) -> dict[str, object] | None:
+def judge_noise(view: View, found: Verdict) -> dict[str, object] | None:
     """The judge noise in the chances, with the chosen stack's quality with it; None where none is."""
     drawn, chosen = found.noise, found.decision.chosen
     if drawn is None:
         return None
     rows = noisy_rows(found.table, drawn)
-    limits = case.asked.constraints, case.asked.rule
+    limits = view.constraints, view.rule
     return {
         "golden_set": drawn.golden_set_id,
         "passages": drawn.passages,
@@ -141,42 +119,48 @@ def judge_noise(case: Case, found: Verdict) -> dict[str, object] | None:
     }
 
 
-def record_data(case: Case, found: Verdict, *, link: str, made_at: datetime) -> dict[str, object]:
-    """The decision with everything around it."""
-    asked, rows = case.asked, (found.decision.chosen, found.decision.runner_up)
+def record_data(
+    view: View, found: Verdict, *, link: str, made_at: datetime, command: str | None = None
+) -> dict[str, object]:
+    """The decision with everything around it.
+
+    Args:
+        command: What decides the same on the command line; None where that cannot be said there.
+    """
+    rows = (found.decision.chosen, found.decision.runner_up)
     chosen, runner_up = (None if row is None else found.table.row(row, named=True) for row in rows)
-    said = decision_words.answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
+    said = decision_words.answer(found.table, found.decision, view.constraints, view.quality, view.latency)
     return {
         "format": FORMAT,
         "version": VERSION,
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
         "link": link or None,
-        "command": case.command,
-        "question": question(case),
+        "command": command,
+        "question": question(view),
         "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
-        **decision_data(case, found),
-        "definition": definition(asked.quality),
-        "remarks": list(case.remarks),
-        "limiting": None if chosen is None else limiting(chosen, asked.quality),
+        **decision_data(view, found),
+        "definition": definition(view.quality),
+        "remarks": list(view.compared.sentences),
+        "limiting": None if chosen is None else limiting(chosen, view.quality),
         "soundness": []
         if chosen is None
         else [
             {"good": each.good, "finding": each.sentence}
-            for each in soundness(chosen, runner_up, asked.quality)
+            for each in soundness(chosen, runner_up, view.quality)
         ],
         "environment": environment(found.table),
-        "workspace": workspace(case.snapshot, case.scope),
+        "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
-        "runs": _runs(case.snapshot, case.scope),
-        "revision_made": revision_made(case.snapshot),
+        "runs": _runs(view.snapshot, view.scope),
+        "revision_made": revision_made(view.snapshot),
         "price_book": {
-            "name": case.book.title,
-            "digest": case.book.digest,
-            "changes": list(case.book.changes),
+            "name": view.book.title,
+            "digest": view.book.digest,
+            "changes": list(view.book.changes),
         },
-        **_prices(case, found),
-        "stacks": status_rows(found.sure_table, found.decision, weak=asked.weak).to_dicts(),
+        **_prices(view, found),
+        "stacks": status_rows(found.sure_table, found.decision, weak=view.weak).to_dicts(),
     }
 
 
@@ -237,13 +221,13 @@ def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
     }
 
 
-def _prices(case: Case, found: Verdict) -> dict[str, object]:
+def _prices(view: View, found: Verdict) -> dict[str, object]:
     """The entries of the price book that the costs rest on, and what was used but has no price."""
     ids = found.table["run_id"].to_list()
     chosen = found.decision.chosen
     priced = pl.col("unit").replace(PRICED_AS).alias("unit")
     used = (
-        case.snapshot.usage(ids)
+        view.snapshot.usage(ids)
         .select("run_id", "item", priced)
         .unique()
         .group_by("item", "unit")
@@ -255,7 +239,7 @@ def _prices(case: Case, found: Verdict) -> dict[str, object]:
     )
     entries, unpriced = [], []
     for item, unit, runs, own in used.iter_rows():
-        price = case.book.find(item, unit)
+        price = view.book.find(item, unit)
         if price is None:
             unpriced.append({"item": item, "unit": unit, "runs": runs, "of_chosen": own})
             continue

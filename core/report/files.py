@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from core.paths import PROGRAM
 from core.report import render, snapshot
-from core.report.data import Case, Verdict, record_data
+from core.report.data import Verdict, record_data
 from core.report.render import Chart
 from core.report.tables import Data, finalists
 from core.report.words import DEFAULTS, context, named, narrowed, question
@@ -24,6 +24,7 @@ from core.views.decision.chart import pareto
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging
+from core.views.workspace.view import View
 from core.written import escaped
 
 SHOWN = 16  # Stacks drawn at most, in the order of the table
@@ -83,7 +84,7 @@ RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there 
 ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as
 
 
-def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:
+def record_file(ending: str, view: View, found: Verdict, *, address: str, made_at: datetime) -> str:
     """Write the record of a decision.
 
     Args:
@@ -91,12 +92,12 @@ def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_a
         address: The pinned link to this view, see `core.views.link`.
         made_at: The time of the record; the only thing in the file that depends on when it is made.
     """
-    data = record_data(case, found, link=address, made_at=made_at)
+    data = record_data(view, found, link=address, made_at=made_at, command=command(view))
     if ending == ".json":
         return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
     filled = context(data, "Decision record", f"Decision record: {_name(data)}")
-    charts = {"pareto": _pareto(case, found, data)}
-    rows, measure = finalists(data), case.asked.quality.name
+    charts = {"pareto": _pareto(view, found, data)}
+    rows, measure = finalists(data), view.quality.name
     figure = intervals(rows, measure)
     if figure is not None:
         alt = f"{measure} of {text.count(len(rows), 'finalist')} with 95 % intervals."
@@ -104,14 +105,14 @@ def record_file(ending: str, case: Case, found: Verdict, *, address: str, made_a
     return (render.html if ending == ".html" else render.markdown)("record.j2", charts, **filled)
 
 
-def snapshot_file(case: Case, found: Verdict, *, address: str, made_at: datetime) -> str:
+def snapshot_file(view: View, found: Verdict, *, address: str, made_at: datetime) -> str:
     """Write a workspace as one HTML file that needs no network; takes what `record_file` takes."""
-    data = record_data(case, found, link=address, made_at=made_at)
+    data = record_data(view, found, link=address, made_at=made_at, command=command(view))
     name = _name(data)
     filled = context(data, f"Snapshot of {name}", f"Snapshot: {name}")
-    more, charts = snapshot.parts(case, found)
-    tables = {**filled.pop("tables"), "every": snapshot.every_stack(case, found)}
-    charts = {"pareto": _pareto(case, found, data), **charts}
+    more, charts = snapshot.parts(view, found)
+    tables = {**filled.pop("tables"), "every": snapshot.every_stack(view, found)}
+    charts = {"pareto": _pareto(view, found, data), **charts}
     return render.html("snapshot.j2", charts, tables=tables, **filled, **more)
 
 
@@ -119,58 +120,54 @@ def _name(data: Data) -> str:
     return str(data["workspace"]["name"] or data["collection"])
 
 
-def _pareto(case: Case, found: Verdict, data: Data) -> Chart:
-    """The Pareto chart of a case."""
-    asked = case.asked
-    drawn = pareto(
-        found.table, found.decision, asked.constraints, quality=asked.quality, latency=asked.latency
-    )
+def _pareto(view: View, found: Verdict, data: Data) -> Chart:
+    """The Pareto chart of a view."""
+    drawn = pareto(found.table, found.decision, view.constraints, quality=view.quality, latency=view.latency)
     caption = (
-        f"{theme.best_corner(higher=asked.quality.higher_is_better)} The line is the frontier of what the "
+        f"{theme.best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what the "
         "limits allow; dimmed stacks break a limit. The ring marks the chosen stack."
     )
     return Chart(drawn.figure, data["answer"]["sentence"], caption)
 
 
-def pinned_link(case: Case, dashboard: str) -> str:
+def pinned_link(view: View, dashboard: str) -> str:
     """The link that opens a case in a dashboard."""
-    asked = case.asked
     values = link.settings(
-        case.scope, asked.quality, asked.latency, asked.constraints, book=case.book, runs=named(case, "name")
+        view.scope, view.quality, view.latency, view.constraints, book=view.book, runs=named(view, "name")
     )
-    if case.scope.shared:
+    if view.scope.shared:
         values["cq"] = SHARED
-    if case.remarks and not narrowed(case):
+    if view.compared.sentences and not narrowed(view):
         values |= {"cq": EVERY, "figs": ALL, "env": ALL_MACHINES}
-    elif asked.latency.machine:
-        values["env"] = asked.latency.machine
-    if auditors(case.snapshot, case.scope):
-        values["noise"] = asked.noise or OFF
-    if asked.rule != "quality":  # the other pages know no rule
-        words = next(words for words, rule in link.RULES.items() if rule == asked.rule)
+    elif view.latency.machine:
+        values["env"] = view.latency.machine
+    if auditors(view.snapshot, view.scope):
+        values["noise"] = view.noise or OFF
+    if view.rule != "quality":  # the other pages know no rule
+        words = next(words for words, rule in link.RULES.items() if rule == view.rule)
         values, dashboard = {**values, "rule": words}, urljoin(dashboard, "confidence")
-    return link.pinned(dashboard, values, case.snapshot.revision)
+    return link.pinned(dashboard, values, view.snapshot.revision)
 
 
-def command(case: Case) -> str | None:
+def command(view: View) -> str | None:
     """What decides a case on the command line; None where that cannot be said there.
 
     That is so where many runs would have to be named, where what does not compare was left out in
     another way than the command does, and where the latency holds the generator, whose model has settings of
     its own.
     """
-    found = question(case)
+    found = question(view)
     if (
-        len(named(case, "run_id")) > RUNS_NAMED
-        or (narrowed(case) and not _as_usual(case))
-        or case.asked.latency.scope == "end-to-end"
+        len(named(view, "run_id")) > RUNS_NAMED
+        or (narrowed(view) and not _as_usual(view))
+        or view.latency.scope == "end-to-end"
         or found.pop("generation") is not None  # no option says how fast the generator is
     ):
         return None
-    usual = {**DEFAULTS, "judge_noise": usual_auditor(case.snapshot, case.scope) or OFF}
+    usual = {**DEFAULTS, "judge_noise": usual_auditor(view.snapshot, view.scope) or OFF}
     words = [
         word
-        for name, value in {"revision": case.snapshot.revision, **found}.items()
+        for name, value in {"revision": view.snapshot.revision, **found}.items()
         if value != usual.get(name)
         for word in _option(name, value)
     ]
@@ -185,10 +182,10 @@ def _option(name: str, value: object) -> list[str]:
     return [word for text in link.written(value) for word in (option, text)]
 
 
-def _as_usual(case: Case) -> bool:
+def _as_usual(view: View) -> bool:
     """Whether that was done as it is done where nobody says how."""
-    whole = replace(case.scope, apart=Apart(), shared=False, judging=Judging())
-    anywhere = replace(case.asked.latency, machine=None)
-    quality, wanted = case.asked.quality, case.scope.judging
-    usual = narrow(case.snapshot, whole, quality, anywhere, case.book, choices=Choices(wanted))
-    return (usual.scope, usual.latency) == (case.scope, case.asked.latency)
+    whole = replace(view.scope, apart=Apart(), shared=False, judging=Judging())
+    anywhere = replace(view.latency, machine=None)
+    quality, wanted = view.quality, view.scope.judging
+    usual = narrow(view.snapshot, whole, quality, anywhere, view.book, choices=Choices(wanted))
+    return (usual.scope, usual.latency) == (view.scope, view.latency)

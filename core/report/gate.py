@@ -16,10 +16,10 @@ from core.report.data import FORMAT, VERSION, Verdict
 from core.stats.latency import Generation
 from core.views import text
 from core.views.confidence.noise import OFF
-from core.views.decision.facts import Asked
 from core.views.decision.words import numbers
 from core.views.workspace.query_sets import LeastJudged
 from core.views.workspace.scope import Answering, LatencyScope, Per, Percentile
+from core.views.workspace.view import View
 
 SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
@@ -102,7 +102,7 @@ def recorded(data: object, name: str) -> Recorded:
         raise InputError(f"{problem.where}: {problem.found}", where=name, do=_AGAIN) from None
 
 
-def broken(was: Recorded, found: Verdict, asked: Asked, *, share: float = SHARE) -> pl.DataFrame:
+def broken(was: Recorded, found: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:
     """Why a recorded decision no longer holds.
 
     Args:
@@ -125,7 +125,7 @@ def broken(was: Recorded, found: Verdict, asked: Asked, *, share: float = SHARE)
     )
 
 
-def answer(was: Recorded, found: Verdict, asked: Asked) -> str:
+def answer(was: Recorded, found: Verdict, asked: View) -> str:
     """That a decision holds, with today's numbers, and what the rule would take today where that differs."""
     row, chosen = today(was, found.table), found.decision.chosen
     if row is None:
@@ -152,14 +152,14 @@ def today(was: Recorded, table: pl.DataFrame) -> int | None:
     return None if rows.is_empty() else int(rows["row"][0])
 
 
-def _over(row: int, was: Recorded, found: Verdict, asked: Asked) -> list[tuple[str, str, str, str]]:
+def _over(row: int, was: Recorded, found: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
     """The limit that the chosen stack breaks."""
     reasons = found.decision.excluded().filter(pl.col("row") == row)
     now = numbers(found.table.row(row, named=True), asked.quality)
     return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
 
 
-def _dominated(row: int, was: Recorded, found: Verdict, asked: Asked) -> list[tuple[str, str, str, str]]:
+def _dominated(row: int, was: Recorded, found: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
     """The best stack that beats the chosen one, where none did."""
     on = frontier_rows(found.table, found.decision, weak=asked.weak)
     before = was.chosen.run_id in {each.run_id for each in was.frontier}

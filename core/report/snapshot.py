@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.decide.pareto import frontier_rows
-from core.report.data import Case, Verdict
+from core.report.data import Verdict
 from core.report.render import Chart
 from core.report.tables import (
     EVERY_STACK,
@@ -32,6 +32,7 @@ from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
 
 CURVES = 6  # Stacks with a curve: the chosen one, the runner-up and the best of the frontier
 BOUNDS = 15  # Stacks whose bounds by holes are drawn, the best
@@ -46,43 +47,43 @@ _OPTIONAL = {
 _BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis": "cost"}
 
 
-def parts(case: Case, found: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
+def parts(view: View, found: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
     """What a snapshot has beside a record: more for its template, and its charts by name."""
-    said, charts = _headroom(case, found)
-    charts |= _curves(case, found)
-    words, grades, bounds = _evidence(case, found)
+    said, charts = _headroom(view, found)
+    charts |= _curves(view, found)
+    words, grades, bounds = _evidence(view, found)
     return {"headroom": said, "evidence": words, "grades": grades}, charts | bounds
 
 
-def _headroom(case: Case, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
+def _headroom(view: View, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
     chosen = found.decision.chosen
     pool = next(iter(conventions(found.table, chosen)), "")
-    split = headroom(found.table, case.asked.quality, pool, chosen)
+    split = headroom(found.table, view.quality, pool, chosen)
     if split is None:
-        return [f"No ceiling is on record for {case.asked.quality.name}."], {}
+        return [f"No ceiling is on record for {view.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
-    told = headroom_words.numbers(split.explained, case.asked.quality)
+    told = headroom_words.numbers(split.explained, view.quality)
     said = [headroom_words.answer(split.explained), f"{told} {headroom_words.levers(split.explained)}"]
     return said, {"headroom": Chart(split.figure, told, caption)}
 
 
-def _curves(case: Case, found: Verdict) -> dict[str, Chart]:
+def _curves(view: View, found: Verdict) -> dict[str, Chart]:
     names = _shown(found)
-    runs = runs_in(case.snapshot, case.scope).filter(pl.col("name").is_in(names))
-    measure = case.asked.quality.measure
+    runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    measure = view.quality.measure
     rows = curve_table(
-        case.snapshot,
+        view.snapshot,
         runs,
-        case.scope.golden_set_id,
+        view.scope.golden_set_id,
         None if measure is None else measure.at(None),
-        among(case.snapshot, case.scope),
+        among(view.snapshot, view.scope),
     )
-    view = curves(rows, case.asked.quality, theme.colours_for(names))
-    if not view.main.data:
+    made = curves(rows, view.quality, theme.colours_for(names))
+    if not made.main.data:
         return {}
-    drawn = {"curves": Chart(view.main, view.answer, curve_words.HOW)}
-    if view.beside.data:
-        drawn["measures"] = Chart(view.beside, "Every measure of the same stacks against K.")
+    drawn = {"curves": Chart(made.main, made.answer, curve_words.HOW)}
+    if made.beside.data:
+        drawn["measures"] = Chart(made.beside, "Every measure of the same stacks against K.")
     return drawn
 
 
@@ -94,17 +95,17 @@ def _shown(found: Verdict) -> list[str]:
     return [str(found.table["name"][row]) for row in picked]
 
 
-def every_stack(case: Case, found: Verdict) -> Table | None:
+def every_stack(view: View, found: Verdict) -> Table | None:
     """All stacks with their numbers; a basis that a whole column shares stands in its heading."""
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
-    listed = status_rows(found.sure_table, found.decision, weak=case.asked.weak)
+    listed = status_rows(found.sure_table, found.decision, weak=view.weak)
     rows = listed.join(found.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left")
     shared = {name: _shared(rows.filter(pl.col(of).is_not_null())[name]) for name, of in _BASES.items()}
     quality, latency, cost = (f", {words}" if words else "" for words in shared.values())
     empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
     columns = (
         Column("status", lambda row: Cell(status(row))),
-        *numbers(f"{case.asked.quality.name}{quality}", f"latency{latency}", f"$ / 1k{cost}"),
+        *numbers(f"{view.quality.name}{quality}", f"latency{latency}", f"$ / 1k{cost}"),
         share("pct_proc", "%PROC"),
         share("p_best", "best"),
         Column("excluded because", lambda row: Cell(row["reason"] or "")),
@@ -121,28 +122,28 @@ def _shared(bases: pl.Series) -> str:
     return str(kinds[0]) if len(kinds) == 1 else ""
 
 
-def _evidence(case: Case, found: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
+def _evidence(view: View, found: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
     """What the judgements can carry."""
-    sizes = case.snapshot.collections()
-    space = sizes.row(by_predicate=pl.col("collection_id") == case.scope.collection_id, named=True)
+    sizes = view.snapshot.collections()
+    space = sizes.row(by_predicate=pl.col("collection_id") == view.scope.collection_id, named=True)
     if space["passages"] > COPIES_UP_TO:
         return [f"{count(space['passages'], 'passage')}; judgements were not looked through here."], [], {}
-    judged = evidence.judged(case.snapshot, case.scope)
+    judged = evidence.judged(view.snapshot, view.scope)
     if judged is None:
         return ["There are no judgements here: figures are as they were reported."], [], {}
-    sentence, details = golden_sections.summary(judged, found.table, case.asked.quality)
+    sentence, details = golden_sections.summary(judged, found.table, view.quality)
     mix = [
         (_grade(str(row["grade"])), f"{row['total']:,} judgements, {percent(row['share'])}")
         for row in judged.mix.iter_rows(named=True)
     ]
     words = [sentence, *([details] if details else [])]
-    bounds = evidence.with_bounds(found.table, higher_is_better=case.asked.quality.higher_is_better)
+    bounds = evidence.with_bounds(found.table, higher_is_better=view.quality.higher_is_better)
     if bounds.is_empty():
         return words, mix, {}
     best = bounds.head(BOUNDS)
-    alt = f"{case.asked.quality.name} of the best {count(best.height, 'stack')}, and its bounds."
+    alt = f"{view.quality.name} of the best {count(best.height, 'stack')}, and its bounds."
     caption = "Line: what the score could be if every unjudged passage were of the worst, or best, grade."
-    figure = golden_charts.bounds_figure(best, case.asked.quality)
+    figure = golden_charts.bounds_figure(best, view.quality)
     return words, mix, {"bounds": Chart(figure, alt, caption)}
 
 

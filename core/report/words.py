@@ -18,7 +18,7 @@ from core.views.workspace.question import Question
 from core.views.workspace.stacks import runs_in
 
 if TYPE_CHECKING:
-    from core.report.data import Case
+    from core.views.workspace.view import View
 
 
 _RULES = {
@@ -179,48 +179,48 @@ DEFAULTS: Mapping[str, object] = {
 """What the options stand at where nobody says; those that are not here at nothing."""
 
 
-def question(case: Case) -> dict[str, object]:
-    """What a case asks."""
-    asked, limits = case.asked, case.asked.constraints
-    model = asked.latency.generation
+def question(view: View) -> dict[str, object]:
+    """What a workspace asks."""
+    limits = view.constraints
+    model = view.latency.generation
     return {
-        "collection": case.scope.collection_id,
-        "golden_set": case.scope.golden_set_id,
-        "run": list(named(case, "run_id")),
-        "measure": asked.quality.name,
+        "collection": view.scope.collection_id,
+        "golden_set": view.scope.golden_set_id,
+        "run": list(named(view, "run_id")),
+        "measure": view.quality.name,
         "sla_ms": limits.sla_ms,
-        "on": asked.latency.percentile,
-        "latency": asked.latency.scope,
+        "on": view.latency.percentile,
+        "latency": view.latency.scope,
         "budget": limits.budget,
         "min_quality": limits.floor,
         "max_harm": limits.max_harm,
-        "rule": asked.rule,
-        "reader": as_name(case.scope.answering.reader),
-        "scorer": as_name(case.scope.answering.scorer),
-        "cost_per": case.scope.answering.per,
-        "correct_from": case.scope.answering.least,
-        "judged": WORDS.get(case.scope.judging.least, DEFAULTS["judged"]),
+        "rule": view.rule,
+        "reader": as_name(view.scope.answering.reader),
+        "scorer": as_name(view.scope.answering.scorer),
+        "cost_per": view.scope.answering.per,
+        "correct_from": view.scope.answering.least,
+        "judged": WORDS.get(view.scope.judging.least, DEFAULTS["judged"]),
         "jitter_ms": limits.jitter_ms,
-        "prices": case.book.name,
-        "price": list(case.book.changes),
-        "seed": case.seed,
-        "every_golden_set": case.scope.judging.everywhere,
-        "judge_noise": asked.noise or OFF,
-        "together": bool(case.remarks and not narrowed(case)),
+        "prices": view.book.name,
+        "price": list(view.book.changes),
+        "seed": view.seed,
+        "every_golden_set": view.scope.judging.everywhere,
+        "judge_noise": view.noise or OFF,
+        "together": bool(view.compared.sentences and not narrowed(view)),
         "generation": None if model is None else asdict(model),
     }
 
 
-def narrowed(case: Case) -> bool:
+def narrowed(view: View) -> bool:
     """Whether something of the workspace was left out because it does not compare."""
-    scope = case.scope
-    return bool(scope.apart or scope.shared or scope.judging or case.asked.latency.machine)
+    scope = view.scope
+    return bool(scope.apart or scope.shared or scope.judging or view.latency.machine)
 
 
-def named(case: Case, column: str) -> tuple[str, ...]:
-    """The chosen runs of a case by a column of the run table; none where all of the collection are."""
-    chosen = set(case.scope.run_ids)
-    whole = case.snapshot.runs(case.scope.collection_id)
+def named(view: View, column: str) -> tuple[str, ...]:
+    """The chosen runs of a workspace by a column of the run table; none where all of the collection are."""
+    chosen = set(view.scope.run_ids)
+    whole = view.snapshot.runs(view.scope.collection_id)
     if not chosen or chosen == set(whole["run_id"]):
         return ()
-    return tuple(runs_in(case.snapshot, case.scope)[column])
+    return tuple(runs_in(view.snapshot, view.scope)[column])

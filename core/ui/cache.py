@@ -14,7 +14,6 @@ from typing import Any, ParamSpec, TypeVar
 import polars as pl
 import streamlit as st
 
-from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
@@ -23,7 +22,6 @@ from core.views.workspace.choices import choices
 from core.views.workspace.choices import holds as read_holds
 from core.views.workspace.choices import workspaces as read_workspaces
 from core.views.workspace.comparable import at_machine
-from core.views.workspace.query_sets import paired as read_paired
 from core.views.workspace.query_sets import query_sets as read_query_sets
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
@@ -108,12 +106,6 @@ def _timed_on(
 ) -> pl.DataFrame:
     del snapshot, scope, quality, book  # stand for the table, which is not hashed itself
     return at_machine(_table, str(latency.machine))
-
-
-@cached("Scoring every query…", entries=8)
-def paired(_table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality) -> Paired | None:
-    """Quality per query of a workspace's stacks; see `core.views.workspace.query_sets.paired`."""
-    return read_paired(snapshot, _table, scope, quality)
 
 
 _stacks = cached("Scoring the stacks of this workspace…", entries=64)(stack_table)

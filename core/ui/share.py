@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -11,10 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.decide.rules import Rule
-from core.report.data import Case, Verdict
-from core.report.files import command, record_file, snapshot_file
+from core.report.data import Verdict
+from core.report.files import record_file, snapshot_file
 from core.views.confidence import data
-from core.views.decision.facts import Asked
 from core.views.workspace.view import View
 
 _component = st.components.v2.component(
@@ -133,18 +131,11 @@ def offer(
 
 def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak: bool) -> str:
     """Write a file of what is on screen now."""
-    case = case_of(view, rule, weak=weak)
-    return render(case, decided(view, rule), address=link, made_at=datetime.now(UTC))
+    view = view.but(rule=rule, weak=weak)
+    return render(view, decided(view), address=link, made_at=datetime.now(UTC))
 
 
-def case_of(view: View, rule: Rule = "quality", *, weak: bool = False) -> Case:
-    """What a page shows, as a case to record."""
-    asked = Asked(view.constraints, rule, view.quality, view.latency, weak, view.noise)
-    case = Case(view.snapshot, view.scope, asked, view.book, remarks=view.compared.sentences)
-    return replace(case, command=command(case))
-
-
-def decided(view: View, rule: Rule = "quality") -> Verdict:
+def decided(view: View) -> Verdict:
     """The decision on screen, with how sure it is."""
-    shares = data.chances(view, view.constraints, rule, view.noise)
-    return Verdict(view.table, data.decided(view, rule), shares, view.paired, data.drawn(view, view.noise))
+    shares = data.chances(view, view.constraints, view.rule, view.noise)
+    return Verdict(view.table, view.decision, shares, view.paired, data.drawn(view, view.noise))

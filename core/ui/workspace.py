@@ -9,7 +9,6 @@ from typing import get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.decide.rules import decide
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache, prices
@@ -105,7 +104,6 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
             asked = constraints(table, quality, latency, band)
     else:
         asked = standing(table, quality, latency, band)
-    paired = cache.paired(table, snapshot, scope, quality)
     return View(
         snapshot=snapshot,
         scope=scope,
@@ -113,11 +111,9 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         latency=latency,
         constraints=asked,
         book=book,
-        table=table,
-        decision=decide(table, asked, paired=paired),
-        paired=paired,
         compared=found.compared,
         noise=drawn,
+        given=table,
     )
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.decide.rules import Constraints
-from core.report.data import Case
 from core.report.files import command, pinned_link
-from core.views.decision.facts import Asked
 from core.views.workspace.narrow import Choices, judging, narrow
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -20,7 +18,7 @@ LAB, RANK = Scope("lab", "gold"), Quality("RR", 10)
 
 
 @pytest.fixture
-def case(tmp_path: Path) -> Case:
+def case(tmp_path: Path) -> View:
     queries = [f"q{number}" for number in range(1, 13)]
     lab = Lab().judge({query: {"p": 5} for query in queries})
     lab.run(
@@ -30,33 +28,31 @@ def case(tmp_path: Path) -> Case:
         "b", final={query: ["p"] for query in queries[:11]}, ms={"sparse": [1.0]}, environment={"cpu": "Tiny"}
     )
     snapshot = lab.write(tmp_path / "store").read()
-    return Case(snapshot, LAB, Asked(Constraints(), "quality", RANK, Latency()), BOOK)
+    return View(snapshot, LAB, quality=RANK, latency=Latency(), book=BOOK)
 
 
-def test_what_is_usual_needs_no_words(case: Case):
+def test_what_is_usual_needs_no_words(case: View):
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK)
-    asked = replace(case.asked, latency=found.latency)
-    usual = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    usual = replace(case, scope=found.scope, latency=found.latency, compared=found.compared)
     assert "--together" not in str(command(usual))
     assert pinned_link(usual, "http://h/").endswith("&env=Big+%28imported%29&rev=1")
-    other = replace(usual, asked=replace(asked, latency=Latency(machine="Tiny (imported)")))
+    other = replace(usual, latency=Latency(machine="Tiny (imported)"))
     assert command(other) is None, "no option names a machine"
 
 
-def test_what_was_put_together_is_put_together_again(case: Case):
+def test_what_was_put_together_is_put_together_again(case: View):
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(as_they_are=True))
     assert len(found.compared.sentences) == 2
-    whole = replace(case, remarks=found.compared.sentences)
+    whole = replace(case, compared=found.compared)
     assert str(command(whole)).endswith(" --together")
     assert "&cq=all+queries&figs=all&env=all+machines&" in pinned_link(whole, "http://h/")
     assert "--together" not in str(command(case))
 
 
-def test_well_judged_queries_are_asked_for_again(case: Case):
+def test_well_judged_queries_are_asked_for_again(case: View):
     wanted = judging(RANK, "all", everywhere=True)
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(wanted))
-    asked = replace(case.asked, latency=found.latency)
-    strict = replace(case, scope=found.scope, asked=asked, remarks=found.compared.sentences)
+    strict = replace(case, scope=found.scope, latency=found.latency, compared=found.compared)
     assert "--judged all" in str(command(strict))
     assert str(command(strict)).endswith(" --every-golden-set")
     assert "&gq=every+set&jq=all&" in pinned_link(strict, "http://h/")

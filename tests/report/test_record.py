@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.decide.rules import Constraints
-from core.report.data import FORMAT, VERSION, Case, record_data
+from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, pinned_link, record_file
 from core.store import Store
-from core.views.decision.facts import Asked
+from core.views.workspace.comparable import Comparability
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -34,8 +35,9 @@ OPTIONS = {
 }
 
 
-def case_of(store: Path, scope: Scope, limits: Constraints, quality: Quality = AT_10) -> Case:
-    return Case(Store.open(store).read(), scope, Asked(limits, "quality", quality, Latency()), BOOK)
+def case_of(store: Path, scope: Scope, limits: Constraints, quality: Quality = AT_10) -> View:
+    snapshot = Store.open(store).read()
+    return View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK, constraints=limits)
 
 
 def call(store: Path, *words: str, code: int = 0):
@@ -83,7 +85,7 @@ def spaced(words: str) -> str:
 
 def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     case = case_of(demo_store, *LIMITS["demo"])
-    found = case.decided()
+    found = verdict(case)
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
     (quality, latency, cost) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
     assert re.fullmatch(r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64 measured", quality)
@@ -95,7 +97,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
 
 def test_a_record_is_the_same_but_for_its_time(published_store: Path):
     case = case_of(published_store, *LIMITS["paper"])
-    found, again = case.decided(), case.decided()
+    found, again = verdict(case), verdict(case)
     for ending in ENDINGS:
         one = record_file(ending, case, found, address="http://h/?rev=2", made_at=NOW)
         assert record_file(ending, case, again, address="http://h/?rev=2", made_at=NOW) == one
@@ -106,7 +108,7 @@ def test_a_record_is_the_same_but_for_its_time(published_store: Path):
 
 def test_hostile_names_stay_text_in_every_file(hostile_store: Path):
     case = case_of(hostile_store, LAB, Constraints(sla_ms=3.5))
-    found = case.decided()
+    found = verdict(case)
     files = {each: record_file(each, case, found, address="", made_at=NOW) for each in ENDINGS}
     names = set(found.table["name"])
     page = BeautifulSoup(files[".html"], "html.parser")
@@ -134,8 +136,10 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
 
 
 def test_what_does_not_compare_is_said_first(published_store: Path):
-    case = replace(case_of(published_store, *LIMITS["paper"]), remarks=("Not <all> of it compares.",))
-    found = case.decided()
+    case = replace(
+        case_of(published_store, *LIMITS["paper"]), compared=Comparability(("Not <all> of it compares.",))
+    )
+    found = verdict(case)
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
     assert "Not <all> of it compares." in page.find(class_="notes").get_text()
     written = record_file(".md", case, found, address="", made_at=NOW)
@@ -144,7 +148,7 @@ def test_what_does_not_compare_is_said_first(published_store: Path):
 
 def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
     case = case_of(demo_store, PAPER, Constraints())
-    cheapest = replace(case, asked=replace(case.asked, rule="cost"))
+    cheapest = replace(case, rule="cost")
     assert pinned_link(cheapest, "http://h:1/").startswith("http://h:1/confidence?ws=clq-paper&")
     assert "&rule=lowest+cost&" in pinned_link(cheapest, "http://h:1/")
     assert "rule" not in pinned_link(case, "http://h:1/")
@@ -156,7 +160,7 @@ def test_the_command_decides_the_same(demo_store: Path):
     words = command(case).split()
     assert words[:4] == ["python", "-m", "core", "decide"]
     said = json.loads(call(demo_store, *words[3:], "--format", "json").stdout)
-    made = record_data(case, case.decided(), link="", made_at=NOW)
+    made = record_data(case, verdict(case), link="", made_at=NOW)
     assert {name: made[name] for name in said} == said
     assert len(made["stacks"]) == 3
     assert made["runs"]["chosen"] == sorted(ids)
@@ -166,7 +170,7 @@ def test_changed_prices_stand_in_record_link_and_command(demo_store: Path):
     scope, limits = PAPER, Constraints(sla_ms=600, budget=1.0)
     book = BOOK.derived(["voyage/rerank-2.5:0.025"])
     dear, cheap = (replace(case_of(demo_store, scope, limits), book=each) for each in (BOOK, book))
-    before, after = (case.decided() for case in (dear, cheap))
+    before, after = (verdict(case) for case in (dear, cheap))
     assert before.decision.chosen != after.decision.chosen, "half the price brings it into the budget"
     made = record_data(cheap, after, link="", made_at=NOW)
     assert made["price_book"]["changes"] == ["voyage/rerank-2.5:0.025"]

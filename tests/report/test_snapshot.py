@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.decide.rules import Constraints
+from core.report.data import verdict
 from core.report.files import snapshot_file
 from tests.report.test_record import NOW, case_of, spaced
 from tests.stores import HOSTILE, Lab
@@ -23,7 +24,7 @@ STORES = {
 
 def read(store: Path, scope, limits: Constraints) -> tuple[BeautifulSoup, list[str]]:
     case = case_of(store, scope, limits)
-    found = case.decided()
+    found = verdict(case)
     page = BeautifulSoup(snapshot_file(case, found, address="http://h/?rev=1", made_at=NOW), "html.parser")
     return page, found.table["name"].to_list()
 

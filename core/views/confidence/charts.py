@@ -12,8 +12,8 @@ from core.decide.rules import Decision
 from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.confidence.worth import USUAL
-from core.views.decision.facts import Asked
 from core.views.workspace.scores import Floats
+from core.views.workspace.view import View
 
 SHOWN = 12  # Stacks in the chart of chances; the table has all
 _LINE = 68
@@ -87,7 +87,7 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
     ]
 
 
-def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: Asked) -> go.Figure | None:
+def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: View) -> go.Figure | None:
     """Latency and quality of the feasible stacks, those that tie with the best among them.
 
     Args:

@@ -16,7 +16,6 @@ from core.views.confidence.hold import joint_sample, shares, turn_rows
 from core.views.confidence.noise import RESAMPLES, Noise, noise, with_noise
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
-from core.views.decision.facts import Asked
 from core.views.diagnostics.noise_costs import choice_under_noise
 from core.views.golden.value import Next, before_and_after, what_next
 from core.views.keep import keep
@@ -65,8 +64,7 @@ def drawn(
 @keep("Choosing for noisy queries…")
 def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
     """What would be chosen for perturbed queries, in words."""
-    asked = Asked(constraints, rule, view.quality, view.latency)
-    return choice_under_noise(view.snapshot, view.table, asked, view.scope, view.book)
+    return choice_under_noise(view.but(constraints=constraints, rule=rule))
 
 
 @keep(entries=64)

@@ -29,7 +29,7 @@ from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, t
 from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import identical, merged
-from core.views.decision.facts import Asked, warnings
+from core.views.decision.facts import warnings
 from core.views.golden.value import USUAL, next_words
 from core.views.link import RULES
 from core.views.queries.sections import queries
@@ -62,7 +62,7 @@ def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
 def would_it_hold(view: View, ask: Ask) -> Blocks:
     """How often the choice is the best when the queries are drawn again, and what ties with it."""
     rule, decision = ask_rule(view, ask)
-    asked = Asked(view.constraints, rule, view.quality, view.latency, noise=view.noise)
+    asked = view.but(rule=rule)
     known = data.sample(view)
     n = 0 if known is None else int(known.quality.shape[1])
     for reference in dict.fromkeys((None, view.noise)):  # first without noise, which takes a while
@@ -100,7 +100,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
 
 
 def caveats(
-    view: View, decision: Decision, asked: Asked, counted: pl.DataFrame, noisy: Noise | None
+    view: View, decision: Decision, asked: View, counted: pl.DataFrame, noisy: Noise | None
 ) -> dict[str, str]:
     """What weakens the chances, by the words of a chip."""
     rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")

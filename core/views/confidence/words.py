@@ -19,16 +19,16 @@ from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.decision.facts import Asked
 from core.views.decision.words import limits
 from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.view import View
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
 CALM = 0.05  # A chance below this is called small
 MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
 
-def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.DataFrame) -> str:
+def held(table: pl.DataFrame, decision: Decision, asked: View, chances: pl.DataFrame) -> str:
     """How often the choice is the best, alone and with the stacks that tie with it."""
     within = limits(decision.applied(asked.constraints), asked.latency)
     if decision.chosen is None:
@@ -51,7 +51,7 @@ def held(table: pl.DataFrame, decision: Decision, asked: Asked, chances: pl.Data
 def held_cards(
     table: pl.DataFrame,
     decision: Decision,
-    asked: Asked,
+    asked: View,
     chances: pl.DataFrame,
     drawn: tuple[int, Noise | None],
 ) -> list[Card]:

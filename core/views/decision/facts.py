@@ -11,14 +11,15 @@ import polars as pl
 from core.decide.axes import LATENCY, Axis
 from core.decide.near import Turn, near_misses, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
-from core.decide.rules import Constraints, Decision, Rule
+from core.decide.rules import Decision
 from core.decide.ties import Paired
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
 from core.views.workspace.latencies import jitter_words
-from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import cap_words, harm_measure
+from core.views.workspace.view import View
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
@@ -49,19 +50,6 @@ NUMBERS = (
     "correct",
 )
 CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What was asked."""
-
-    constraints: Constraints  # SLA, budget, floor and jitter band
-    rule: Rule  # what is best
-    quality: Quality  # the measure that stands for quality
-    latency: Latency  # the latency that the SLA is about
-    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
-    # The golden set whose grades stand for the truth in the chances; None = no judge noise in them
-    noise: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +92,7 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
     return found
 
 
-def caveats(table: pl.DataFrame, decision: Decision, asked: Asked) -> dict[str, str]:
+def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
     """What of the evidence a reader must know before shipping the choice; the table may have the chances.
 
     Returns:
@@ -150,7 +138,7 @@ def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
     return told
 
 
-def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]:
+def warnings(table: pl.DataFrame, decision: Decision, asked: View) -> list[str]:
     """The sentences of `caveats`, and of what is promising."""
     promising = promising_words(promising_rows(table, decision), decision)
     told = caveats(table, decision, asked)
@@ -161,7 +149,7 @@ def warnings(table: pl.DataFrame, decision: Decision, asked: Asked) -> list[str]
 def record(
     table: pl.DataFrame,
     decision: Decision,
-    asked: Asked,
+    asked: View,
     *,
     chances: pl.DataFrame | None = None,
     paired: Paired | None = None,
@@ -207,7 +195,7 @@ def record(
     }
 
 
-def _asked(table: pl.DataFrame, asked: Asked) -> dict[str, object]:
+def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
     limits = asked.constraints
     return {
         "measure": asked.quality.name,

@@ -17,7 +17,7 @@ from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.cost.stack import recorded
 from core.views.decision import words
 from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
-from core.views.decision.facts import Asked, caveats
+from core.views.decision.facts import caveats
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import (
     HEADING,
@@ -97,7 +97,7 @@ def choice(view: View) -> Blocks:
     numbers = words.cards(row, view.quality, view.latency, bill(view, row["run_id"]))
     firm = words.firmness(view.table, view.decision)
     doubts = caveats(
-        view.table, view.decision, Asked(view.constraints, "quality", view.quality, view.latency)
+        view.table, view.decision, view
     )
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
     sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]

@@ -16,12 +16,10 @@ from core.metrics import REGISTRY, Measure
 from core.metrics.robust import PERTURBATIONS
 from core.params import Value
 from core.pipeline.query.perturb import WAYS
-from core.prices import PriceBook
-from core.store import Snapshot
 from core.views import text, theme
-from core.views.decision.facts import Asked
-from core.views.workspace.scope import Quality, Scope
+from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import stack_table
+from core.views.workspace.view import View
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
@@ -167,28 +165,26 @@ def names(perturbs: Sequence[str]) -> list[str]:
     return [each or ASKED_CLEAN for each in perturbs]
 
 
-def choice_under_noise(
-    snapshot: Snapshot, table: pl.DataFrame, asked: Asked, scope: Scope, book: PriceBook
-) -> str:
+def choice_under_noise(view: View) -> str:
     """Say what the choice would be under the worst of clean and noisy queries, among stacks asked both.
 
-    Args:
-        table: The stack table; a quality floor is left out, as it is one of clean queries.
+    A quality floor is left out, as it is one of clean queries.
 
     Returns:
         A sentence; empty where the measure has no Robust form or no stack was asked noisy queries.
     """
-    measure = asked.quality.measure
+    snapshot, measure = view.snapshot, view.quality.measure
     if measure is None or f"Robust[{measure.name}]" not in REGISTRY:
         return ""
-    runs = perturbed_runs(snapshot.runs(scope.collection_id).filter("has_rankings"))
+    runs = perturbed_runs(snapshot.runs(view.scope.collection_id).filter("has_rankings"))
     if runs.is_empty():
         return ""
-    robust = Quality(str(_endured(runs, measure)), asked.quality.k)
-    noisy = stack_table(snapshot, scope, robust, asked.latency, book).filter(pl.col("quality").is_not_null())
-    clean = noisy.select("run_id").join(table, on="run_id", how="inner", maintain_order="left")
-    limits = replace(asked.constraints, floor=None)
-    places = [(rows, decide(rows, limits, asked.rule).chosen) for rows in (clean, noisy)]
+    robust = Quality(str(_endured(runs, measure)), view.quality.k)
+    noisy = stack_table(snapshot, view.scope, robust, view.latency, view.book)
+    noisy = noisy.filter(pl.col("quality").is_not_null())
+    clean = noisy.select("run_id").join(view.table, on="run_id", how="inner", maintain_order="left")
+    limits = replace(view.constraints, floor=None)
+    places = [(rows, decide(rows, limits, view.rule).chosen) for rows in (clean, noisy)]
     chosen = [rows["name"][place] for rows, place in places if place is not None]
     if len(chosen) < len(places):
         return ""
@@ -196,7 +192,7 @@ def choice_under_noise(
     of = f"Of the {text.count(noisy.height, 'stack')} asked noisy queries too"
     if first == then:
         return f"{of}, {first} would be chosen by {robust.name} as well."
-    return f"{of}, {then} would be chosen by {robust.name}, {first} by {asked.quality.name}."
+    return f"{of}, {then} would be chosen by {robust.name}, {first} by {view.quality.name}."
 
 
 def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:

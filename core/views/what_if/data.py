@@ -13,7 +13,7 @@ import polars as pl
 from core.views.keep import keep
 from core.views.what_if import deeper, families, routing, scenarios
 from core.views.what_if.families import Family, Option, Signal
-from core.views.what_if.routing import Asked, Routable
+from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import Choice
 from core.views.workspace.stacks import stack_table
 from core.views.workspace.view import View
@@ -66,8 +66,8 @@ def signals(view: View, option: Option) -> list[Signal]:
 @keep("Scoring every query…", entries=64)
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
     """Quality, latency and cost of every query at every depth; None where no query has a score at all."""
-    asked, table = Asked(view.scope, view.quality, view.latency, view.book), view.table
     if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
         scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
         table = stack_table(view.snapshot, scope, view.quality, view.latency, view.book)
-    return routing.gather(view.snapshot, table, asked, options, way=way)
+        view = replace(view, given=table)
+    return routing.gather(view, options, way=way)

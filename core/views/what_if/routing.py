@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from core.decide.routing import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
-from core.prices import PriceBook
 from core.prices.cost import cost_per_1k
 from core.records import Basis
 from core.stats.latency import TOTAL, per_query
@@ -21,20 +20,10 @@ from core.views.workspace.comparable import machine
 from core.views.workspace.costs import run_totals
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Evidence, Grades, at_cutoff, evidence
+from core.views.workspace.view import View
 
 RERANK = "rerank"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the sidebar says."""
-
-    scope: Scope  # the workspace
-    quality: Quality  # measure and cutoff
-    latency: Latency  # percentile and scope
-    book: PriceBook  # prices
 
 
 class Times:
@@ -44,23 +33,22 @@ class Times:
         modelled: How smaller depths were modelled, in words; None where none was.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, table: pl.DataFrame, asked: Asked, options: Sequence[Option]
-    ) -> None:
+    def __init__(self, view: View, options: Sequence[Option]) -> None:
+        snapshot, table = view.snapshot, view.table
         ids = list(dict.fromkeys(option.run_id for option in options))
         runs = table.filter(pl.col("run_id").is_in(ids))
-        whole = sample(snapshot, runs, asked.latency)
+        whole = sample(snapshot, runs, view.latency)
         stages = per_query(snapshot.timings(ids)).filter(pl.col("stage") != TOTAL)
         totals = whole.select("run_id", pl.lit(TOTAL).alias("stage"), "query_id", "ms")
         self._rows = pl.concat([stages, totals])
         self._runs = {row["run_id"]: row for row in runs.iter_rows(named=True)}
         self._guessed = set(whole.filter("modelled")["run_id"])
         machines = {name: machine(run["environment"], run["origin"]) for name, run in self._runs.items()}
-        same = asked.latency.machine or machines[ids[0]]
+        same = view.latency.machine or machines[ids[0]]
         self._timed = {name for name in whole["run_id"].unique() if machines[name] == same}
         self._depth = {option.run_id: option.deep or option.depth or 0 for option in options}
         self._donor = max(self._timed, key=lambda run_id: self._depth.get(run_id, 0), default=None)
-        self._lines = partial(latency_by_depth, snapshot, asked.scope)
+        self._lines = partial(latency_by_depth, snapshot, view.scope)
         self.modelled: str | None = None
 
     def reranked(self, option: Option) -> bool:
@@ -142,14 +130,7 @@ class Way:
     rewrites: bool = False  # whether a deeper option asks the query rewritten, so that nothing is shared
 
 
-def gather(
-    snapshot: Snapshot,
-    table: pl.DataFrame,
-    asked: Asked,
-    options: Sequence[Option],
-    *,
-    way: Way | None = None,
-) -> Routable | None:
+def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> Routable | None:
     """Read what a routing between some options needs.
 
     Args:
@@ -159,7 +140,7 @@ def gather(
     Returns:
         The values; None where no query is scored at every option.
     """
-    found = _quality(snapshot, asked, options)
+    found = _quality(view, options)
     if found is None:
         return None
     query_ids, scores = found
@@ -168,22 +149,22 @@ def gather(
         return None
     ids = tuple(np.array(query_ids)[kept])
     way = way or Way()
-    times = Times(snapshot, table, asked, options)
+    times = Times(view, options)
     waits = [times.of(option) for option in options]
-    paid = [_cost(snapshot, table, asked.book, option) for option in options]
+    paid = [_cost(view, option) for option in options]
     stage = _spent(way, reranked=times.reranked(options[0]))
     probe_ms: Floats | float = 0.0
     again = 0.0
     if stage is not None:
         probe_ms = _column(times.spent(options[0], stage, embeds_anew=way.rewrites), ids)
-        again = _paid_again(snapshot, asked.book, options[0], way, paid[0][0])
+        again = _paid_again(view, options[0], way, paid[0][0])
     depths = Depths.of(
         scores[:, kept],
         np.stack([_column(rows, ids) for rows, _ in waits]),
         np.array([[cost] for cost, _ in paid]),
         probe_ms=probe_ms,
         probe_cost=again,
-        higher_is_better=asked.quality.higher_is_better,
+        higher_is_better=view.quality.higher_is_better,
     )
     return Routable(
         tuple(options),
@@ -196,15 +177,13 @@ def gather(
     )
 
 
-def _quality(
-    snapshot: Snapshot, asked: Asked, options: Sequence[Option]
-) -> tuple[tuple[str, ...], Floats] | None:
+def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Floats] | None:
     """The judged queries, and the measure of each at every option [D, Q]; NaN where not applicable."""
-    measure, golden = asked.quality.measure, asked.scope.golden_set_id
+    measure, golden = view.quality.measure, view.scope.golden_set_id
     if measure is None or golden is None:
         return None
     ids = list(dict.fromkeys(option.run_id for option in options))
-    found = evidence(snapshot, ids, golden, [measure], only=among(snapshot, asked.scope))
+    found = evidence(view.snapshot, ids, golden, [measure], only=among(view.snapshot, view.scope))
     scored = at_cutoff(found, measure)
     rows = []
     for option in options:
@@ -214,7 +193,7 @@ def _quality(
         elif not measure.info.needs <= {"pool"}:  # what it needs is only known of the ranking as it was
             rows.append(np.full(scored.shape[1], np.nan))
         else:
-            grades = _replayed_grades(snapshot, found, row, option)
+            grades = _replayed_grades(view.snapshot, found, row, option)
             counts = found.counts_of(row)
             rows.append(found.rescored(measure, grades[None], counts[None])[0])
     return found.query_ids, np.stack(rows)
@@ -238,18 +217,16 @@ def _column(rows: pl.DataFrame, ids: Sequence[str]) -> Floats:
     return wanted["ms"].fill_null(np.nan).to_numpy()
 
 
-def _cost(
-    snapshot: Snapshot, table: pl.DataFrame, book: PriceBook, option: Option
-) -> tuple[float, str | None]:
+def _cost(view: View, option: Option) -> tuple[float, str | None]:
     """$ per 1,000 queries of an option and how it is known; NaN and None where it is not."""
-    run = table.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
+    run = view.table.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
     if option.deep is None or option.depth is None:
         cost, basis = run["cost"], run["cost_basis"]
     elif run["cost_per"] is not None:  # no reader answered from depths that were not run
         return np.nan, None
     else:
-        usage = replayed_usage(snapshot.usage([option.run_id]), option.depth, option.deep)
-        whole = run_totals(pl.DataFrame([run]).select("run_id", "manifest", "spec"), usage, book)
+        usage = replayed_usage(view.snapshot.usage([option.run_id]), option.depth, option.deep)
+        whole = run_totals(pl.DataFrame([run]).select("run_id", "manifest", "spec"), usage, view.book)
         cost, basis = whole["usd_per_1k"][0], str(Basis.MODELLED)
     return (np.nan, None) if cost is None else (float(cost), basis)
 
@@ -261,16 +238,16 @@ def _spent(way: Way, *, reranked: bool) -> str | None:
     return RERANK if way.one_family and way.known == "rerank" else TOTAL
 
 
-def _paid_again(snapshot: Snapshot, book: PriceBook, option: Option, way: Way, whole: float) -> float:
+def _paid_again(view: View, option: Option, way: Way, whole: float) -> float:
     """What of the shallowest option's cost a query sent deeper pays besides; $ per 1,000 queries."""
     if not (way.one_family and way.known == "rerank"):
         return whole
-    usage = snapshot.usage([option.run_id]).filter(pl.col("stage") == RERANK)
+    usage = view.snapshot.usage([option.run_id]).filter(pl.col("stage") == RERANK)
     if option.deep is not None and option.depth is not None:
         usage = replayed_usage(usage, option.depth, option.deep)
     if way.pointwise:  # what is billed by passage is billed once, what is billed by call twice
         usage = usage.filter(~pl.col("unit").is_in(BY_CANDIDATE))
-    costs = cost_per_1k(usage, book)
+    costs = cost_per_1k(usage, view.book)
     return 0.0 if costs.is_empty() else float(costs["usd_per_1k"].fill_null(np.nan).sum())
 
 

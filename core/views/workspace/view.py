@@ -1,39 +1,79 @@
-"""What every page works on: the workspace, and what is asked of it."""
+"""What every page, command and record works on: the workspace, and what is asked of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import polars as pl
 
-from core.decide.rules import Constraints, Decision, Rule
+from core.decide.rules import Constraints, Decision, Rule, decide
 from core.decide.ties import Paired
 from core.prices import PriceBook
+from core.stats.intervals import SEED
 from core.store import Snapshot
+from core.views.keep import keep
 from core.views.workspace.comparable import Comparability
+from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.stacks import stack_table
+
+
+@keep("Scoring every query…", entries=8)
+def _pairs(
+    _table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, seed: int
+) -> Paired | None:
+    """Quality per query of the stacks; the table is not hashed, as the rest stands for it."""
+    return paired(snapshot, _table, scope, quality, seed=seed)
 
 
 @dataclass(frozen=True)
 class Place:
-    """The workspace of one script run, on pages that read no results."""
+    """The workspace, on pages that read no results."""
 
     snapshot: Snapshot  # the data at the chosen revision
     scope: Scope  # collection, golden set and runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class View(Place):
-    """The workspace of one script run, with what is asked of it."""
+    """The workspace with what is asked of it; what follows from that is worked out when it is first read."""
 
     quality: Quality  # measure and cutoff
     latency: Latency  # percentile and scope
-    constraints: Constraints  # SLA, budget and quality floor
     book: PriceBook  # prices
-    table: pl.DataFrame  # the stack table, one row per run
-    decision: Decision  # the stack that the constraints select
-    paired: Paired | None  # quality per query of the stacks, where it is known
-    compared: Comparability  # what differs between the runs and is kept off the charts
+    # SLA, budget, quality floor and jitter band
+    constraints: Constraints = field(default_factory=Constraints)
+    # What differs between the runs and is kept off the charts
+    compared: Comparability = field(default_factory=Comparability)
     # The golden set whose grades are drawn in the chances; None = no judge noise in them
     noise: str | None = None
-    rule: Rule = "quality"  # by which the constraints select it
+    rule: Rule = "quality"  # by which the constraints select a stack
+    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
+    seed: int = SEED  # of the resampling
+    given: pl.DataFrame | None = None  # the stack table, where it is at hand
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """The stack table, one row per run."""
+        if self.given is not None:
+            return self.given
+        return stack_table(self.snapshot, self.scope, self.quality, self.latency, self.book)
+
+    @cached_property
+    def paired(self) -> Paired | None:
+        """Quality per query of the stacks, where it is known."""
+        return _pairs(self.table, self.snapshot, self.scope, self.quality, self.seed)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The stack that the constraints select."""
+        return decide(self.table, self.constraints, self.rule, paired=self.paired)
+
+    def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
+        """The same table asked otherwise: by another rule, within other limits, with other judge noise."""
+        other = replace(self, **{"given": self.table, **changes})
+        if "paired" in self.__dict__:
+            other.__dict__["paired"] = self.paired
+        return other

@@ -11,8 +11,8 @@ from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.views.confidence import charts, hold, words
 from core.views.confidence.hold import shares
-from core.views.decision.facts import Asked
 from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
 
@@ -37,8 +37,8 @@ SAMPLE = JointSample(
 )
 
 
-def asked(**limits: float) -> Asked:
-    return Asked(Constraints(**limits), "quality", AT_10, Latency())
+def asked(**limits: float) -> View:
+    return View(None, None, quality=AT_10, latency=Latency(), book=None, constraints=Constraints(**limits))
 
 
 def found(sample: JointSample | None = SAMPLE, table: pl.DataFrame = TABLE, **limits: float):

@@ -9,12 +9,12 @@ from core.decide.rules import Constraints
 from core.errors import UnknownNameError
 from core.pipeline import demo
 from core.records import Batch, Collection, GoldenSet
-from core.report.data import Case, decision_data
+from core.report.data import decision_data, verdict
 from core.store import Store
 from core.tables import frame
 from core.views.confidence.noise import OFF, auditor, auditors, noise, redecided, refusal, usual_auditor
-from core.views.decision.facts import Asked
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
 
 SECOND = demo.SECOND_SET_ID
@@ -66,22 +66,22 @@ def test_who_audits(tmp_path, sets, found, usual):
 @pytest.fixture(scope="module")
 def case(demo_store):
     snapshot = Store.open(demo_store).read()
-    return Case(snapshot, DEMO, Asked(Constraints(), "quality", AT_10, Latency()), BOOK)
+    return View(snapshot, DEMO, quality=AT_10, latency=Latency(), book=BOOK)
 
 
 @pytest.fixture(scope="module")
 def noisy(case):
-    return replace(case, asked=replace(case.asked, noise=SECOND))
+    return replace(case, noise=SECOND)
 
 
 @pytest.fixture(scope="module")
 def off(case):
-    return case.decided()
+    return verdict(case)
 
 
 @pytest.fixture(scope="module")
 def on(noisy):
-    return noisy.decided()
+    return verdict(noisy)
 
 
 def test_only_the_chances_change(off, on):

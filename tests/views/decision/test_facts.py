@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,8 +9,9 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, joint_sample, shares
-from core.views.decision.facts import Asked, frontier_rows, record, status_rows, warnings
+from core.views.decision.facts import frontier_rows, record, status_rows, warnings
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, stacks
 
@@ -21,8 +24,10 @@ TABLE = stacks(
 )
 
 
-def asked(rule="quality", quality=AT_10, latency=None, **limits):
-    return Asked(Constraints(**limits), rule, quality, latency or Latency())
+def asked(rule="quality", quality=AT_10, latency=None, snapshot=None, scope=None, **limits):
+    limits = Constraints(**limits)
+    latency = latency or Latency()
+    return View(snapshot, scope, quality=quality, latency=latency, book=BOOK, constraints=limits, rule=rule)
 
 
 def made(question, table=TABLE):
@@ -44,7 +49,7 @@ def test_a_record_says_everything():
 
 def test_the_frontier_of_a_record_is_in_the_form_that_was_asked_for():
     table = stacks(quality=[0.8, 0.8, 0.5], latency_ms=[100.0, 200.0, 300.0], cost=[1.0, 1.0, 2.0])
-    usual, weak = asked(), Asked(Constraints(), "quality", AT_10, Latency(), weak=True)
+    usual, weak = asked(), replace(asked(), weak=True)
     assert [len(made(each, table)["frontier"]) for each in (usual, weak)] == [1, 2]
     assert [made(each, table)["asked"]["frontier"] for each in (usual, weak)] == ["usual", "weak"]
 
@@ -125,7 +130,8 @@ AT_1 = Quality("RA-nWG", 1)
 
 def test_chances_of_measured_stacks(tmp_path):
     snapshot = lab(tmp_path)
-    found = verdict(snapshot, LAB, asked(quality=AT_1, sla_ms=250), BOOK)
+    question = asked(quality=AT_1, snapshot=snapshot, scope=LAB, sla_ms=250)
+    found = verdict(question)
     assert found.table["name"].to_list() == ["fast", "slow", "told"]
     sample = joint_sample(snapshot, found.table, LAB, quality=AT_1, latency=Latency())
     assert sample.quality[:2].tolist() == [[1, 0, 1], [1, 1, 1]]
@@ -135,14 +141,14 @@ def test_chances_of_measured_stacks(tmp_path):
     assert rows[1]["p_sla"] == pytest.approx(20 / 27, abs=0.04)  # the median of three draws of three
     assert [rows[2][name] for name in CHANCES] == [None] * 4
     assert rows[2]["reason"] == "no results per query for this stack"
-    again = verdict(snapshot, LAB, asked(quality=AT_1, sla_ms=250), BOOK, seed=SEED)
+    again = verdict(replace(question, seed=SEED))
     assert again.chances.equals(found.chances)
 
 
 def test_without_results_per_query_nothing_is_resampled(tmp_path):
     snapshot = lab(tmp_path)
-    question = asked(quality=AT_1)
-    table = verdict(snapshot, LAB, question, BOOK).table.filter(pl.col("run_id") == "told")
+    question = asked(quality=AT_1, snapshot=snapshot, scope=LAB)
+    table = verdict(question).table.filter(pl.col("run_id") == "told")
     sample = joint_sample(snapshot, table, LAB, quality=AT_1, latency=Latency())
     found = shares(table, sample, (question.constraints, "quality"))
     assert found["reason"].to_list() == ["no results per query: nothing can be resampled"]
@@ -151,4 +157,4 @@ def test_without_results_per_query_nothing_is_resampled(tmp_path):
 
 def test_a_measure_that_nobody_reports_is_refused(tmp_path):
     with pytest.raises(UnknownNameError, match="ERRR"):
-        verdict(lab(tmp_path), LAB, asked(quality=Quality("ERRR", 10)), BOOK)
+        verdict(asked(quality=Quality("ERRR", 10), snapshot=lab(tmp_path), scope=LAB))

@@ -7,10 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.decide.rules import Constraints
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
-from core.views.decision.facts import Asked
 from core.views.diagnostics.noise_costs import (
     answer,
     best_rewrite,
@@ -21,7 +19,7 @@ from core.views.diagnostics.noise_costs import (
     hardest,
 )
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import stack_table
+from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -119,8 +117,7 @@ def test_confidence_says_what_would_be_chosen_for_noisy_queries(
         made.run("bn", final=ranked(["q1"]), spec={"name": "b", **noise})
     snapshot = made.write(tmp_path / "store").read()
     quality, latency, book = Quality("N-Recall4+", 1), Latency(), PriceBook("none", ())
-    asked = Asked(Constraints(), "quality", quality, latency)
-    table = stack_table(snapshot, LAB, quality, latency, book)
-    assert table.height == 2
-    found = choice_under_noise(snapshot, table, asked, LAB, book)
+    view = View(snapshot, LAB, quality=quality, latency=latency, book=book)
+    assert view.table.height == 2
+    found = choice_under_noise(view)
     assert said in found if said else not found

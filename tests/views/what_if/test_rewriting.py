@@ -10,10 +10,11 @@ import pytest
 
 from core.store import Snapshot
 from core.views.what_if.families import TYPED, available, rewriting
-from core.views.what_if.routing import Asked, Way, gather
+from core.views.what_if.routing import Way, gather
 from core.views.what_if.simulator import simulate
 from core.views.workspace.latencies import sample
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.view import View
 from tests.views.made import BOOK, table
 from tests.views.what_if import routed
 
@@ -42,9 +43,9 @@ def test_a_margin_decides_which_queries_are_rewritten(snapshot: Snapshot):
     family = rewriting(snapshot, SCOPE)[0]
     ids = tuple(option.run_id for option in family.options)
     rows = table(snapshot, replace(SCOPE, run_ids=ids), AT_3)
-    asked = Asked(SCOPE, AT_3, Latency(), BOOK)
+    view = View(snapshot, SCOPE, quality=AT_3, latency=Latency(), book=BOOK, given=rows)
     margin = next(each for each in available(snapshot, family.options[0], "c") if each.key == "top_margin")
-    found = gather(snapshot, rows, asked, family.options, way=Way(margin.known, False, True, True))
+    found = gather(view, family.options, way=Way(margin.known, False, True, True))
     assert found is not None
     assert len(found.query_ids) == 24
     own = snapshot.runs("c").filter(pl.col("run_id").is_in(ids))

@@ -16,9 +16,10 @@ from core.views.what_if.families import (
     stacks_as_options,
     with_replays,
 )
-from core.views.what_if.routing import Asked, Routable, Way, gather
+from core.views.what_if.routing import Routable, Way, gather
 from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, table
 from tests.views.what_if import routed
 
@@ -38,8 +39,8 @@ def deepest(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return routed.write(tmp_path_factory.mktemp("deepest") / "s", (5, 20), deepest=True).read()
 
 
-def asked(scope: Scope = routed.ROUTED, quality: Quality = AT_5) -> Asked:
-    return Asked(scope, quality, Latency(), BOOK)
+def asked(snapshot: Snapshot, scope: Scope = routed.ROUTED, quality: Quality = AT_5) -> View:
+    return View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK)
 
 
 def rows_of(snapshot: Snapshot, scope: Scope = routed.ROUTED, quality: Quality = AT_5) -> pl.DataFrame:
@@ -51,8 +52,8 @@ def test_a_replay_equals_the_run_of_its_own(store: Snapshot):
     (family,) = families(rows)
     five, ten, twenty = family.options
     replays = [Option(each.label, twenty.run_id, each.depth, deep=20) for each in (five, ten)]
-    own = gather(store, rows, asked(), [five, ten, twenty])
-    again = gather(store, rows, asked(), [*replays, twenty])
+    own = gather(asked(store), [five, ten, twenty])
+    again = gather(asked(store), [*replays, twenty])
     assert own is not None
     assert again is not None
     assert own.query_ids == again.query_ids
@@ -68,7 +69,7 @@ def test_a_replay_equals_the_run_of_its_own(store: Snapshot):
 def test_depths_without_a_latency_of_their_own_are_modelled(deepest: Snapshot):
     rows = rows_of(deepest)
     (family,) = families(rows)
-    found = gather(deepest, rows, asked(), family.options)
+    found = gather(asked(deepest), family.options)
     assert found is not None
     assert found.latency_basis == ("modelled", "measured")
     assert (found.depths.latency_ms[0] < found.depths.latency_ms[1]).all()
@@ -134,7 +135,7 @@ def test_a_signal_known_late_makes_a_deeper_query_wait(store: Snapshot):
         "listwise": Way("rerank", pointwise=False),
         "search": Way("pool", one_family=False),
     }.items():
-        found = gather(store, rows, asked(), options, way=way)
+        found = gather(asked(store), options, way=way)
         assert found is not None
         probes[known] = (found.depths.probe_ms.mean(), found.depths.probe_cost.mean())
     assert probes["pool"] == (0, 0)
@@ -148,7 +149,7 @@ def test_any_stacks_can_be_routed_between(demo_store: Path):
     options = stacks_as_options(rows, rows["name"].gather([0, 5, 9]).to_list())
     waits = [rows.row(by_predicate=pl.col("run_id") == each.run_id, named=True) for each in options]
     assert [each["latency_ms"] for each in waits] == sorted(each["latency_ms"] for each in waits)
-    found = gather(snapshot, rows, asked(DEMO, AT_10), options, way=Way("pool", one_family=False))
+    found = gather(asked(snapshot, DEMO, AT_10), options, way=Way("pool", one_family=False))
     assert found is not None
     assert found.depths.count == 3
     assert found.notes == (
@@ -165,7 +166,7 @@ def test_without_a_reranker_a_deeper_pool_changes_nothing_and_the_page_says_so(d
     snapshot = Store.open(demo_store).read()
     rows = rows_of(snapshot, DEMO, AT_10).filter((pl.col("mode") == "dense") & (pl.col("index") == "flat"))
     (family,) = families(rows)
-    found = gather(snapshot, rows, asked(DEMO, AT_10), family.options)
+    found = gather(asked(snapshot, DEMO, AT_10), family.options)
     assert found is not None
     made = simulate(found, available(snapshot, family.options[0], DEMO.collection_id)[0], AT_10)
     assert made.sentence.startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")

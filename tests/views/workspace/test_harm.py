@@ -11,7 +11,7 @@ from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import cap_words, with_harm
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
-from tests.views.made import BOOK, LAB, table
+from tests.views.made import LAB, table
 
 NUMBERS = {"run_id": pl.String, "harm": pl.Float64, "harm_upper": pl.Float64}
 
@@ -82,7 +82,7 @@ def test_a_cap_excludes_and_what_is_unknown_is_promising(tmp_path):
 
 def test_the_chance_to_keep_a_cap_varies_with_the_queries(tmp_path):
     snapshot = lab(tmp_path)
-    found = verdict(snapshot, LAB, asked(quality=AT_2, max_harm=0.5), BOOK)
+    found = verdict(asked(quality=AT_2, snapshot=snapshot, scope=LAB, max_harm=0.5))
     shares = dict(found.chances.select("run_id", "p_feasible").iter_rows())
     assert (shares["sound"], shares["mixed"]) == (1.0, 1.0)
     # Of four draws of four queries at most two are harmful: 11/16.
