@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from core.ui import share
+from core.report.files import command
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, rows, stacks, strip, unescaped
 from tests.stores import Lab
@@ -30,7 +30,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     shown = dict(stacks(app).select("stack", "outcome").iter_rows())
     assert shown == {"sound": "chosen", "mixed": "0.300 over the harm cap", "untimed": "unknown latency"}
     view = app.session_state["_view"]
-    assert "--max-harm 0.2" in str(share.case_of(view).command)
+    assert "--max-harm 0.2" in str(command(view))
     again = open_page(tmp_path / "s", "confidence", k="2", harm="0.2")
     assert_sound(again)
     feasible = dict(rows(again).select("stack", "p_feasible").iter_rows())

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as commands
 from core.report.data import decision_data
-from core.report.files import record_file
+from core.report.files import command, record_file
 from core.ui import share
 from core.views.link import RULES
 from tests.pages.conftest import OpenPage
@@ -25,11 +25,10 @@ def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store
     labels = [each.proto.label for each in app.get("download_button")]
     assert {"HTML", "Markdown", "JSON"} <= set(labels)
     view = app.session_state["_view"]
-    case = share.case_of(view)
-    assert case.command
-    words = case.command.split()[3:]
+    words = str(command(view)).split()[3:]
+    assert words
     said = CliRunner().invoke(commands, ["--store", str(demo_store), *words, "--format", "json"])
-    assert json.loads(said.stdout) == decision_data(case, share.decided(view))
+    assert json.loads(said.stdout) == decision_data(view, share.decided(view))
 
 
 def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_store: Path):
