@@ -96,9 +96,7 @@ def choice(view: View) -> Blocks:
     row = view.table.row(view.decision.chosen, named=True)
     numbers = words.cards(row, view.quality, view.latency, bill(view, row["run_id"]))
     firm = words.firmness(view.table, view.decision)
-    doubts = caveats(
-        view.table, view.decision, view
-    )
+    doubts = caveats(view.table, view.decision, view)
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
     sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]
 
