@@ -1,4 +1,4 @@
-"""What a file has, part by part: every column, key and file is taken, or left out with the reason.
+"""Accounts of files part by part: every column, key and file is taken, or left out with the reason.
 
 A format declares the parts that it knows (`Format.parts`); what a file has beyond them is found here and is
 left out as not recognised, so that nothing is lost in silence.
@@ -87,23 +87,23 @@ def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
         for step in path.replace("[]", "").split("."):
             node = node.below.setdefault(step, _Node())
         node.verdict = verdict
-    found: dict[str, str] = {}
+    verdicts: dict[str, str] = {}
     for value in values:
-        _walk(value, root, "", found)
-        if len(found) > _MOST_NAMES:
+        _walk(value, root, "", verdicts)
+        if len(verdicts) > _MOST_NAMES:
             break
-    return _sorted_out(file, "key", found)
+    return _sorted_out(file, "key", verdicts)
 
 
 def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str, str]]:
-    """What was left out, summed up over files: how many parts, which and why, the first file, and their kind.
+    """Yield what was left out of all files: the number of parts, which and why, the first file, their kind.
 
     Fields of lines are the same in every file of a format, and are not repeated.
     """
     groups: dict[tuple[str, str], dict[str, str]] = {}
-    for each in accounts:
-        for name, reason in each.left_out.items() if each.kind != "field" else ():
-            groups.setdefault((each.kind, reason), {}).setdefault(name, each.file)
+    for account in accounts:
+        for name, reason in account.left_out.items() if account.kind != "field" else ():
+            groups.setdefault((account.kind, reason), {}).setdefault(name, account.file)
     for (kind, reason), names in groups.items():
         if len(names) <= _MOST_SHOWN:
             yield from ((1, f"{kind} `{shown(name)}`: {reason}", file, kind) for name, file in names.items())
@@ -123,24 +123,24 @@ def _like(pattern: str, name: str) -> bool:
     return pattern == "*" or re.fullmatch(known, name, re.DOTALL) is not None
 
 
-def _walk(value: object, node: _Node, path: str, found: dict[str, str]) -> None:
+def _walk(value: object, node: _Node, path: str, verdicts: dict[str, str]) -> None:
     """Note every known or unknown key path of a value; lists are what they hold."""
     if isinstance(value, list):
-        for each in value or (None,):
-            _walk(each, node, path, found)
+        for item in value or (None,):
+            _walk(item, node, path, verdicts)
     elif not isinstance(value, dict) or not value or not node.below:
         if path:
-            found[path] = node.verdict or TAKEN
+            verdicts[path] = node.verdict or TAKEN
     else:
         for key, below in value.items():
             known = node.child(key)
             if known is None:
-                found[_join(path, key)] = UNKNOWN if node.verdict is None else node.verdict
+                verdicts[_join(path, key)] = UNKNOWN if node.verdict is None else node.verdict
             elif known[1].below and isinstance(below, dict | list) and below:
-                _walk(below, known[1], _join(path, known[0]), found)
+                _walk(below, known[1], _join(path, known[0]), verdicts)
             else:
                 verdict = known[1].verdict or TAKEN
-                found[_join(path, key if verdict else known[0])] = verdict
+                verdicts[_join(path, key if verdict else known[0])] = verdict
 
 
 def _join(path: str, key: str) -> str:

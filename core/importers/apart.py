@@ -33,15 +33,15 @@ class _Part:
     run_ids: frozenset[str]
 
 
-def apart(made: Import, options: Options) -> Import:
+def apart(imported: Import, options: Options) -> Import:
     """Give every test collection of an import a collection of its own.
 
     Raises:
         InputError: A run ranks nothing that is judged, while there are several it could belong to.
     """
-    parts = _parts(made, options)
+    parts = _parts(imported, options)
     if len(parts) < 2:
-        return made
+        return imported
     names = [_name(part.golden_sets[0].golden_set_id, options) for part in parts]
     of_run = {run: name for part, name in zip(parts, names, strict=True) for run in part.run_ids}
     of_set = {
@@ -50,32 +50,32 @@ def apart(made: Import, options: Options) -> Import:
         for golden_set in part.golden_sets
     }
     ids = {name: _own_id(name, of, options) for name, of in of_set.items()}
-    judged = {table: made.frames[table] for table in ("judgements", "spans") if table in made.frames}
+    judged = {table: imported.frames[table] for table in ("judgements", "spans") if table in imported.frames}
     renamed = pl.col("golden_set_id").replace(ids)
-    source = next((collection.source for collection in made.collections), "imported")
+    source = next((collection.source for collection in imported.collections), "imported")
     said = ", ".join(f"{shown(name)} ({count})" for name, count in Counter(of_run.values()).items())
     note = (
         f"The judgements are of {len(parts)} test collections; each run is where it ranks what is judged: "
         f"{said}. Import one after the other to keep them together (--collection)."
     )
     return replace(
-        made,
+        imported,
         collections=tuple(
             Collection(collection_id=name, name=name, source=source)
             for name in names
             if name not in options.known_collections
         ),
         golden_sets=tuple(
-            _moved(golden_set, of_set[golden_set.golden_set_id], ids) for golden_set in made.golden_sets
+            _moved(golden_set, of_set[golden_set.golden_set_id], ids) for golden_set in imported.golden_sets
         ),
-        runs=tuple(replace(run, collection_id=of_run[run.run_id]) for run in made.runs),
-        frames={**made.frames, **{table: altered(rows, renamed) for table, rows in judged.items()}},
-        notes=(note, *made.notes),
+        runs=tuple(replace(run, collection_id=of_run[run.run_id]) for run in imported.runs),
+        frames={**imported.frames, **{table: altered(rows, renamed) for table, rows in judged.items()}},
+        notes=(note, *imported.notes),
     )
 
 
 def _name(golden_set_id: str, options: Options) -> str:
-    """What the judgements are called; behind what the user named, where that was."""
+    """Name a collection after its judgements, behind the name that the user gave, if any."""
     base = options.collection_id or "imported"
     own = golden_set_id.removeprefix(f"{base}-")
     if options.collection_given:
@@ -84,7 +84,7 @@ def _name(golden_set_id: str, options: Options) -> str:
 
 
 def _own_id(golden_set_id: str, collection_id: str, options: Options) -> str:
-    """What a golden set is called in its collection, as if that had come alone."""
+    """Return the id of a golden set within its collection, as if that had been imported alone."""
     own = golden_set_id.removeprefix(f"{options.collection_id}-")
     chosen = options.golden_set_id or own == golden_set_id
     return golden_set_id if chosen else f"{collection_id}-{'qrels' if own == collection_id else own}"
@@ -96,37 +96,45 @@ def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> Gol
     return replace(golden, collection_id=collection_id, golden_set_id=new, name=name)
 
 
-def _parts(made: Import, options: Options) -> Sequence[_Part]:
+def _parts(imported: Import, options: Options) -> Sequence[_Part]:
     """The test collections; none where nothing tells several apart."""
     base = options.collection_id
-    ids = [golden_set.golden_set_id for golden_set in made.golden_sets]
-    one = {run.collection_id for run in made.runs} | {of.collection_id for of in made.golden_sets} == {base}
+    ids = [golden_set.golden_set_id for golden_set in imported.golden_sets]
+    one = {run.collection_id for run in imported.runs} | {
+        of.collection_id for of in imported.golden_sets
+    } == {base}
     new = not (options.collection_given and base in options.known_collections)
-    texts = _OF_COLLECTIONS & made.frames.keys()
-    if not (one and new and len(ids) > 1 and len(made.runs) > 1) or texts or "rankings" not in made.frames:
+    texts = _OF_COLLECTIONS & imported.frames.keys()
+    if (
+        not (one and new and len(ids) > 1 and len(imported.runs) > 1)
+        or texts
+        or "rankings" not in imported.frames
+    ):
         return ()
-    pairs = made.frames["judgements"].lazy().select("golden_set_id", *_PAIR).unique().collect()
-    links = _links(made, pairs)
+    pairs = imported.frames["judgements"].lazy().select("golden_set_id", *_PAIR).unique().collect()
+    links = _links(imported, pairs)
     group = _grouped(ids, [*_neighbours(links), *_common(pairs)])
     runs = {run: group[some[0]] for run, some in links.items()}
     if len(set(runs.values())) < 2:
         return ()
-    runs |= _by_queries(made, pairs, group, {run.run_id for run in made.runs} - runs.keys())
+    runs |= _by_queries(imported, pairs, group, {run.run_id for run in imported.runs} - runs.keys())
     return [
         _Part(
-            tuple(golden_set for golden_set in made.golden_sets if group[golden_set.golden_set_id] == of),
+            tuple(golden_set for golden_set in imported.golden_sets if group[golden_set.golden_set_id] == of),
             frozenset(run for run, own in runs.items() if own == of),
         )
         for of in dict.fromkeys(group.values())
     ]
 
 
-def _links(made: Import, pairs: pl.DataFrame) -> dict[str, list[str]]:
+def _links(imported: Import, pairs: pl.DataFrame) -> dict[str, list[str]]:
     """Run → the golden sets that judge what it ranks first."""
-    top = made.frames["rankings"].lazy().filter(pl.col("rank") <= _TOP, pl.col("stage") == "final")
-    found = top.select("run_id", *_PAIR).join(pairs.lazy(), on=_PAIR)
+    top = imported.frames["rankings"].lazy().filter(pl.col("rank") <= _TOP, pl.col("stage") == "final")
+    matches = top.select("run_id", *_PAIR).join(pairs.lazy(), on=_PAIR)
     sizes = pairs.group_by("golden_set_id").agg(judged=pl.len())
-    counts = found.group_by("run_id", "golden_set_id").agg(pl.len()).collect().join(sizes, on="golden_set_id")
+    counts = (
+        matches.group_by("run_id", "golden_set_id").agg(pl.len()).collect().join(sizes, on="golden_set_id")
+    )
     shares = counts.with_columns(share=pl.col("len") / pl.col("judged"))
     near = shares.filter(pl.col("share") >= _NEARLY * pl.col("share").max().over("run_id"))
     return dict(near.sort("golden_set_id").group_by("run_id").agg("golden_set_id").iter_rows())
@@ -159,20 +167,20 @@ def _grouped(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str
 
 
 def _by_queries(
-    made: Import, pairs: pl.DataFrame, group: Mapping[str, str], run_ids: set[str]
+    imported: Import, pairs: pl.DataFrame, group: Mapping[str, str], run_ids: set[str]
 ) -> dict[str, str]:
     """Runs without a judged passage among their first, by the only judgements of what they were asked."""
-    asked = made.frames["rankings"].lazy().filter(pl.col("run_id").is_in(list(run_ids)))
+    asked = imported.frames["rankings"].lazy().filter(pl.col("run_id").is_in(list(run_ids)))
     judged = pairs.lazy().select("golden_set_id", "query_id").unique()
     rows = asked.select("run_id", "query_id").unique().join(judged, on="query_id").collect()
-    found: dict[str, set[str]] = {run: set() for run in run_ids}
+    groups: dict[str, set[str]] = {run: set() for run in run_ids}
     for run, name in rows.select("run_id", "golden_set_id").unique().iter_rows():
-        found[run].add(group[name])
-    lost = [each.label for each in made.runs if len(found.get(each.run_id, "1")) != 1]
+        groups[run].add(group[name])
+    lost = [entry.label for entry in imported.runs if len(groups.get(entry.run_id, "1")) != 1]
     if lost:
         names = ", ".join(map(quoted, lost[:3])) + (f" (+{len(lost) - 3})" if lost[3:] else "")
         said = (
             f"The judgements are of {len(set(group.values()))} test collections, of which {names} ranks none."
         )
         raise InputError(said, do="Import it with its own (--collection), or leave it out (--skip).")
-    return {run: next(iter(some)) for run, some in found.items()}
+    return {run: next(iter(some)) for run, some in groups.items()}

@@ -1,4 +1,4 @@
-"""What every format shares: the options, the result of reading, and the abstract format."""
+"""Parts that all formats share: the options, the result of reading, and the abstract format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user decided; everything has a default that is said in the notes."""
+    """Choices of the user; everything has a default that is said in the notes."""
 
     format: str | None = None  # Name of a format, or the beginning of several ("trec"); None = by content
     label: str | None = None  # Name for the run; with several runs it is put before their own names
@@ -69,7 +69,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
 
     def table_as(self, name: str) -> TableAs:
-        """What the user said of the table of a file."""
+        """Return what the user said of the table of a file."""
         return self.tables.get(name) or TableAs(self.columns, self.row, self.without, self.numbers)
 
 
@@ -94,7 +94,7 @@ class Detected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """What was read; nothing is written until its batch is given to the store.
+    """Result of reading; nothing is written until its batch is given to the store.
 
     Attributes:
         collections, golden_sets, runs, frames: The pieces of the batch.
@@ -124,7 +124,7 @@ class Import:
 
     @property
     def batch(self) -> Batch:
-        """What one transaction adds to the store."""
+        """Return what one transaction adds to the store."""
         return Batch(
             collections=self.collections, golden_sets=self.golden_sets, runs=self.runs, frames=self.frames
         )
@@ -156,16 +156,16 @@ def merged(parts: Iterable[Import]) -> Import:
         golden_sets=tuple(golden_set for part in parts for golden_set in part.golden_sets),
         runs=tuple(run for part in parts for run in part.runs),
         frames={table: _together(by_table[table]) for table in sorted(by_table)},
-        left_out=tuple(each for part in parts for each in part.left_out),
-        accounts=tuple(each for part in parts for each in part.accounts),
+        left_out=tuple(entry for part in parts for entry in part.left_out),
+        accounts=tuple(entry for part in parts for entry in part.accounts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        detected=tuple(each for part in parts for each in part.detected),
-        held=tuple(each for part in parts for each in part.held),
+        detected=tuple(entry for part in parts for entry in part.detected),
+        held=tuple(entry for part in parts for entry in part.held),
     )
 
 
 def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
-    """What was left out, by reason; reasons of nothing are none."""
+    """Return what was left out, one entry per reason; reasons that count nothing are dropped."""
     return tuple(LeftOut(count, reason, first) for reason, count in counts.items() if count)
 
 
@@ -184,18 +184,18 @@ def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]
 def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     """One entry per reason, with the sum of the counts and the first place; for trees of many files alike."""
     by_reason: dict[str, LeftOut] = {}
-    for each in left:
-        before = by_reason.get(each.reason, replace(each, count=0))
-        by_reason[each.reason] = replace(before, count=before.count + each.count)
+    for entry in left:
+        before = by_reason.get(entry.reason, replace(entry, count=0))
+        by_reason[entry.reason] = replace(before, count=before.count + entry.count)
     return tuple(by_reason.values())
 
 
 def _together(frames: Sequence[Frame]) -> Frame:
     if len(frames) == 1:
         return frames[0]
-    rows = [each.frames if isinstance(each, Pieces) else (each.lazy(),) for each in frames]
+    rows = [part.frames if isinstance(part, Pieces) else (part.lazy(),) for part in frames]
     flat = tuple(frame for some in rows for frame in some)
-    return Pieces(flat) if any(isinstance(each, Pieces) for each in frames) else pl.concat(flat)
+    return Pieces(flat) if any(isinstance(part, Pieces) for part in frames) else pl.concat(flat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +258,11 @@ class Format(ABC):
         return tuple(filter(self.kind, probe.pieces)) or probe.pieces
 
     def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
-        """What it knows of a file, as in `known`; what that has beyond it is left out as not recognised."""
+        """Return the known parts of a file, as in `known`; others are left out as not recognised."""
         return self.known.get(self.kind(piece) or "", next(iter(self.known.values()), None))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
-        """What every file that was read has, part by part."""
+        """Yield the account of every file that was read, part by part."""
         for piece in pieces_of(trees):
             if (parts := self.parts(piece, options)) is not None:
                 yield account(piece, parts)
@@ -280,5 +280,5 @@ class Format(ABC):
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
 
     def why_not(self, probe: Tree) -> str:  # noqa: ARG002
-        """What is missing in a tree that only resembles this format; empty when there is nothing to say."""
+        """Return what a tree that only resembles this format lacks; empty when there is nothing to say."""
         return ""

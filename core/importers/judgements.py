@@ -68,12 +68,12 @@ def golden_set(
     notes = [mapping.note]
     if negative.height:
         notes.append(f"{name}: {negative.height} negative grades count as 1, the lowest.")
-    ids = {each: f"{chosen}-{slug(each)}" for each in several} or {judge: chosen}
+    ids = {assessor: f"{chosen}-{slug(assessor)}" for assessor in several} or {judge: chosen}
     if several:
         what = "passages" if table == "judgements" else table
         notes.append(f"{name}: {what} were judged by several, so each judge is a golden set of its own.")
     of_judge = pl.col("judge") if several else pl.lit(judge)
-    made = rows.with_columns(
+    judged = rows.with_columns(
         mapping.apply(pl.col("raw")).alias("grade"),
         pl.col("raw").cast(pl.Int16),
         of_judge.replace_strict(ids, return_dtype=pl.String).alias("golden_set_id"),
@@ -82,13 +82,13 @@ def golden_set(
         GoldenSet(
             golden_set_id=golden_id,
             collection_id=collection,
-            name=shown(f"{named}-{each}" if several else named),
+            name=shown(f"{named}-{assessor}" if several else named),
             mapping=mapping.text,
-            judge=shown(each),
+            judge=shown(assessor),
         )
-        for each, golden_id in ids.items()
+        for assessor, golden_id in ids.items()
     )
-    return Import(golden_sets=golden, frames={table: frame(table, made.to_dict())}, notes=tuple(notes))
+    return Import(golden_sets=golden, frames={table: frame(table, judged.to_dict())}, notes=tuple(notes))
 
 
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:
@@ -97,9 +97,9 @@ def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[
     named = "judge" in rows.columns and not rows["judge"].null_count()
     key = [*pair, "judge"] if named else pair
     what = "Passage {passage_id} is" if "passage_id" in pair else _SPAN
-    found = f"{what} judged twice{' by {judge}' * named} for query {{query_id}}."
+    problem = f"{what} judged twice{' by {judge}' * named} for query {{query_id}}."
     do = "Keep one judgement of each, or leave the file out (--skip)."
-    refuse(again(rows, *key), found, name, do=do)
+    refuse(again(rows, *key), problem, name, do=do)
     return [str(judge) for judge in rows["judge"].unique().sort()]
 
 
@@ -126,13 +126,13 @@ def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool 
         (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where, from_zero)
     )
     matches = [_PAIR.fullmatch(part) for part in chosen.split(",")]
-    pairs = GRADE_MAPPINGS.get(chosen) or {int(each[1]): int(each[2]) for each in matches if each}
+    pairs = GRADE_MAPPINGS.get(chosen) or {int(pair[1]): int(pair[2]) for pair in matches if pair}
     if chosen not in GRADE_MAPPINGS and not all(matches):
         raise InputError(f"{quoted(chosen)} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
     unplaced = sorted(value for value in values if value >= 0 and value not in pairs)
     if unplaced:
-        found = f"Grades {', '.join(map(str, unplaced[:8]))} have no place in the mapping {chosen!r}."
-        raise InputError(found, where=where, do=_advice(values))
+        problem = f"Grades {', '.join(map(str, unplaced[:8]))} have no place in the mapping {chosen!r}."
+        raise InputError(problem, where=where, do=_advice(values))
     text = mapping_text(chosen) if chosen in GRADE_MAPPINGS else _written(pairs)
     return GradeMapping(text, pairs, f"{note}; mapping {text}.")
 
@@ -157,8 +157,8 @@ def _by_values(values: set[int], where: str, from_zero: bool) -> tuple[str, str]
     if highest in _BY_HIGHEST:
         unseen = "" if 0 in graded else ", though no 0 occurs"
         return _BY_HIGHEST[highest], f"{where}: grades run from 0 to {highest}{unseen}"
-    found = ", ".join(map(str, sorted(values)[:12]))
-    raise InputError(f"No grade mapping fits the grades {found}.", where=where, do=_advice(values))
+    listed = ", ".join(map(str, sorted(values)[:12]))
+    raise InputError(f"No grade mapping fits the grades {listed}.", where=where, do=_advice(values))
 
 
 def _advice(values: set[int]) -> str:
@@ -232,7 +232,7 @@ def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
     """Means over the queries that have a value, as aggregates with their n."""
-    found = (
+    averages = (
         values.filter(pl.col("value").is_finite())
         .group_by("signal", maintain_order=True)
         .agg(pl.col("value").mean(), pl.len().alias("n"))
@@ -241,4 +241,4 @@ def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
             run_id=pl.lit(run_id), k=pl.lit(k, pl.Int32), source=pl.lit("imported"),
         )
     )  # fmt: skip
-    return frame("aggregates", found.to_dict())
+    return frame("aggregates", averages.to_dict())

@@ -40,7 +40,7 @@ class _Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview(Look):
-    """What one offered file or folder looks like, for the page."""
+    """Appearance of one offered file or folder, for the page."""
 
     name: str  # File or folder name; untrusted text
     format: str | None  # Name of the recognised (or nearest) format; None if it resembles none
@@ -64,8 +64,8 @@ def load(
         for tree in trees:
             kept = [piece for piece in tree.pieces if not {tree.name, piece.name} & options.skip]
             wanted = replace(tree, pieces=tuple(kept))
-            found, rest = _claims(wanted, options) if kept else ([], {})
-            claims += found
+            accepted, rest = _claims(wanted, options) if kept else ([], {})
+            claims += accepted
             unwanted = {piece.name: "as you wish" for piece in tree.pieces if piece not in kept}
             parts.append(_unread({**rest, **unwanted, **dict.fromkeys(tree.skipped, _CLUTTER)}))
         if not claims:
@@ -77,13 +77,15 @@ def load(
         name = given or collection_name(best.tree)
         chosen = chosen_id(name, options.known_collections) if given else slug(name)
         options = replace(options, collection_id=chosen, collection_name=name, collection_given=bool(given))
-        parts += [_read(each, claims, options) for each in FORMATS if not each.needs_documents]
+        parts += [_read(format_, claims, options) for format_ in FORMATS if not format_.needs_documents]
         options = with_brought(options, merged(parts))
-        parts += [_read(each, claims, options) for each in FORMATS if each.needs_documents]
-    made = apart(stripped(merged(parts), options.strip), options)
-    _refuse_twice([golden_set.golden_set_id for golden_set in made.golden_sets], "golden set", "--golden-set")
-    _refuse_twice([run.run_id for run in made.runs], "run", "--label")
-    return made
+        parts += [_read(format_, claims, options) for format_ in FORMATS if format_.needs_documents]
+    imported = apart(stripped(merged(parts), options.strip), options)
+    _refuse_twice(
+        [golden_set.golden_set_id for golden_set in imported.golden_sets], "golden set", "--golden-set"
+    )
+    _refuse_twice([run.run_id for run in imported.runs], "run", "--label")
+    return imported
 
 
 def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple[Preview, ...]:
@@ -110,27 +112,27 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
 def _unread(files: Mapping[str, str]) -> Import:
     """Files that are not read, by name with the reason."""
     accounts = tuple(Account(name, "file", (), {name: why}) for name, why in files.items())
-    return Import(accounts=accounts, left_out=_told(accounts))
+    return Import(accounts=accounts, left_out=_left_out(accounts))
 
 
-def _told(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(*told) for told in sentences(accounts))
+def _left_out(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(*entry) for entry in sentences(accounts))
 
 
 def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:
     formats = _wanted(options)
     if len(tree.pieces) == 1:
         return [_single(tree, formats, options)], {}
-    sure, whole = max(((each.sniff(tree), each) for each in formats), key=itemgetter(0))
+    sure, whole = max(((format_.sniff(tree), format_) for format_ in formats), key=itemgetter(0))
     mine = whole.mine(tree) if sure >= ACCEPTED else ()
     claims = [_Claim(whole, replace(tree, pieces=mine))] if mine else []
     names, beside = {piece.name for piece in mine}, bool(mine)
     errors: dict[str, InputError] = {}
-    for each in (part for part in tree.split() if part.name not in names):
+    for file in (part for part in tree.split() if part.name not in names):
         try:
-            claims.append(replace(_single(each, formats, options), beside=beside))
+            claims.append(replace(_single(file, formats, options), beside=beside))
         except InputError as error:
-            errors[each.name] = error
+            errors[file.name] = error
     if not claims:
         raise _nothing(tree, errors)
     return claims, {name: _reason(error) for name, error in errors.items()}
@@ -138,14 +140,14 @@ def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]
 
 def _nothing(tree: Tree, errors: Mapping[str, InputError]) -> InputError:
     """Why nothing of a folder or an archive can be read: what is wrong with a file, or what its files are."""
-    told = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
-    if len(errors) == 1 or told:
-        return next(iter(told or errors.values()))
+    known = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
+    if len(errors) == 1 or known:
+        return next(iter(known or errors.values()))
     endings = Counter(PurePosixPath(name).suffix.lower() or "without an ending" for name in errors)
     said = ", ".join(f"{shown(ending, 20)} ({count})" for ending, count in endings.most_common(5))
-    found = f"None of its {len(errors)} files is of a format known here: {said}."
+    problem = f"None of its {len(errors)} files is of a format known here: {said}."
     do = "Offer the folder or the files that hold results; the list of formats says what can be imported."
-    return InputError(found, where=tree.name, do=do)
+    return InputError(problem, where=tree.name, do=do)
 
 
 def _reason(error: InputError) -> str:
@@ -157,24 +159,26 @@ def _wanted(options: Options) -> tuple[Format, ...]:
     name = options.format
     if name is None:
         return FORMATS
-    found = tuple(each for each in FORMATS if each.name == name or each.name.startswith(f"{name}-"))
-    if not found:
-        raise UnknownNameError("format", name, (each.name for each in FORMATS))
-    return found
+    matches = tuple(
+        format_ for format_ in FORMATS if format_.name == name or format_.name.startswith(f"{name}-")
+    )
+    if not matches:
+        raise UnknownNameError("format", name, (format_.name for format_ in FORMATS))
+    return matches
 
 
 def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
     if len(formats) == 1 and options.format:
         return _Claim(formats[0], tree)
-    sure = {each: each.sniff(tree) for each in formats}
-    ranked = sorted(formats, key=lambda each: -sure[each])
+    sure = {format_: format_.sniff(tree) for format_ in formats}
+    ranked = sorted(formats, key=lambda format_: -sure[format_])
     best, said = ranked[0], options.table_as(tree.name)
     if sure[best] < ACCEPTED:
-        mapped = (each for each in ranked if each.maps_columns and sure[each] > 0)
+        mapped = (format_ for format_ in ranked if format_.maps_columns and sure[format_] > 0)
         if (said.columns or said.row) and (table := next(mapped, None)):
             return _Claim(table, tree)
         raise _unknown(tree, best, sure[best])
-    rivals = [each.name for each in ranked if sure[each] >= sure[best] - _AS_GOOD]
+    rivals = [format_.name for format_ in ranked if sure[format_] >= sure[best] - _AS_GOOD]
     if len(rivals) > 1:
         raise InputError(f"This may be {' or '.join(rivals)}.", where=tree.name, do="Say which (--as).")
     return _Claim(best, tree)
@@ -196,8 +200,8 @@ def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
             do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
         return InputError(f"{_UNKNOWN}.", where=tree.name, do=do)
     why = nearest.why_not(tree)
-    found = f"{_UNKNOWN}; it comes nearest to {nearest.title}"
-    return InputError(f"{found}: {why}" if why else f"{found}.", where=tree.name)
+    problem = f"{_UNKNOWN}; it comes nearest to {nearest.title}"
+    return InputError(f"{problem}: {why}" if why else f"{problem}.", where=tree.name)
 
 
 def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:
@@ -205,7 +209,7 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
     if not mine:
         return Import()
     try:
-        return _made(format_, [claim.tree for claim in mine], options)
+        return _imported(format_, [claim.tree for claim in mine], options)
     except InputError as error:
         if not all(claim.beside for claim in mine):
             if type(error) is InputError and (more := _or_skipped(error, claims)):
@@ -215,7 +219,7 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
     parts = []
     for claim in mine:
         try:
-            parts.append(_made(format_, [claim.tree], options))
+            parts.append(_imported(format_, [claim.tree], options))
         except InputError as error:
             parts.append(_unread({claim.tree.name: _reason(error)}))
     return merged(parts)
@@ -224,28 +228,28 @@ def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import
 def _or_skipped(error: InputError, claims: Sequence[_Claim]) -> InputError | None:
     """The error of one file of several, with the way to the others; None where it is not of one."""
     names = [piece.name for claim in claims for piece in claim.tree.pieces]
-    found = [
+    named = [
         name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))
     ]
-    if len(names) < 2 or not found or "--skip" in error.do:
+    if len(names) < 2 or not named or "--skip" in error.do:
         return None
-    or_else = f"Or leave the file out (--skip '{found[0]}')."
+    or_else = f"Or leave the file out (--skip '{named[0]}')."
     return InputError(error.found, where=error.where, do=" ".join(filter(None, (error.do, or_else))))
 
 
-def _made(format_: Format, trees: Sequence[Tree], options: Options) -> Import:
+def _imported(format_: Format, trees: Sequence[Tree], options: Options) -> Import:
     try:
-        made = format_.read(trees, options)
+        imported = format_.read(trees, options)
         accounts = tuple(format_.accounts(trees, options))
     except READ_ERRORS as error:
         names = ", ".join(tree.name for tree in trees[:3])
         why = shown(str(error) or "it takes more memory than there is", 200)
         raise InputError(f"It cannot be read as {format_.title}: {why}", where=names) from error
-    accounts = (*made.accounts, *accounts)
+    accounts = (*imported.accounts, *accounts)
     return replace(
-        made,
+        imported,
         accounts=accounts,
-        left_out=(*_told(accounts), *made.left_out),
+        left_out=(*_left_out(accounts), *imported.left_out),
         detected=tuple(Detected(tree.name, format_.name) for tree in trees),
     )
 
@@ -262,7 +266,7 @@ def _previews(tree: Tree, options: Options) -> list[Preview]:
     try:
         claims, _ = _claims(tree, options)
     except ClqError as error:
-        sure, nearest = max(((each.sniff(tree), each) for each in FORMATS), key=itemgetter(0))
+        sure, nearest = max(((format_.sniff(tree), format_) for format_ in FORMATS), key=itemgetter(0))
         return [_preview(tree, nearest if sure > 0 else None, options, str(error))]
     return [_preview(claim.tree, claim.format, options, "") for claim in claims]
 
@@ -277,7 +281,7 @@ def _preview(tree: Tree, format_: Format | None, options: Options, problem: str)
     if format_ is not None and looked.rows.is_empty():
         looked = Look(Format.look(format_, tree, options).rows)
     return Preview(
-        **{each.name: getattr(looked, each.name) for each in fields(Look)},
+        **{field.name: getattr(looked, field.name) for field in fields(Look)},
         name=tree.name,
         format=format_.name if format_ else None,
         title=format_.title if format_ else "",

@@ -1,4 +1,4 @@
-"""What all columns of a table mean together: what one of its rows is, and what it can and cannot hold."""
+"""Meaning of all columns of a table together: what one of its rows is, and what it can and cannot hold."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
 
 @dataclass(frozen=True, slots=True)
 class TableAs:
-    """What the user said of a table: meaning → column, what a row is, and the columns to leave out."""
+    """Choices of the user for a table: meaning → column, what a row is, and the columns to leave out."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None
@@ -78,7 +78,7 @@ class TableAs:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What every column of a table means."""
+    """Meanings of all columns of a table."""
 
     row: Row | None = None  # what a row is, where the user said so
     roles: dict[str, str] = field(default_factory=dict)  # role → column
@@ -95,7 +95,7 @@ class Meaning:
 
     @property
     def kind(self) -> str | None:
-        """What the table holds: judgements, rankings, answers, costs, aggregates, or None.
+        """Return what the table holds: judgements, rankings, answers, costs, aggregates, or None.
 
         Costs are scores, timings or usage of queries, without rankings and answers.
         """
@@ -122,14 +122,14 @@ class Meaning:
     @property
     def numbers(self) -> dict[str, Kind]:
         """The columns that hold numbers, and what they may be."""
-        found: dict[str, Kind] = {}
+        kinds: dict[str, Kind] = {}
         for value in (*self.timings, *self.usage, *self.aggregates, *self.scores):
             kind: Kind = "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
-            found[value.column] = kind
+            kinds[value.column] = kind
         plain: Kind = "share" if self.is_long else "plain"
-        found |= {self.roles[role]: plain for role in _NUMBERS if role in self.roles}
-        found |= {self.roles[role]: "whole" for role in _WHOLE if role in self.roles}
-        return found | {column: "whole" for axis, column in self.axes.items() if axis in WHOLE_AXES}
+        kinds |= {self.roles[role]: plain for role in _NUMBERS if role in self.roles}
+        kinds |= {self.roles[role]: "whole" for role in _WHOLE if role in self.roles}
+        return kinds | {column: "whole" for axis, column in self.axes.items() if axis in WHOLE_AXES}
 
     @property
     def plain(self) -> bool:
@@ -140,45 +140,45 @@ class Meaning:
 
     @property
     def is_row(self) -> Row | None:
-        """What a row is: as the user said, or as the columns make of it."""
+        """Return what a row is: as the user said, or as the columns make of it."""
         return self.row or ROW_OF.get(self.kind or "")
 
     @property
     def names(self) -> dict[str, str]:
         """Name of a meaning → column; as the user might give them."""
         values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
-        found = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
+        columns = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
         items = {"item" if stage == "total" else f"{stage}_item": name for stage, name in self.items.items()}
-        return found | items
+        return columns | items
 
 
 def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     """Find out what the columns mean."""
-    found = Meaning(row=said.row)
+    means = Meaning(row=said.row)
     pattern = _pattern(columns, said)
     for meant, column in said.columns.items():
         if column != pattern:
-            _as_said(found, columns, meant, column, name)
-    told = set(said.columns.values())
+            _as_said(means, columns, meant, column, name)
+    mapped = set(said.columns.values())
     for column in columns:
         if column in said.without:
-            found.ignored[column] = "as you wish"
-        elif column not in told:
-            _place(found, column, column)
+            means.ignored[column] = "as you wish"
+        elif column not in mapped:
+            _place(means, column, column)
     if pattern:
-        _by_pattern(found, columns, pattern, name)
+        _by_pattern(means, columns, pattern, name)
     below = _BELOW[said.row] if said.row else ()
-    for role in [role for role in below if role in found.roles and role not in said.columns]:
-        found.ignored[found.roles.pop(role)] = f"a row is a {said.row}"
-    _long(found)
-    if "query_id" in found.roles:
-        _of_queries(found)
+    for role in [role for role in below if role in means.roles and role not in said.columns]:
+        means.ignored[means.roles.pop(role)] = f"a row is a {said.row}"
+    _long(means)
+    if "query_id" in means.roles:
+        _of_queries(means)
     else:
-        _of_stacks(found)
-    if found.kind == "judgements" and "judge" not in found.roles and "judge" in found.items:
-        found.roles["judge"] = found.items.pop("judge")  # which may be a model
-    _unused(found)
-    return found
+        _of_stacks(means)
+    if means.kind == "judgements" and "judge" not in means.roles and "judge" in means.items:
+        means.roles["judge"] = means.items.pop("judge")  # which may be a model
+    _unused(means)
+    return means
 
 
 def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
@@ -187,11 +187,11 @@ def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
     return wanted if "*" in wanted and wanted not in columns else None
 
 
-def _as_said(found: Meaning, columns: Sequence[str], meant: str, column: str, name: str) -> None:
+def _as_said(means: Meaning, columns: Sequence[str], meant: str, column: str, name: str) -> None:
     if column not in columns:
         raise no_column(column, columns, name)
-    _place(found, column, meant)
-    if column in found.ignored:
+    _place(means, column, meant)
+    if column in means.ignored:
         listed = ", ".join((*_OFFERED, *sorted(AXES)))
         do = f"Choose one of: {listed}; or a measure, a time or a price such as {_SUCH_AS}."
         if meant in READINGS:
@@ -199,78 +199,78 @@ def _as_said(found: Meaning, columns: Sequence[str], meant: str, column: str, na
         raise InputError(f'Unknown meaning "{shown(meant)}".', where=name, do=do)
 
 
-def _by_pattern(found: Meaning, columns: Sequence[str], pattern: str, name: str) -> None:
+def _by_pattern(means: Meaning, columns: Sequence[str], pattern: str, name: str) -> None:
     """Take the columns that a pattern fits, and that have no other meaning, as grades of a judge each."""
-    free = {name for name, why in found.ignored.items() if why == UNKNOWN} | {found.roles.get("grade")}
+    free = {name for name, why in means.ignored.items() if why == UNKNOWN} | {means.roles.get("grade")}
     labels = [column for column in columns if fnmatchcase(column, pattern) and column in free]
     if not labels:
         raise no_column(pattern, columns, name)
-    found.roles.pop("grade", None)
-    judged_by(found, labels)
+    means.roles.pop("grade", None)
+    judged_by(means, labels)
 
 
-def judged_by(found: Meaning, columns: Sequence[str]) -> None:
+def judged_by(means: Meaning, columns: Sequence[str]) -> None:
     """Take columns as the grades of a judge each."""
-    found.labels.extend(columns)
+    means.labels.extend(columns)
     for column in columns:
-        found.ignored.pop(column, None)
-    found.roles.pop("judge", None)
-    _unused(found)
+        means.ignored.pop(column, None)
+    means.roles.pop("judge", None)
+    _unused(means)
 
 
-def _place(found: Meaning, column: str, name: str) -> None:
+def _place(means: Meaning, column: str, name: str) -> None:
     key = normal(name)
     role = role_of(name)
     usage = usage_of(name, column)
     value = None if usage else named(name, column)
-    if role == "query_id" and normal(found.roles.get(role, "")) in _TEXTS:
-        found.ignored[found.roles[role]] = _TAKEN.format(column)
-        found.roles[role] = column
-    elif role and role not in found.roles:
-        found.roles[role] = column
-    elif key in AXES and key not in found.axes:
-        found.axes[key] = column
+    if role == "query_id" and normal(means.roles.get(role, "")) in _TEXTS:
+        means.ignored[means.roles[role]] = _TAKEN.format(column)
+        means.roles[role] = column
+    elif role and role not in means.roles:
+        means.roles[role] = column
+    elif key in AXES and key not in means.axes:
+        means.axes[key] = column
     elif usage:
-        found.usage.append(usage)
+        means.usage.append(usage)
     elif value:
-        (found.timings if value.measure == "ms" else found.aggregates).append(value)
+        (means.timings if value.measure == "ms" else means.aggregates).append(value)
     elif key == "item" or key.endswith(("_item", "_model")):
-        found.items["total" if key == "item" else key.rsplit("_", 1)[0]] = column
+        means.items["total" if key == "item" else key.rsplit("_", 1)[0]] = column
     elif once(name):
-        found.ignored[column] = "spent once, not by each query"
+        means.ignored[column] = "spent once, not by each query"
     elif _INDEX.fullmatch(column):
-        found.ignored[column] = NUMBERS_ROWS
+        means.ignored[column] = NUMBERS_ROWS
     elif priced_otherwise(name):
-        found.ignored[column] = _IN_OTHER_MONEY
+        means.ignored[column] = _IN_OTHER_MONEY
     else:
-        found.ignored[column] = f"{role} is taken from another column" if role else UNKNOWN
+        means.ignored[column] = f"{role} is taken from another column" if role else UNKNOWN
 
 
-def _long(found: Meaning) -> None:
+def _long(means: Meaning) -> None:
     """Of a long table the value is what its rows hold; else the roles of one say nothing."""
-    if found.is_long and "value" not in found.roles:
-        found.roles["value"] = found.roles.pop("score")
-    for role in () if found.is_long else ("measure", "value"):
-        if role in found.roles:
-            found.ignored[found.roles.pop(role)] = UNKNOWN
+    if means.is_long and "value" not in means.roles:
+        means.roles["value"] = means.roles.pop("score")
+    for role in () if means.is_long else ("measure", "value"):
+        if role in means.roles:
+            means.ignored[means.roles.pop(role)] = UNKNOWN
 
 
-def _of_queries(found: Meaning) -> None:
+def _of_queries(means: Meaning) -> None:
     """Of single queries a time has to say its unit, a price is that of the query, and measures are scores."""
-    _without_unit(found, [timing for timing in found.timings if timing.assumed])
-    values = list(found.aggregates)
-    found.aggregates.clear()
-    if "passage_id" in found.roles:
+    _without_unit(means, [timing for timing in means.timings if timing.assumed])
+    values = list(means.aggregates)
+    means.aggregates.clear()
+    if "passage_id" in means.roles:
         columns = [value.column for value in values]
-        found.ignored.update(dict.fromkeys(columns, "not stored: a row is a passage"))
+        means.ignored.update(dict.fromkeys(columns, "not stored: a row is a passage"))
         return
     over = [value for value in values if value.measure.startswith("latency_")]
-    found.ignored.update({value.column: "over several queries: a row is one query" for value in over})
-    found.scores.extend(_once_each(found, [_of_one(value) for value in values if value not in over]))
-    names = [name for name, why in found.ignored.items() if why == UNKNOWN and normal(name) in _NAMES]
-    if names and not found.roles.keys() & {"run", "answer"}:
-        found.roles["run"] = names[0]
-        del found.ignored[names[0]]
+    means.ignored.update({value.column: "over several queries: a row is one query" for value in over})
+    means.scores.extend(_once_each(means, [_of_one(value) for value in values if value not in over]))
+    names = [name for name, why in means.ignored.items() if why == UNKNOWN and normal(name) in _NAMES]
+    if names and not means.roles.keys() & {"run", "answer"}:
+        means.roles["run"] = names[0]
+        del means.ignored[names[0]]
 
 
 def _of_one(value: Value) -> Value:
@@ -279,68 +279,72 @@ def _of_one(value: Value) -> Value:
     return replace(value, factor=1000.0, assumed="") if bare else value
 
 
-def _of_stacks(found: Meaning) -> None:
+def _of_stacks(means: Meaning) -> None:
     """Without queries a time is the median of a stack, and each figure stands once."""
-    _without_unit(found, [timing for timing in found.timings if timing.assumed and timing.stage != "total"])
-    times = [replace(timing, measure="latency_p50") for timing in found.timings]
-    values = [*found.aggregates, *times]
-    found.timings.clear()
-    found.aggregates.clear()
-    found.aggregates.extend(_once_each(found, values))
+    _without_unit(means, [timing for timing in means.timings if timing.assumed and timing.stage != "total"])
+    times = [replace(timing, measure="latency_p50") for timing in means.timings]
+    values = [*means.aggregates, *times]
+    means.timings.clear()
+    means.aggregates.clear()
+    means.aggregates.extend(_once_each(means, values))
 
 
-def _once_each(found: Meaning, values: list[Value]) -> list[Value]:
+def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
     """Values of which each stands once, with a cutoff where they are measures; the others are left out."""
-    has = found.roles.keys()
-    if {"run", "score"} <= has and not has & {"passage_id", "answer"} and all(each.stage for each in values):
-        column = found.roles.pop("score")
+    has = means.roles.keys()
+    if (
+        {"run", "score"} <= has
+        and not has & {"passage_id", "answer"}
+        and all(value.stage for value in values)
+    ):
+        column = means.roles.pop("score")
         values.insert(0, Value(column, "score", assumed="does not say its cutoff"))
-    cutoffs = {each.k for each in values if each.k}
+    cutoffs = {value.k for value in values if value.k}
     common = cutoffs.pop() if len(cutoffs) == 1 else _USUAL_K
     seen: dict[tuple[str, str | None, int | None], str] = {}
     kept = []
-    for each in values:
-        bare = each.k is None and each.stage is None
-        value = replace(each, k=common, assumed=f"{each.assumed}: taken as @{common}") if bare else each
+    for given in values:
+        bare = given.k is None and given.stage is None
+        value = replace(given, k=common, assumed=f"{given.assumed}: taken as @{common}") if bare else given
         key = (value.measure, value.stage, value.k)
         if key in seen:
-            found.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
+            means.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
         else:
             seen[key] = value.column
             kept.append(value)
     return kept
 
 
-def _without_unit(found: Meaning, timings: Sequence[Value]) -> None:
+def _without_unit(means: Meaning, timings: Sequence[Value]) -> None:
     for value in timings:
         key = normal(value.column)
-        found.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
-        found.timings.remove(value)
+        means.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"
+        means.timings.remove(value)
 
 
-def _unused(found: Meaning) -> None:
+def _unused(means: Meaning) -> None:
     """Leave out, with the reason, what a table of this kind has no place for."""
-    kind = found.kind
+    kind = means.kind
     if kind is None:
         return
-    if kind == "costs" and "pass" in found.roles:
-        found.roles.setdefault("repeat", found.roles["pass"])
-        if found.roles["repeat"] == found.roles["pass"]:
-            del found.roles["pass"]
-    for role in [role for role in found.roles if role not in _ROLES_OF[kind]]:
+    if kind == "costs" and "pass" in means.roles:
+        means.roles.setdefault("repeat", means.roles["pass"])
+        if means.roles["repeat"] == means.roles["pass"]:
+            del means.roles["pass"]
+    for role in [role for role in means.roles if role not in _ROLES_OF[kind]]:
         only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
-        found.ignored[found.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
+        means.ignored[means.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
     if kind == "judgements":
-        unused = [timing.column for timing in (*found.timings, *found.usage)] + [*found.items.values()]
-        found.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
-        for each in (found.timings, found.usage, found.items):
-            each.clear()
-    counted = {each.stage for each in found.usage}
-    for stage in [item for item in found.items if item not in counted and not (item == "total" and counted)]:
-        found.ignored[found.items.pop(stage)] = "it names what is priced, but nothing of it is counted"
+        unused = [timing.column for timing in (*means.timings, *means.usage)] + [*means.items.values()]
+        means.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
+        for columns in (means.timings, means.usage, means.items):
+            columns.clear()
+    counted = {value.stage for value in means.usage}
+    for stage in [item for item in means.items if item not in counted and not (item == "total" and counted)]:
+        means.ignored[means.items.pop(stage)] = "it names what is priced, but nothing of it is counted"
     if kind != "aggregates":
-        found.ignored.update(dict.fromkeys(found.axes.values(), OF_STACKS))
-        found.axes.clear()
+        means.ignored.update(dict.fromkeys(means.axes.values(), OF_STACKS))
+        means.axes.clear()
 
 
 @dataclass(frozen=True, slots=True)

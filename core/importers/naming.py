@@ -1,4 +1,4 @@
-"""What names of columns mean: their roles, and figures with measure, cutoff, stage and unit."""
+"""Meaning of names of columns: their roles, and figures with measure, cutoff, stage and unit."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _phrase(name: str) -> str:
 
 
 def named(name: str, column: str) -> Value | None:
-    """What a name says of the numbers of a column; None if it says nothing that is known.
+    """Return what a name says of the numbers of a column; None if it says nothing that is known.
 
     Args:
         name: The column's own name, or the one that the user gave it.
@@ -146,9 +146,9 @@ def role_of(name: str) -> str | None:
 
 def usage_of(name: str, column: str) -> Value | None:
     """Usage that a name tells, such as ``rerank_input_tokens``."""
-    found = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
-    unit = found and _UNITS.get(found["unit"], found["unit"])
-    return Value(column, unit, found["stage"] or "total") if found and unit else None
+    matched = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
+    unit = matched and _UNITS.get(matched["unit"], matched["unit"])
+    return Value(column, unit, matched["stage"] or "total") if matched and unit else None
 
 
 def is_share(value: Value) -> bool:
@@ -170,9 +170,9 @@ def _measure(name: str, column: str) -> Value | None:
     factor = 0.01 if percent else 1.0
     if normal(plain) not in _FULL:
         plain = _MEAN.sub("", plain)
-    if found := _MEASURE.fullmatch(plain):
-        measure = measure_name(found["name"]) + (found["params"] or "")
-        return Value(column, measure, k=int(found["k"]), factor=factor)
+    if matched := _MEASURE.fullmatch(plain):
+        measure = measure_name(matched["name"]) + (matched["params"] or "")
+        return Value(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
     if known := _known(key):
         return Value(column, known, factor=factor, assumed="does not say its cutoff")
@@ -201,7 +201,7 @@ def _latency(key: str, column: str) -> Value | None:
         del tokens[-1 - tokens[::-1].index(unit)]
     rest = [token for token in tokens if token not in _TIMES and token != quantile]
     stage = "_".join(rest)
-    if any(_OTHER_FIGURE.fullmatch(each) for each in rest) or set(rest) & {"usd", "cost", "price"}:
+    if any(_OTHER_FIGURE.fullmatch(token) for token in rest) or set(rest) & {"usd", "cost", "price"}:
         return None
     measure = f"latency_{_QUANTILES[quantile]}" if quantile else "ms"
     assumed = "" if unit else "has no unit: taken as milliseconds"
@@ -211,11 +211,11 @@ def _latency(key: str, column: str) -> Value | None:
 
 def _price(key: str, column: str) -> Value | None:
     rest = [part for part in key.split("_") if part != "mean"]
-    found = _PRICE.fullmatch("_".join(rest))
-    if found is None or any(_OTHER_FIGURE.fullmatch(each) for each in rest):
+    matched = _PRICE.fullmatch("_".join(rest))
+    if matched is None or any(_OTHER_FIGURE.fullmatch(part) for part in rest):
         return None
-    stage = "total" if (found["stage"] or "") in _TOTAL else found["stage"]
-    per = found["per"]
+    stage = "total" if (matched["stage"] or "") in _TOTAL else matched["stage"]
+    per = matched["per"]
     if per is None and stage != "total":
         return None
     if per is None and len(rest) < len(key.split("_")):
@@ -305,10 +305,10 @@ def roles_by(
             raise UnknownNameError("role of a column", role, roles, where=name)
         if column not in columns:
             raise no_column(column, columns, name)
-    found = dict(given)
+    chosen = dict(given)
     for role, aliases in roles.items():
-        known = {normal(column): column for column in reversed(columns) if column not in found.values()}
+        known = {normal(column): column for column in reversed(columns) if column not in chosen.values()}
         match = next((known[alias] for alias in map(normal, aliases) if alias in known), None)
-        if role not in found and match:
-            found[role] = match
-    return found
+        if role not in chosen and match:
+            chosen[role] = match
+    return chosen

@@ -59,7 +59,7 @@ def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
 
 
 def collection_name(tree: Tree) -> str:
-    """What to call the collection of a tree: its name, or its folder's where the name says nothing."""
+    """Name the collection of a tree: its own name, or its folder's where that says nothing."""
     return tree.parent if tree.stem.lower() in _GENERIC and tree.parent else tree.stem
 
 
@@ -172,27 +172,27 @@ class Reported:
     environment: JsonMap = field(default_factory=dict)  # where it ran
 
 
-def reported_runs(found: Sequence[Reported], options: Options, *, importer: str, source: str) -> Import:
+def reported_runs(reports: Sequence[Reported], options: Options, *, importer: str, source: str) -> Import:
     """Make runs with aggregates."""
     own: dict[str, list[Reported]] = {}
-    for each in found:
-        own.setdefault(each.collection, []).append(each)
+    for report in reports:
+        own.setdefault(report.collection, []).append(report)
     names = {name: _collection_id(name, options, several=len(own) > 1) for name in own}
     runs: list[Run] = []
     rows: list[dict[str, Any]] = []
     for name, group in own.items():
-        labels = run_labels([(each.label, each.stem) for each in group], options)
+        labels = run_labels([(report.label, report.stem) for report in group], options)
         there = replace(options, collection_id=names[name])
-        for each, label in zip(group, labels, strict=True):
-            _check(each)
+        for report, label in zip(group, labels, strict=True):
+            _check(report)
 
             run = imported_run(
-                there, label, each.digest, importer=importer, decided=each.decided, spec=each.spec
+                there, label, report.digest, importer=importer, decided=report.decided, spec=report.spec
             )
-            manifest = {**each.manifest, **run.manifest}
-            runs.append(replace(run, manifest=manifest, environment=each.environment))
+            manifest = {**report.manifest, **run.manifest}
+            runs.append(replace(run, manifest=manifest, environment=report.environment))
             fixed = {"run_id": run.run_id, "source": "imported"}
-            rows += [{**fixed, **asdict(figure)} for figure in each.figures]
+            rows += [{**fixed, **asdict(figure)} for figure in report.figures]
     collections = tuple(
         Collection(collection_id=chosen, name=shown(name or chosen, 200), source=source)
         for name, chosen in names.items()
@@ -201,13 +201,13 @@ def reported_runs(found: Sequence[Reported], options: Options, *, importer: str,
     return Import(collections=collections, runs=tuple(runs), frames=frames_of(aggregates=rows))
 
 
-def _check(each: Reported) -> None:
-    keys = [(figure.measure, figure.k, figure.stage) for figure in each.figures]
+def _check(report: Reported) -> None:
+    keys = [(figure.measure, figure.k, figure.stage) for figure in report.figures]
     if len(set(keys)) < len(keys):
-        raise InputError(f"A figure of {quoted(each.label)} stands twice.")
-    wrong = next((figure for figure in each.figures if not isfinite(figure.value)), None)
+        raise InputError(f"A figure of {quoted(report.label)} stands twice.")
+    wrong = next((figure for figure in report.figures if not isfinite(figure.value)), None)
     if wrong:
-        raise InputError(f"The {shown(wrong.measure)} of {quoted(each.label)} is too large a number.")
+        raise InputError(f"The {shown(wrong.measure)} of {quoted(report.label)} is too large a number.")
 
 
 def _collection_id(own: str, options: Options, *, several: bool) -> str:
@@ -217,9 +217,9 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
     return f"{given}-{slug(own)}" if options.collection_given else slug(own)
 
 
-def stripped(made: Import, patterns: Mapping[str, str]) -> Import:
+def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
     """Take a beginning and an end off the ids that rankings, judgements, answers and costs name."""
-    frames = dict(made.frames)
+    frames = dict(imported.frames)
     for what, pattern in patterns.items():
         if what not in ID_COLUMNS:
             raise UnknownNameError("ids to strip", what, ID_COLUMNS)
@@ -233,11 +233,11 @@ def stripped(made: Import, patterns: Mapping[str, str]) -> Import:
         for table in [frame for frame in frames if column in TABLES[frame] and frame not in _OWN]:
             other = frames[table].lazy().filter(~fits).select(column).head(1).collect()
             if other.height:
-                found = f"{quoted(other.item())} does not fit {quoted(pattern)}."
-                raise InputError(found, do="Give a pattern that all ids fit.")
+                problem = f"{quoted(other.item())} does not fit {quoted(pattern)}."
+                raise InputError(problem, do="Give a pattern that all ids fit.")
             kept = known.str.strip_prefix(begin).str.strip_suffix(end)
             frames[table] = altered(frames[table], kept)
-    return replace(made, frames=frames)
+    return replace(imported, frames=frames)
 
 
 def patterns(pairs: Sequence[str]) -> dict[str, str]:

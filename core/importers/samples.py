@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What one stack retrieved and answered."""
+    """Passages and answers of one stack."""
 
     piece: Piece  # its file, or the first of them
     rows: pl.DataFrame  # columns of `SAMPLE`, as `completed` gives them
@@ -87,29 +87,29 @@ class Answered:
 
 
 def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
-    """What one stack did, from its questions one by one."""
+    """Gather what one stack did from its questions one by one."""
     rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
 
-    def told(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
-        """What every sample tells, after its query."""
+    def collected(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
+        """Return a frame of what every sample holds, after its query."""
         pairs = zip(table["query_id"], samples, strict=True)
         return pl.DataFrame(
-            [(query, *row) for query, each in pairs for row in of(each)], schema, orient="row"
+            [(query, *row) for query, sample in pairs for row in of(sample)], schema, orient="row"
         )
 
-    times = told(_TIME, lambda each: each.times.items())
-    used = told(_USED, lambda each: ((*key, amount) for key, amount in each.used.items()))
+    times = collected(_TIME, lambda sample: sample.times.items())
+    used = collected(_USED, lambda sample: ((*key, amount) for key, amount in sample.used.items()))
     return Answered(
         piece=piece,
         rows=table,
-        values=told(VALUE, lambda each: each.values.items()),
-        judges=told(_JUDGED, lambda each: each.judges.items()),
+        values=collected(VALUE, lambda sample: sample.values.items()),
+        judges=collected(_JUDGED, lambda sample: sample.judges.items()),
         frames={
             "timings": times.with_columns(repeat=pl.lit(1)),
             "usage": used.with_columns(basis=pl.lit(Basis.IMPORTED.value)),
         },
-        scores=told(_SCORE, lambda each: enumerate(each.scores, 1)),
+        scores=collected(_SCORE, lambda sample: enumerate(sample.scores, 1)),
     )
 
 
@@ -142,14 +142,14 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
         _run(part, label, places, options, importer)
         for part, label, places in zip(parts, run_labels(own, options), lists, strict=True)
     ]
-    made = [
+    imports = [
         Import(collections=collection_of(options, source)),
         _collection(parts, lists, sides, options),
         _relevant(pl.concat(sides), pl.concat(lists), parts[0].piece.name, options, importer),
         *runs,
         *(part.rest for part in parts),
     ]
-    return merged(made)
+    return merged(imports)
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:
@@ -157,9 +157,9 @@ def _names(parts: Sequence[Answered]) -> dict[str, str]:
     known: dict[str, str] = {}
     for part in parts:
         for texts, ids in (("contexts", "context_ids"), ("references", "reference_ids")):
-            for each, named in part.rows.select(texts, ids).drop_nulls().iter_rows():
-                if len(each) == len(named):
-                    for text, own in zip(each, named, strict=True):
+            for listed, named in part.rows.select(texts, ids).drop_nulls().iter_rows():
+                if len(listed) == len(named):
+                    for text, own in zip(listed, named, strict=True):
                         if text and own:
                             known.setdefault(" ".join(text.split()), own)
     return known
@@ -167,7 +167,7 @@ def _names(parts: Sequence[Answered]) -> dict[str, str]:
 
 def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) -> pl.DataFrame:
     """Passages of every question at their places: query_id, rank, passage_id, text (repeats included)."""
-    made: list[tuple[str, int, str, str | None]] = []
+    places: list[tuple[str, int, str, str | None]] = []
     for query, some, named in rows.select("query_id", texts, ids).iter_rows():
         count = max(len(some or ()), len(named or ()))
         fits = not some or not named or len(some) == len(named)
@@ -177,8 +177,8 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
             if text is not None and not own:
                 own = known.get(" ".join(text.split())) or text_id(text, "t")
             if own:
-                made.append((query, place + 1, own, text))
-    return pl.DataFrame(made, schema=_PLACE, orient="row")
+                places.append((query, place + 1, own, text))
+    return pl.DataFrame(places, schema=_PLACE, orient="row")
 
 
 def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
@@ -233,7 +233,7 @@ def _given(part: Answered) -> pl.DataFrame:
     sums["usage"] = {unit: pl.col("amount").filter(pl.col("unit") == unit) for unit in units}
     for table in sums.keys() & part.frames.keys():
         own = part.frames[table].filter(pl.col("stage") == GENERATE).group_by("query_id")
-        known = [pl.when(each.count() > 0).then(each.sum()).alias(name) for name, each in sums[table].items()]
+        known = [pl.when(expr.count() > 0).then(expr.sum()).alias(name) for name, expr in sums[table].items()]
         rows = rows.join(own.agg(known), on="query_id", how="left", maintain_order="left")
     return rows
 
@@ -262,14 +262,14 @@ def _relevant(
 ) -> Import:
     """References as judgements, where they are the passages that were searched and not texts of their own."""
     pairs = references.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
-    found = pairs.join(retrieved, on="passage_id", how="semi")
-    if found.is_empty():
+    matches = pairs.join(retrieved, on="passage_id", how="semi")
+    if matches.is_empty():
         why = "reference contexts: none of them is, word for word or by id, a passage that was retrieved"
         return Import(left_out=counted({why: pairs.height}, name))
     graded = pairs.with_columns(grade=pl.lit("1"), line=pl.int_range(1, pl.len() + 1))
-    made = golden_set(graded, name, "references", options, f"{importer} reference contexts")
+    imported = golden_set(graded, name, "references", options, f"{importer} reference contexts")
     note = (
-        f"Reference contexts count as relevant: {found.height} of {pairs.height} are passages that were "
+        f"Reference contexts count as relevant: {matches.height} of {pairs.height} are passages that were "
         "retrieved for some question; every other passage counts as unjudged."
     )
-    return replace(made, notes=(*made.notes, note))
+    return replace(imported, notes=(*imported.notes, note))

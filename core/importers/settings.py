@@ -47,27 +47,27 @@ _SECRET_TEXT = re.compile(
 def axes_of(settings: Mapping[str, object]) -> Json:
     """Axes that settings name; what has no axis stays with the caller, who keeps the settings as they are."""
     flat = _flat(settings)
-    made: Json = {}
+    axes: Json = {}
     mode = _text(flat, ("mode", "search_type", "search_mode", "retrieval_mode", "retriever", "retrieval"))
     if mode and mode.lower() in _MODES:
-        made["mode"] = _MODES[mode.lower()]
-        if made["mode"] != "dense":
-            made["sparse"] = "bm25"
+        axes["mode"] = _MODES[mode.lower()]
+        if axes["mode"] != "dense":
+            axes["sparse"] = "bm25"
     for axis, names in _TEXTS.items():
         if value := _text(flat, names):
-            made[axis] = "none" if value.lower() in _NONE else value
+            axes[axis] = "none" if value.lower() in _NONE else value
     for axis, names in _WHOLE.items():
         if (count := _count(flat, names)) is not None:
-            made[axis] = count
+            axes[axis] = count
     chunks = {key: count for key, names in _CHUNK.items() if (count := _count(flat, names)) is not None}
     method = _text(flat, ("chunker", "chunking", "chunk_method", "chunk_strategy", "splitter"))
     if method or chunks:
-        made["chunker"] = {"method": method or "unknown", **chunks}
-    return made
+        axes["chunker"] = {"method": method or "unknown", **chunks}
+    return axes
 
 
 def _flat(settings: Mapping[str, object]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    flat: dict[str, object] = {}
     within: list[Mapping[str, object]] = [settings]
     for level in within:  # grows while it is read
         for name, value in level.items():
@@ -76,10 +76,10 @@ def _flat(settings: Mapping[str, object]) -> dict[str, object]:
                 nested = next(
                     (value[key] for key in ("name", "model", "type", "method") if key in value), None
                 )
-                found.setdefault(_bare(name), nested)
+                flat.setdefault(_bare(name), nested)
             else:
-                found.setdefault(_bare(name), value)
-    return found
+                flat.setdefault(_bare(name), value)
+    return flat
 
 
 def _bare(name: str) -> str:
@@ -120,11 +120,11 @@ def kept(config: object) -> object:
 def _clean(value: object) -> object:
     if isinstance(value, dict):
         return {
-            key: LEFT_OUT if isinstance(each, str) and each and _is_secret(key) else _clean(each)
-            for key, each in value.items()
+            key: LEFT_OUT if isinstance(item, str) and item and _is_secret(key) else _clean(item)
+            for key, item in value.items()
         }
     if isinstance(value, list):
-        return [_clean(each) for each in value]
+        return [_clean(item) for item in value]
     if isinstance(value, str):
         return _SECRET_TEXT.sub(LEFT_OUT, _inner(value))
     return value

@@ -88,14 +88,16 @@ class AnnBenchmarks(Format):
             return str(error)
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        """What the first result says of itself; the sizes of a data set."""
-        piece = next((each for each in tree.pieces if self.kind(each) == "result"), tree.pieces[0])
+        """Return the attributes of the first result, or the sizes of a data set."""
+        piece = next(
+            (candidate for candidate in tree.pieces if self.kind(candidate) == "result"), tree.pieces[0]
+        )
         if self.kind(piece) == "result":
             result = _read_result(piece)
-            told = {**result.attributes, "queries": result.times.size}
+            facts = {**result.attributes, "queries": result.times.size}
         else:
-            told = dict(zip(("queries", "exact neighbours"), _read_truth(piece).shape, strict=True))
-        rows = {"what": list(told), "value": [str(value)[:500] for value in told.values()]}
+            facts = dict(zip(("queries", "exact neighbours"), _read_truth(piece).shape, strict=True))
+        rows = {"what": list(facts), "value": [str(value)[:500] for value in facts.values()]}
         return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
@@ -119,13 +121,13 @@ class AnnBenchmarks(Format):
         parts = []
         for name, results in by_dataset.items():
             there = _in_collection(name, options)
-            labels = run_labels([(each.text("name"), each.piece.stem) for each in results], there)
+            labels = run_labels([(entry.text("name"), entry.piece.stem) for entry in results], there)
             parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
-            parts += [_run(each, label, there) for each, label in zip(results, labels, strict=True)]
+            parts += [_run(entry, label, there) for entry, label in zip(results, labels, strict=True)]
         for piece in truths:
             alone = next(iter(by_dataset), "") if len(by_dataset) == 1 else piece.stem
             name = piece.stem if piece.stem in by_dataset else alone
-            counts = {each.neighbors.shape[1] for each in by_dataset.get(name, ())}
+            counts = {entry.neighbors.shape[1] for entry in by_dataset.get(name, ())}
             there = _in_collection(name, options)
             parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
             parts += [_exact(piece, count, there) for count in sorted(counts) or [_TRUE_DEFAULT]]
@@ -223,11 +225,11 @@ def _exact(piece: Piece, count: int, options: Options) -> Import:
     )
     if rows.is_empty():
         raise InputError("The data set holds no neighbours.", where=piece.name)
-    made = golden_set(rows, piece.name, f"nearest-{depth}", options, "exact search")
+    imported = golden_set(rows, piece.name, f"nearest-{depth}", options, "exact search")
     note = (
         f"{piece.name}: the {depth} exact neighbours of each query count as relevant, all others as unjudged."
     )
-    return replace(made, notes=(*made.notes, note))
+    return replace(imported, notes=(*imported.notes, note))
 
 
 def _read_result(piece: Piece) -> _Result:
@@ -237,8 +239,8 @@ def _read_result(piece: Piece) -> _Result:
         distances = _array(file, "distances", 2, piece) if "distances" in file else None
         attributes = _attributes(file)
     if len(times) != len(neighbors) or (distances is not None and distances.shape != neighbors.shape):
-        found = f"There are {len(times):,} times for the neighbours of {len(neighbors):,} queries."
-        raise InputError(found, where=piece.name)
+        problem = f"There are {len(times):,} times for the neighbours of {len(neighbors):,} queries."
+        raise InputError(problem, where=piece.name)
     if not neighbors.size:
         raise InputError("The result holds no neighbours.", where=piece.name)
     return _Result(piece, attributes, times, neighbors, distances)
@@ -255,8 +257,8 @@ def _opened(piece: Piece) -> Iterator[Any]:
     try:
         import pyfive  # noqa: PLC0415
     except ImportError:
-        found = "The reader of HDF5 files is not installed."
-        raise InputError(found, where=piece.name, do="Install it: pip install pyfive.") from None
+        problem = "The reader of HDF5 files is not installed."
+        raise InputError(problem, where=piece.name, do="Install it: pip install pyfive.") from None
     with piece.opener() as stored:
         plain = piece.path is not None and stored.read(len(HDF5)) == HDF5
     if not plain and piece.size > _MOST_BYTES:
@@ -268,8 +270,8 @@ def _opened(piece: Piece) -> Iterator[Any]:
     except InputError:
         raise
     except Exception as error:  # the reader raises anything on a damaged file
-        told = shown(str(error) or type(error).__name__, 200)
-        raise InputError(f"The HDF5 file cannot be read: {told}.", where=piece.name) from error
+        reason = shown(str(error) or type(error).__name__, 200)
+        raise InputError(f"The HDF5 file cannot be read: {reason}.", where=piece.name) from error
 
 
 def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa: ANN401
@@ -282,27 +284,29 @@ def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa
         raise InputError(f"The table has {len(shape)} axes of {dtype}.", where=where)
     claimed = math.prod(shape)
     if claimed * _VALUE_BYTES > max(_MOST_HELD, piece.limits.ratio * piece.size):
-        found = f"The table claims {claimed * dtype.itemsize:,} bytes in a file of {piece.size:,}."
-        raise InputError(found, where=where)
-    made = np.asarray(table[...])
-    if made.shape != shape:
+        problem = f"The table claims {claimed * dtype.itemsize:,} bytes in a file of {piece.size:,}."
+        raise InputError(problem, where=where)
+    values = np.asarray(table[...])
+    if values.shape != shape:
         raise InputError("The table is cut off.", where=where)
-    return made
+    return values
 
 
 def _numbers(file: Any, piece: Piece) -> np.ndarray:  # noqa: ANN401
-    found = _array(file, "neighbors", 2, piece)
-    if found.size and (found.dtype.kind == "f" or found.dtype.itemsize == 8):
+    neighbors = _array(file, "neighbors", 2, piece)
+    if neighbors.size and (neighbors.dtype.kind == "f" or neighbors.dtype.itemsize == 8):
         with np.errstate(invalid="ignore"):
-            whole = (found == np.rint(found)).all() and (np.abs(found.astype(np.float64)) < _LARGEST).all()
+            whole = (neighbors == np.rint(neighbors)).all() and (
+                np.abs(neighbors.astype(np.float64)) < _LARGEST
+            ).all()
         if not whole:
             raise InputError("A neighbour is not a whole number.", where=f"{piece.name}, neighbors")
-    return found.astype(np.int64)
+    return neighbors.astype(np.int64)
 
 
 def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401
     """Attributes that are one text, number or flag."""
-    made: dict[str, object] = {}
+    attributes: dict[str, object] = {}
     for name in list(file.attrs)[:_MOST_ATTRIBUTES]:
         value = file.attrs[name]
         if isinstance(value, np.generic):
@@ -312,5 +316,5 @@ def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401
         if isinstance(value, float) and not math.isfinite(value):
             continue
         if isinstance(value, str | int | float | bool):
-            made[shown(name)] = value
-    return made
+            attributes[shown(name)] = value
+    return attributes

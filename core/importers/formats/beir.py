@@ -87,8 +87,8 @@ class Beir(Format):
             *(_queries(piece, options) for piece in _one(_pieces(trees, "queries"), "queries")),
             *(_judgements(piece, options, several=len(chosen) > 1) for piece in chosen),
         ]
-        made = merged(parts)
-        return replace(made, notes=(*made.notes, *_unknown_ids(made)))
+        imported = merged(parts)
+        return replace(imported, notes=(*imported.notes, *_unknown_ids(imported)))
 
 
 def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
@@ -97,8 +97,8 @@ def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
 
 def _one(pieces: list[Piece], kind: str) -> list[Piece]:
     if len(pieces) > 1:
-        found = f"There are {len(pieces)} {kind} files: {', '.join(piece.name for piece in pieces[:5])}."
-        raise InputError(found, do="Offer one collection at a time.")
+        problem = f"There are {len(pieces)} {kind} files: {', '.join(piece.name for piece in pieces[:5])}."
+        raise InputError(problem, do="Offer one collection at a time.")
     return pieces
 
 
@@ -125,7 +125,7 @@ def _objects(piece: Piece) -> pl.DataFrame:
 def _passages(piece: Piece, options: Options) -> Import:
     rows = _objects(piece)
     source = [pl.col("metadata").str.json_path_match(f"$.{key}") for key in _SOURCES]
-    made = rows.select(
+    passages = rows.select(
         pl.col("_id").alias("passage_id"),
         pl.when(pl.col("title") != "").then(pl.col("title")).alias("title"),
         "text",
@@ -133,19 +133,19 @@ def _passages(piece: Piece, options: Options) -> Import:
     )
     empty = rows.filter(pl.col("text").str.strip_chars() == "").height
     notes = [f"{piece.name}: {empty} passages have no text but are kept."] if empty else []
-    return Import(frames=collection_frames(options, passages=made), notes=tuple(notes))
+    return Import(frames=collection_frames(options, passages=passages), notes=tuple(notes))
 
 
 def _queries(piece: Piece, options: Options) -> Import:
     rows = _objects(piece)
     tagged = [_tags(text) for text in rows["metadata"]]
-    made = rows.select(
+    queries = rows.select(
         pl.col("_id").alias("query_id"),
         "text",
         pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
     left = {"metadata of queries that is no short text": sum(count for _, count in tagged)}
-    return Import(frames=collection_frames(options, made), left_out=counted(left, piece.name))
+    return Import(frames=collection_frames(options, queries), left_out=counted(left, piece.name))
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:
@@ -175,12 +175,12 @@ def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
     return golden_set(rows, piece.name, piece.stem, options, from_zero=True)
 
 
-def _unknown_ids(made: Import) -> tuple[str, ...]:
+def _unknown_ids(imported: Import) -> tuple[str, ...]:
     notes = []
     for table, key in (("queries", "query_id"), ("passages", "passage_id")):
-        if table in made.frames and "judgements" in made.frames:
-            known = made.frames[table].lazy().select(key)
-            judged = made.frames["judgements"].lazy().select(key)
+        if table in imported.frames and "judgements" in imported.frames:
+            known = imported.frames[table].lazy().select(key)
+            judged = imported.frames["judgements"].lazy().select(key)
             count = judged.join(known, on=key, how="anti").select(pl.len()).collect().item()
             if count:
                 notes.append(f"{count} judgements name {table} that the collection does not have.")

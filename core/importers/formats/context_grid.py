@@ -62,13 +62,13 @@ class ContextGrid(Format):
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         parts = [Import(collections=collection_of(options, "imported: context-grid"))]
         parts += [_file(piece, options) for piece in pieces_of(trees)]
-        made = merged(parts)
-        if not made.runs:
+        imported = merged(parts)
+        if not imported.runs:
             raise InputError("It holds no run that succeeded.", where=trees[0].name)
-        if "queries" not in made.frames:
-            return made
-        queries = made.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
-        return replace(made, frames={**made.frames, "queries": queries.collect()})
+        if "queries" not in imported.frames:
+            return imported
+        queries = imported.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
+        return replace(imported, frames={**imported.frames, "queries": queries.collect()})
 
 
 def _file(piece: Piece, options: Options) -> Import:
@@ -80,12 +80,12 @@ def _file(piece: Piece, options: Options) -> Import:
         if status not in _FAILED and not entry.get("error"):
             done.append((index, entry))
             own.append((optional(entry, "label", str, where) or "", f"{piece.stem} {index}"))
-    made = merged(
+    imported = merged(
         _run(entry, label, index, piece, options)
         for (index, entry), label in zip(done, run_labels(own, options), strict=True)
     )
     failed = counted({"runs that failed": len(held) - len(done)}, piece.name)
-    return replace(made, left_out=(*summed(made.left_out), *failed))
+    return replace(imported, left_out=(*summed(imported.left_out), *failed))
 
 
 def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
@@ -99,8 +99,8 @@ def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) ->
                  "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
     # The measure that `per_query` holds is the only one that is told by type of question.
-    told = entry.get("by_type")
-    headline = shown(next(iter(told)), 80) if isinstance(told, dict) and len(told) == 1 else None
+    by_type = entry.get("by_type")
+    headline = shown(next(iter(by_type)), 80) if isinstance(by_type, dict) and len(by_type) == 1 else None
     rows, left = _figures(entry, where, depth, headline)
     frames = frames_of(aggregates=[{"run_id": run.run_id, **row} for row in rows])
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
@@ -136,7 +136,7 @@ def _counts(entry: Json, where: str) -> dict[str, int | None]:
 
 
 def _column(group: str, key: str, depth: int | None) -> Value | None:
-    """What the name of a figure says: of a measure the depth of retrieval where it says no cutoff."""
+    """Return the meaning of a figure's name; a measure without a cutoff stands at the depth of retrieval."""
     value = named(key, key)
     if group == "metrics":
         return value if value and value.k else Value(key, measure_name(key), k=depth)
@@ -202,10 +202,10 @@ def _per_query(asked: object, run: Run, where: str, options: Options, headline: 
     entries = (
         asked.items() if isinstance(asked, dict) else enumerate(asked if isinstance(asked, list) else ())
     )
-    for key, told in entries:
+    for key, result in entries:
         spot = f"{where}, per_query {shown(key)}"
-        alone = isinstance(told, int | float) and not isinstance(told, bool)
-        entry = {headline: told} if alone else told
+        alone = isinstance(result, int | float) and not isinstance(result, bool)
+        entry = {headline: result} if alone else result
         query, text = _named(key, entry)
         if not query or not isinstance(entry, dict):
             unnamed += 1
@@ -216,10 +216,12 @@ def _per_query(asked: object, run: Run, where: str, options: Options, headline: 
         of_query = {**of_run, "query_id": query}
         signals += [{**of_query, "signal": name, "value": value} for name, value in _values(entry, spot)]
         ids: list[object] = next((entry[name] for name in _LISTS if isinstance(entry.get(name), list)), [])
-        once = dict.fromkeys(str(each) for each in ids if isinstance(each, str | int) and str(each))
+        once = dict.fromkeys(
+            str(passage_id) for passage_id in ids if isinstance(passage_id, str | int) and str(passage_id)
+        )
         rankings += [
-            {**of_query, "stage": "final", "rank": rank, "passage_id": each}
-            for rank, each in enumerate(once, 1)
+            {**of_query, "stage": "final", "rank": rank, "passage_id": passage_id}
+            for rank, passage_id in enumerate(once, 1)
         ]
     queries: list[Json] = [
         {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}

@@ -88,8 +88,8 @@ class DeepEval(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; cases of equal input are the same question."""
-        found = [_read(piece) for piece in pieces_of(trees)]
-        return assemble(found, options, importer=self.name, source="imported: DeepEval")
+        runs = [_read(piece) for piece in pieces_of(trees)]
+        return assemble(runs, options, importer=self.name, source="imported: DeepEval")
 
 
 @dataclass
@@ -138,8 +138,8 @@ def _take(case: object, where: str, cases: _Cases) -> None:
         cases.left["cases without an input"] += 1
         return
     trace = _trace(case, where)
-    told = (texts(case, name, where) for name in ("retrievalContext", "retrieval_context"))
-    contexts = next((each for each in told if each is not None), trace.contexts)
+    candidates = (texts(case, name, where) for name in ("retrievalContext", "retrieval_context"))
+    contexts = next((listed for listed in candidates if listed is not None), trace.contexts)
     total = amount(case, "completionTime", where)
     times = {"total": trace.total_ms if total is None else total * 1000, "retrieve": trace.retrieve_ms}
     usd = number(case, "tokenCost", where)
@@ -176,30 +176,30 @@ def _either(case: object, camel: str, snake: str, where: str) -> str | None:
 
 
 def _measures(case: object, where: str, left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     judges: dict[str, str] = {}
     for index, entry in enumerate(optional(case, "metricsData", list, where) or ()):
         spot = f"{where}, metric {index}"
         name = expect(entry, "name", str, spot)
-        if name in found:
+        if name in values:
             left["measures that a case holds twice: the first counts"] += 1
         else:
-            found[name] = number(entry, "score", spot)
+            values[name] = number(entry, "score", spot)
             if judge := optional(entry, "evaluationModel", str, spot):
                 judges[shown(name, 80)] = shown(judge, 80)
-    return found, judges
+    return values, judges
 
 
 def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
     hyper = run.get("hyperparameters")
     settings = hyper if isinstance(hyper, dict) else {}
-    made = answered(piece, cases.samples)
+    result = answered(piece, cases.samples)
     warm = settings.get("temperature")
     temperature = float(warm) if isinstance(warm, int | float) and 0 <= warm < _HOTTEST else None
     usd, fixed = cases.usd, {"measure": "usd_per_1k", "stage": "total", "source": "imported"}
     price = [{**fixed, "value": sum(usd) / len(usd) * 1000, "n": len(usd)}] if usd else []
     return replace(
-        made,
+        result,
         temperature=temperature,
         label=str(run.get("identifier") or ""),
         spec=axes_of(settings) | axes_of(cases.settings),
@@ -238,53 +238,55 @@ class _Trace:
 
 
 def _trace(case: object, where: str) -> _Trace:
-    made = _Trace()
+    result = _Trace()
     trace = optional(case, "trace", dict, where)
     if trace is None:
-        return made
+        return result
     where = f"{where}, trace"
     if optional(trace, "status", str, where) == _FAILED:
-        made.left["traces that ended with an error: their total time"] += 1
+        result.left["traces that ended with an error: their total time"] += 1
     else:
-        made.total_ms = _duration(trace, where)
-    _retrieval(trace, made, where)
+        result.total_ms = _duration(trace, where)
+    _retrieval(trace, result, where)
     spans = [span for kind in _SPANS for span in optional(trace, kind, list, where) or ()]
     measured = sum(len(optional(span, "metricsData", list, where) or ()) for span in (trace, *spans))
-    made.left["measures of traces and their steps: those of the case count"] += measured
+    result.left["measures of traces and their steps: those of the case count"] += measured
     for index, span in enumerate(optional(trace, "llmSpans", list, where) or ()):
-        _model(span, made, f"{where}, llmSpans {index}")
-    return made
+        _model(span, result, f"{where}, llmSpans {index}")
+    return result
 
 
-def _retrieval(trace: Json, made: _Trace, where: str) -> None:
+def _retrieval(trace: Json, result: _Trace, where: str) -> None:
     spans = optional(trace, "retrieverSpans", list, where) or []
     if len(spans) > 1:
-        made.left["retrievals of cases that retrieve more than once"] += len(spans)
+        result.left["retrievals of cases that retrieve more than once"] += len(spans)
     if len(spans) != 1:
         return
     span, where = spans[0], f"{where}, retrieverSpans 0"
     if optional(span, "status", str, where) == _FAILED:
-        made.left["retrievals that ended with an error"] += 1
+        result.left["retrievals that ended with an error"] += 1
         return
-    made.contexts = texts(span, "retrievalContext", where)
-    made.retrieve_ms = _duration(span, where)
-    made.settings = {key: span[key] for key in ("embedder", "topK", "chunkSize") if span.get(key) is not None}
+    result.contexts = texts(span, "retrievalContext", where)
+    result.retrieve_ms = _duration(span, where)
+    result.settings = {
+        key: span[key] for key in ("embedder", "topK", "chunkSize") if span.get(key) is not None
+    }
     output = span.get("output")
-    if made.contexts and isinstance(output, list) and len(output) == len(made.contexts):
-        scored = [each for each in output if isinstance(each, dict) and "score" in each]
-        if [each.get("text") for each in scored] == made.contexts:
-            made.scores = [number(each, "score", where) for each in scored]
+    if result.contexts and isinstance(output, list) and len(output) == len(result.contexts):
+        scored = [context for context in output if isinstance(context, dict) and "score" in context]
+        if [context.get("text") for context in scored] == result.contexts:
+            result.scores = [number(context, "score", where) for context in scored]
 
 
-def _model(span: object, made: _Trace, where: str) -> None:
+def _model(span: object, result: _Trace, where: str) -> None:
     if optional(span, "status", str, where) == _FAILED:
-        made.left["calls of models that ended with an error: their tokens"] += 1
+        result.left["calls of models that ended with an error: their tokens"] += 1
         return
     stage = shown(expect(span, "name", str, where), 60)
     item = shown(optional(span, "model", str, where) or "not named", 80)
     for key, unit in _TOKENS.items():
         if (count := amount(span, key, where)) is not None:
-            made.tokens[stage, item, unit] = made.tokens.get((stage, item, unit), 0.0) + count
+            result.tokens[stage, item, unit] = result.tokens.get((stage, item, unit), 0.0) + count
 
 
 def _duration(span: object, where: str) -> float | None:

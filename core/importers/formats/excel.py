@@ -52,8 +52,8 @@ class Excel(TableFormat):
         return "" if sheets else "it has no visible sheet"
 
     def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
-        found = tables(trees[0].pieces[0], Options())
-        return {"sheet": found} if len(found) > 1 else {}
+        sheets = tables(trees[0].pieces[0], Options())
+        return {"sheet": sheets} if len(sheets) > 1 else {}
 
     def look(self, tree: Tree, options: Options) -> Look:
         piece = tree.pieces[0]
@@ -63,8 +63,8 @@ class Excel(TableFormat):
         return Look(table.rows, tuple(columns), means.names, means.is_row)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        made = super().read(trees, options)
-        return merged((made, *(_said(tree.pieces[0], options) for tree in trees)))
+        imported = super().read(trees, options)
+        return merged((imported, *(_said(tree.pieces[0], options) for tree in trees)))
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
         """The chosen sheet."""
@@ -87,19 +87,19 @@ def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
 
 def tables(piece: Piece, options: Options) -> tuple[str, ...]:
     """The visible sheets whose columns are those of a table."""
-    found = []
+    sheets = []
     with suppress(InputError):
         for sheet in open_workbook(piece).sheets:
             with suppress(InputError):
                 columns = open_workbook(piece).columns(sheet)
                 said = _said_of(columns, options, piece.name)
                 if meaning(columns, said, piece.name).kind is not None:
-                    found.append(sheet)
-    return tuple(found)
+                    sheets.append(sheet)
+    return tuple(sheets)
 
 
 def _said_of(columns: Sequence[str], options: Options, name: str) -> TableAs:
-    """What the user said of the columns of a table, as far as they are in this sheet."""
+    """Return what the user said of the columns of a table, as far as they are in this sheet."""
     said = options.table_as(name)
     there = {meant: column for meant, column in said.columns.items() if column in columns}
     return replace(said, columns=there)
@@ -112,13 +112,13 @@ def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
         if options.sheet not in (*book.sheets, *book.hidden):
             raise UnknownNameError("sheet", options.sheet, (*book.sheets, *book.hidden), where=piece.name)
         return options.sheet
-    found = tables(piece, options)
-    if len(found) > 1 and asking:
-        said = f"Several sheets hold tables: {', '.join(map(shown, found[:12]))}."
+    sheets = tables(piece, options)
+    if len(sheets) > 1 and asking:
+        said = f"Several sheets hold tables: {', '.join(map(shown, sheets[:12]))}."
         raise InputError(said, where=piece.name, do="Choose one (--sheet).")
-    if not found and not book.sheets:
+    if not sheets and not book.sheets:
         raise InputError("The workbook has no visible sheet.", where=piece.name)
-    return found[0] if found else book.sheets[0]
+    return sheets[0] if sheets else book.sheets[0]
 
 
 def _said(piece: Piece, options: Options) -> Import:

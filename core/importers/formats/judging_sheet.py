@@ -56,14 +56,14 @@ class JudgingSheet(Format):
         rows = pl.concat([_rows(tree.pieces[0]) for tree in trees])
         graded = rows.filter(pl.col("grade").is_not_null())
         if graded.is_empty():
-            found = "No row has a grade."
-            raise InputError(found, where=str(rows["file"][0]), do="Fill in the column grade with 1 to 5.")
+            problem = "No row has a grade."
+            raise InputError(problem, where=str(rows["file"][0]), do="Fill in the column grade with 1 to 5.")
         twice = "Passage {passage_id} is judged twice by {judge} for query {query_id}."
         refuse(again(graded, "judge", "query_id", "passage_id"), twice, do="Keep one of the two rows.")
         sets = graded.partition_by("collection", "judge", maintain_order=True)
-        made = [_set(part, options) for part in sets]
+        imports = [_set(part, options) for part in sets]
         left = counted({"rows without a grade": rows.height - graded.height}, str(rows["file"][0]))
-        return merged((*made, Import(left_out=left)))
+        return merged((*imports, Import(left_out=left)))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
         texts = dict.fromkeys(COLUMNS, "the texts of the collection count")
@@ -115,13 +115,13 @@ def _set(rows: pl.DataFrame, options: Options) -> Import:
         notes=f"Judged by hand on a sheet: {rows.height} passages.",
         manifest={"made_by": "sheet", "queues": [{"queue": shown(queue)} for queue in queues]},
     )
-    made = rows.with_columns(
+    graded = rows.with_columns(
         pl.lit(name).alias("golden_set_id"),
         pl.lit(judge).alias("judge"),
         pl.col("grade").cast(pl.Int8),
         pl.col("grade").cast(pl.Int16).alias("raw"),
         pl.col("note").fill_null(""),
     ).drop("collection", "queue", "file", "line")
-    acts = frame("gradings", made.drop("raw").to_dict())
-    judged = frame("judgements", made.drop("note").to_dict())
+    acts = frame("gradings", graded.drop("raw").to_dict())
+    judged = frame("judgements", graded.drop("note").to_dict())
     return Import(golden_sets=(golden,), frames={"judgements": judged, "gradings": acts})

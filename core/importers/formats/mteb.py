@@ -94,9 +94,9 @@ class Mteb(Format):
         return tuple(piece for piece in probe.pieces if kind(piece))
 
     def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
-        """Whether tasks of other kinds are taken too, told by the last keys of all paths in a file's head."""
+        """Whether tasks of other kinds are taken too, by the last keys of all paths in a file's head."""
         outlines = [outline(piece) for piece in pieces_of(trees) if kind(piece) == "results"]
-        kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in each) for each in outlines]
+        kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in paths) for paths in outlines]
         return {"tasks": (_RETRIEVAL, "all")} if set(kinds) - {_RETRIEVAL} else {}
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
@@ -136,23 +136,23 @@ class _Read:
             self.accounts.append(account(piece, {"*": TAKEN} if place in described else idle))
 
     def _file(self, piece: Piece, meta: Piece | None) -> None:
-        told = read_object(meta) if meta else {}
+        model_meta = read_object(meta) if meta else {}
         parts, _ = _place(piece)
         above = parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
-        model = (optional(told, "name", str, meta.name) if meta else None) or above
+        model = (optional(model_meta, "name", str, meta.name) if meta else None) or above
         held = [(_task_kind(result.scores), result) for result in _results(piece)]
-        taken = [(task, each) for task, each in held if task == _RETRIEVAL or self.all_tasks]
+        taken = [(task, entry) for task, entry in held if task == _RETRIEVAL or self.all_tasks]
         if held and not taken:
             self.other_tasks += 1
             self.accounts.append(account(piece, f"a task of {held[0][0]} (--all-tasks takes it)"))
             return
         self.left[_EMPTY] += len(held) - len(taken)
-        for task, each in taken:
-            made, rest = _reported(each, model, told, ranks=task == _RETRIEVAL)
+        for task, entry in taken:
+            reported, rest = _reported(entry, model, model_meta, ranks=task == _RETRIEVAL)
             self.left[_OTHERS] += rest
-            self.left[_NO_LATENCY] += "evaluation_time" in each.facts
-            self.left[_EMPTY] += not made.figures
-            self.found += [made] if made.figures else []
+            self.left[_NO_LATENCY] += "evaluation_time" in entry.facts
+            self.left[_EMPTY] += not reported.figures
+            self.found += [reported] if reported.figures else []
         if meta is None:
             self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")
         self.accounts.append(account(piece, _ALL_PARTS if self.all_tasks else _PARTS))
@@ -175,7 +175,7 @@ def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[
             figures.append(Figure(measure=name, value=value, k=k))
     revision = optional(meta, "revision", str, "model_meta.json") or ""
     _, experiment = _place(result.piece)
-    made = Reported(
+    reported = Reported(
         label=f"{model} · {experiment}" if experiment else model,
         stem=revision[:12] or result.piece.stem,
         digest=result.piece.digest,
@@ -189,7 +189,7 @@ def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[
         collection=result.collection,
         manifest={"result": kept(result.facts), "model": kept(meta), "revision": shown(revision)},
     )
-    return made, others
+    return reported, others
 
 
 def _spec(model: str, meta: Json) -> Json:
@@ -213,7 +213,7 @@ class _Result:
 
     @property
     def collection(self) -> str:
-        """What it was measured on: a name that no other task, split and subset have."""
+        """Return the name of what it was measured on, which no other task, split or subset has."""
         whole = (self.task, self.split, self.subset)
         usual = (None, _SPLIT, _SUBSET)
         name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)
@@ -229,8 +229,8 @@ def _task_kind(keys: Iterable[str]) -> str:
     keys = set(keys)
     if any(_RANKS.fullmatch(key) for key in keys):
         return _RETRIEVAL
-    told = (kind for kind, mark in _KINDS if any(re.fullmatch(mark, key) for key in keys))
-    return next(told, _OTHER)
+    kinds = (kind for kind, mark in _KINDS if any(re.fullmatch(mark, key) for key in keys))
+    return next(kinds, _OTHER)
 
 
 def kind(piece: Piece) -> str | None:
@@ -267,8 +267,8 @@ def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
 
 def _results(piece: Piece) -> Iterator[_Result]:
     whole, name = read_object(piece), piece.name
-    told = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
-    task = told or piece.stem
+    named = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
+    task = named or piece.stem
     facts = {key: value for key, value in whole.items() if key in _FACTS}
     if "scores" in whole:
         splits = expect(whole, "scores", dict, name)
@@ -282,7 +282,7 @@ def _results(piece: Piece) -> Iterator[_Result]:
         if split in _FACTS or not isinstance(scores, dict):
             continue
         facts |= {"evaluation_time": scores["evaluation_time"]} if "evaluation_time" in scores else {}
-        subsets = {key: each for key, each in scores.items() if isinstance(each, dict)}
+        subsets = {key: inner for key, inner in scores.items() if isinstance(inner, dict)}
         if any(_MEASURE.fullmatch(key) for key in scores) or not subsets:
             subsets = {_SUBSET: scores}
         for subset, values in subsets.items():

@@ -24,7 +24,7 @@ _RESULT = ["query_id", _REPEAT]
 
 
 class OpenRagEval(Format):
-    """What open-rag-eval's connectors write."""
+    """Files that open-rag-eval's connectors write."""
 
     name, title = "open-rag-eval", "open-rag-eval results (CSV)"
     takes = {
@@ -46,8 +46,8 @@ class OpenRagEval(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every repeat of the queries is a run."""
-        found = [each for piece in pieces_of(trees) for each in _read(piece)]
-        return assemble(found, options, importer=self.name, source="imported: open-rag-eval")
+        runs = [run for piece in pieces_of(trees) for run in _read(piece)]
+        return assemble(runs, options, importer=self.name, source="imported: open-rag-eval")
 
 
 def _read(piece: Piece) -> list[Answered]:

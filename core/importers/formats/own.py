@@ -92,8 +92,10 @@ class Own(Format):
 
 def _piece(tree: Tree, name: str) -> Piece | None:
     """A file of the export; an archive may hold it within one folder."""
-    found = [piece for piece in tree.pieces if piece.relative == name or piece.relative.endswith(f"/{name}")]
-    return min(found, key=lambda piece: piece.relative.count("/"), default=None)
+    matches = [
+        piece for piece in tree.pieces if piece.relative == name or piece.relative.endswith(f"/{name}")
+    ]
+    return min(matches, key=lambda piece: piece.relative.count("/"), default=None)
 
 
 def _read(tree: Tree) -> Import:
@@ -137,15 +139,17 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
         raise InputError(f"The manifest does not say format {NAME!r}.", where=manifest.name)
     version = content.get("version")
     if version != VERSION:
-        found = f"Version {shown(version)} of the format is not known; this release reads version {VERSION}."
+        problem = (
+            f"Version {shown(version)} of the format is not known; this release reads version {VERSION}."
+        )
         do = "Update CLQ Explorer, or export again with this release."
-        raise InputError(found, where=manifest.name, do=do)
+        raise InputError(problem, where=manifest.name, do=do)
     tables = content.get("tables", {})
     if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
         raise InputError("`tables` is not a map of maps.", where=manifest.name)
     if unknown := sorted(set(tables) - set(TABLES)):
-        found = f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}."
-        raise InputError(found, where=manifest.name)
+        problem = f"Unknown table {quoted(unknown[0])}; known: {', '.join(TABLES)}."
+        raise InputError(problem, where=manifest.name)
     return {
         table: {**entry, "file": str(entry.get("file", f"{table}.parquet"))}
         for table, entry in tables.items()
@@ -163,8 +167,8 @@ def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
             rows = rows.rename({"doc_id": "passage_id"})
         missing = [column for column in schema if column not in {*rows.columns, *_MAY_LACK.get(table, ())}]
         if missing:
-            found = ", ".join(map(shown, rows.columns[:20]))
-            raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {found}.")
+            listed = ", ".join(map(shown, rows.columns[:20]))
+            raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {listed}.")
         rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name in rows.columns)
     except READ_ERRORS as error:
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
@@ -270,8 +274,8 @@ def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, .
     def make(row: Json, where: str) -> _Small:
         _refuse_unknown(row, set(known), where)
         given: dict[str, Any] = {}
-        for name, each in known.items():
-            ask = expect if each.default is MISSING and name not in _MADE else optional
+        for name, declared in known.items():
+            ask = expect if declared.default is MISSING and name not in _MADE else optional
             given[name] = ask(row, name, _MADE.get(name, str), where)
         if given.get("parents") is not None:
             given["parents"] = tuple(map(str, given["parents"]))

@@ -82,10 +82,10 @@ class Ragas(Format):
     def kind(piece: Piece) -> str | None:
         """Rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
         shape = outline(piece)
-        if any(each.endswith(f"[].{_ANNOTATED[0]}.user_input") for each in shape):
+        if any(path.endswith(f"[].{_ANNOTATED[0]}.user_input") for path in shape):
             return "annotated"
         prefix = "[]." if "list" in shape.get("", ()) else ""
-        keys = {each.removeprefix(prefix) for each in shape if each.startswith(prefix)}
+        keys = {path.removeprefix(prefix) for path in shape if path.startswith(prefix)}
         names = keys if shape else set(columns(piece))
         new = "user_input" in names and names & {"retrieved_contexts", "response", "reference"}
         if not new and not {"question", "contexts", "answer"} <= names:
@@ -98,8 +98,8 @@ class Ragas(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Every file is a run; questions and passages of the same text are the same."""
-        found = [_read(piece) for piece in pieces_of(trees)]
-        return assemble(found, options, importer=self.name, source="imported: RAGAS")
+        runs = [_read(piece) for piece in pieces_of(trees)]
+        return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 
 
 def _read(piece: Piece) -> Answered:
@@ -115,12 +115,12 @@ def _read(piece: Piece) -> Answered:
 
 
 def _roles(names: Sequence[str], where: str) -> dict[str, str]:
-    found = {
+    roles = {
         role: next((alias for alias in aliases if alias in names), "") for role, aliases in _ROLES.items()
     }
-    if not found["text"]:
+    if not roles["text"]:
         raise no_column("user_input", names, where)
-    return {role: name for role, name in found.items() if name}
+    return {role: name for role, name in roles.items() if name}
 
 
 def _table(table: Table, piece: Piece) -> Answered:
@@ -129,7 +129,7 @@ def _table(table: Table, piece: Piece) -> Answered:
     own = next((name for name in _IDS if name in names), None)
     known = table.taking({**roles, **({"query_id": own} if own else {})})
     lists: list[pl.Series | pl.Expr] = []
-    for role in (each for each in _LISTS if each in roles):
+    for role in (name for name in _LISTS if name in roles):
         column = roles[role]
         if isinstance(table.rows[column].dtype, pl.List):
             lists.append(table.rows[column].cast(pl.List(pl.String)).alias(role))
@@ -144,25 +144,25 @@ def _table(table: Table, piece: Piece) -> Answered:
     texts_of = table.taking({name: name for name in rest})
     values = {name: texts_of[name].cast(pl.Float64, strict=False) for name in rest}
     metrics = {
-        name: each for name, each in values.items() if each.null_count() == texts_of[name].null_count()
+        name: series for name, series in values.items() if series.null_count() == texts_of[name].null_count()
     }
     there = _account(piece, "column", names, {*roles.values(), own or "", *metrics})
     return _finished(piece, known.with_columns(lists), metrics, there)
 
 
 def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
-    names = list(dict.fromkeys(key for _, each in spots for key in each))
+    names = list(dict.fromkeys(key for _, row in spots for key in row))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
     rows = [
-        {"query_id": _id(each, own, where)}
-        | {role: _part(each, name, where, role) for role, name in roles.items()}
-        for where, each in spots
+        {"query_id": _id(row, own, where)}
+        | {role: _part(row, name, where, role) for role, name in roles.items()}
+        for where, row in spots
     ]
     metrics = {
-        name: pl.Series(name, [number(each, name, where) for where, each in spots], dtype=pl.Float64)
+        name: pl.Series(name, [number(row, name, where) for where, row in spots], dtype=pl.Float64)
         for name in _numbered(names, roles, own)
-        if all(type(each.get(name)) in (int, float, type(None)) for _, each in spots)
+        if all(type(row.get(name)) in (int, float, type(None)) for _, row in spots)
     }
     dtypes = {role: dtype for role, dtype in SAMPLE.items() if role in roles or role == "query_id"}
     frame = pl.DataFrame(rows, schema_overrides=dtypes, infer_schema_length=None)
@@ -189,7 +189,7 @@ def _part(row: Json, name: str, where: str, role: str) -> object:
     if role == "right" and isinstance(value, str):
         return [value]
     if role in _ID_LISTS and isinstance(value, list):
-        row = {name: [str(each) if type(each) is int else each for each in value]}
+        row = {name: [str(item) if type(item) is int else item for item in value]}
     return texts(row, name, where)
 
 
@@ -252,4 +252,4 @@ def _annotated(piece: Piece) -> Answered:
     metrics = pl.DataFrame(values, infer_schema_length=None).cast(pl.Float64)
     parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in _GIVEN.values()}
     parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
-    return _finished(piece, frame, {each.name: each for each in metrics}, account(piece, parts))
+    return _finished(piece, frame, {column.name: column for column in metrics}, account(piece, parts))

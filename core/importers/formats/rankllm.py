@@ -94,12 +94,12 @@ class RankLlm(Format):
         for piece in calls if len(results) == 1 else ():
             _count_tokens(piece, used)
         parts = [_answered(piece, used) for piece in results]
-        made = assemble(parts, options, importer=self.name, source="rank_llm results")
+        imported = assemble(parts, options, importer=self.name, source="rank_llm results")
         if not calls:
-            return made
+            return imported
         why = "histories of calls: which of several results they belong to is not known"
         unused = Import(left_out=counted({why: len(calls)}, calls[0].name))
-        return merged((made, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
+        return merged((imported, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
 
 
 def _id(holder: object, key: str, where: str) -> str:
@@ -171,20 +171,20 @@ class RankLlmResults(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the results of every file of rankings."""
-        found: dict[tuple[str, str], Reported] = {}
+        latest: dict[tuple[str, str], Reported] = {}
         lines, unknown = 0, 0
         for piece in pieces_of(trees):
             for where, entry in objects(piece):
-                made, others = _reported(piece, entry, where)
+                reported, others = _reported(piece, entry, where)
                 lines += 1
                 unknown += others
-                found[piece.name, str(made.decided["file"])] = made
-        with_figures = [each for each in found.values() if each.figures]
+                latest[piece.name, str(reported.decided["file"])] = reported
+        with_figures = [report for report in latest.values() if report.figures]
         if not with_figures:
             raise InputError("No file of rankings has a result.", where=trees[0].name)
         left = {
-            "earlier results of a file of rankings that has later ones": lines - len(found),
-            "files of rankings without a mean over all queries": len(found) - len(with_figures),
+            "earlier results of a file of rankings that has later ones": lines - len(latest),
+            "files of rankings without a mean over all queries": len(latest) - len(with_figures),
             "results that are no measure over all queries": unknown,
         }
         note = "Data sets are told by the names of the files of rankings; each is a collection of its own."
@@ -212,7 +212,7 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
     n = values.pop(_QUERIES, None)
     queries = int(n) if n is not None and n >= 0 and n.is_integer() and n < 1 << 31 else None
     dataset = _DATASETS.search(own)
-    made = Reported(
+    reported = Reported(
         label=label,
         stem=piece.stem,
         digest=piece.digest,
@@ -222,11 +222,11 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
         collection=dataset[1] if dataset else "",
         manifest={"file": shown(path, 500)},
     )
-    return made, others
+    return reported, others
 
 
 def _first_stage(path: str) -> str:
-    """What made the candidates: the folder of a file of rankings; empty where that does not say it."""
+    """Return what made the candidates: the folder of a file of rankings; empty where that does not say it."""
     folder = PurePosixPath(path.replace("\\", "/")).parent.name
     return "" if folder.lower() in _NO_STAGE else folder
 
@@ -243,14 +243,14 @@ def _spec(name: str, stage: str) -> Json:
 
 def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]:
     """Measure, query and value of every result of a line; None where a value is no number."""
-    for index, each in enumerate(expect(entry, "result", list, where)):
+    for index, result in enumerate(expect(entry, "result", list, where)):
         spot = at(where, "result", index)
-        if isinstance(each, dict):
-            yield expect(each, "metric", str, spot).strip(), _ALL, number(each, "value", spot)
+        if isinstance(result, dict):
+            yield expect(result, "metric", str, spot).strip(), _ALL, number(result, "value", spot)
             continue
-        fields = each.split() if isinstance(each, str) else []
+        fields = result.split() if isinstance(result, str) else []
         if len(fields) != 3:
-            raise InputError(f"{quoted(each)} is not a measure, a query and a value.", where=spot)
+            raise InputError(f"{quoted(result)} is not a measure, a query and a value.", where=spot)
         measure, query, text = fields
         value: float | str = text
         with suppress(ValueError):  # what is no number is refused with its key

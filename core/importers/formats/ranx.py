@@ -105,8 +105,8 @@ def _graded(piece: Piece) -> pl.DataFrame:
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
     scores = pl.col("score").cast(pl.Int64, strict=False)
     refuse(rows.filter(scores.is_null()), "The score is not an integer.", piece.name)
-    made = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
-    return identified(made, piece.name, "query_id", "passage_id")
+    graded = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
+    return identified(graded, piece.name, "query_id", "passage_id")
 
 
 @per_piece
@@ -119,8 +119,8 @@ def _confidence(piece: Piece) -> tuple[float, float]:
     text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
     bare = re.sub(r"\s+", "", _TEXT.sub("S", text)).partition('"')[0]  # the end of the head cuts off a text
     lists = _lists(text) if text.startswith("{") else []
-    numbers = [number for each in lists for _, number in each]
-    tabular = all(_MEASURE.fullmatch(key) for each in lists for key, _ in each)  # a table of results
+    numbers = [number for ranking in lists for _, number in ranking]
+    tabular = all(_MEASURE.fullmatch(key) for ranking in lists for key, _ in ranking)  # a table of results
     if not numbers or _SHAPE.fullmatch(bare) is None or tabular:
         return 0.0, 0.0
     values = [float(number) for number in numbers]
@@ -141,20 +141,20 @@ def _of_parquet(piece: Piece) -> float:
 
 
 def _lists(text: str) -> list[list[tuple[str, str]]]:
-    found: list[list[tuple[str, str]]] = []
+    lists: list[list[tuple[str, str]]] = []
     for key, value in _PAIR.findall(text):
         if value == "{":
-            found.append([])
-        elif found:
-            found[-1].append((key, value))
-    return found
+            lists.append([])
+        elif lists:
+            lists[-1].append((key, value))
+    return lists
 
 
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
     """Whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
     pairs = sum(map(len, lists))
-    falling = all(float(left[1]) >= float(right[1]) for each in lists for left, right in pairwise(each))
-    several = any(len(each) > 1 for each in lists)
+    falling = all(float(left[1]) >= float(right[1]) for ranking in lists for left, right in pairwise(ranking))
+    several = any(len(ranking) > 1 for ranking in lists)
     return pairs >= _LONG * max(1, len(lists)) or (falling and several)
 
 
@@ -175,8 +175,8 @@ def _cbor(piece: Piece) -> Json:
     try:
         import cbor2  # noqa: PLC0415
     except ImportError:
-        found = "The file holds CBOR, whose package is not installed."
-        raise InputError(found, where=piece.name, do="Install it: pip install cbor2.") from None
+        problem = "The file holds CBOR, whose package is not installed."
+        raise InputError(problem, where=piece.name, do="Install it: pip install cbor2.") from None
     if piece.size > MOST_BYTES:
         raise InputError(f"A file of more than {MOST_BYTES // MIB:,} MiB is not read.", where=piece.name)
     broken = (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError, MemoryError, EOFError)
@@ -185,8 +185,8 @@ def _cbor(piece: Piece) -> Json:
     except (*broken, re.error) as error:
         raise InputError(f"This is not valid CBOR: {shown(error, 200)}.", where=piece.name) from error
     if isinstance(value, dict):
-        maps = [value, *(each for each in value.values() if isinstance(each, dict))]
-        if all(isinstance(key, str) for each in maps for key in each):
+        maps = [value, *(inner for inner in value.values() if isinstance(inner, dict))]
+        if all(isinstance(key, str) for mapping in maps for key in mapping):
             return value
     raise InputError("This is no map of texts to maps of texts to scores.", where=piece.name)
 
@@ -204,8 +204,8 @@ def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
         for passage, score in scored.items():
             good = type(score) in kinds or (type(score) is float and score.is_integer())
             if not good or not -1e300 < score < 1e300:
-                found = f"The score is not {'an integer' if whole else 'a finite number'}."
-                raise InputError(found, where=at(piece.name, query, passage))
+                problem = f"The score is not {'an integer' if whole else 'a finite number'}."
+                raise InputError(problem, where=at(piece.name, query, passage))
         queries += [query] * len(scored)
         passages += scored
         scores += [float(score) for score in scored.values()]

@@ -56,9 +56,9 @@ class Regressions(Format):
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Equal systems of one collection are one run."""
         left: list[LeftOut] = []
-        found = [each for tree in trees for each in _reported(tree.pieces[0], left)]
-        made = reported_runs(found, options, importer=self.name, source="Anserini regression pages")
-        return merged((made, Import(left_out=tuple(left))))
+        reports = [report for tree in trees for report in _reported(tree.pieces[0], left)]
+        imported = reported_runs(reports, options, importer=self.name, source="Anserini regression pages")
+        return merged((imported, Import(left_out=tuple(left))))
 
 
 def _cells(line: str) -> list[str] | None:
@@ -115,8 +115,8 @@ def _reported(piece: Piece, left: list[LeftOut]) -> Iterator[Reported]:
         known = groups.setdefault((collection, system), {})
         key = (figure.measure, figure.k)
         if known.get(key, figure) != figure:
-            found = f"{figure.measure}@{figure.k} of {quoted(system)} stands twice."
-            raise InputError(found, where=place(piece.name, line))
+            problem = f"{figure.measure}@{figure.k} of {quoted(system)} stands twice."
+            raise InputError(problem, where=place(piece.name, line))
         if key in known:
             lost.setdefault("figures that stand twice: they count once", []).append(line)
         known[key] = figure

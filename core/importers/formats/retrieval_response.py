@@ -72,8 +72,8 @@ class RetrievalResponse(Format):
         lines = [line for line in head_lines(piece, 40) if line.strip()]
         if not lines or lines[0].lstrip()[0] not in "[{":
             return None
-        found = set(re.findall(r'"(\w+)"\s*:', "\n".join(lines)[:60_000]))
-        return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= found), None)
+        names = set(re.findall(r'"(\w+)"\s*:', "\n".join(lines)[:60_000]))
+        return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= names), None)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         pieces = pieces_of(trees)
@@ -120,13 +120,13 @@ class RetrievalResponse(Format):
 def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
     try:
         if head_lines(piece, 1)[0].lstrip().startswith("["):
-            found = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
+            rows = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
         else:
-            found = objects_of(piece, schema)
+            rows = objects_of(piece, schema)
     except READ_ERRORS as error:
         raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
     needed = [name for name in schema if name not in ("answer_topK", "answer_ideal", "grade")]
-    numbered = found.select(list(schema)).with_columns(sample=pl.int_range(1, pl.len() + 1))
+    numbered = rows.select(list(schema)).with_columns(sample=pl.int_range(1, pl.len() + 1))
     broken = numbered.filter(pl.any_horizontal(pl.col(needed).is_null()))
     absent = next((name for name in needed if broken[:1][name].null_count()), "")
     refuse(broken, f"Sample {{sample}} has no {absent!r}, or not of its type.", piece.name)
@@ -136,13 +136,13 @@ def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
 def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataFrame:
     keys = list(_POOL)
     together = pl.concat([ranked, graded.select(list(_RANKED))])
-    found = (
+    deepest = (
         together.with_columns(pl.col("rank").list.len().alias("depth"))
         .sort(*keys, "depth", descending=[False] * len(keys) + [True])
         .unique(keys, keep="first", maintain_order=True)
     )
     index = pl.col("rank").list
-    wrong = found.filter(
+    wrong = deepest.filter(
         (pl.col("Nc") < pl.col("Np"))
         | (pl.col("Np") < 0)
         | (pl.col("Nc") > _MOST)
@@ -153,7 +153,7 @@ def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataF
     )
     said = "The ranking of sample {id} ({E}, Nc {Nc}, Np {Np}) names candidates that its pool does not have"
     refuse(wrong, f"{said}, or one twice.", where)
-    return found.drop("depth")
+    return deepest.drop("depth")
 
 
 def _runs(
@@ -237,8 +237,8 @@ def _rankings(ranked: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
 
 
 def _answers(graded: pl.DataFrame, by_name: pl.DataFrame, where: str) -> pl.DataFrame:
-    found = "The answer of {E} to {query_id} at K = {K} stands twice."
-    refuse(again(graded, "query_id", "E", "K"), found, where)
+    problem = "The answer of {E} to {query_id} at K = {K} stands twice."
+    refuse(again(graded, "query_id", "E", "K"), problem, where)
     return graded.join(by_name, on="E").select(
         "run_id",
         "query_id",

@@ -65,7 +65,7 @@ class _File:
 
     @property
     def ignored(self) -> Import:
-        """What was not read of it, once its blocks were."""
+        """Return what was not read of it, once its blocks were."""
         name = self.piece.name
         notes = (f"{name}: {self._comments} comment lines skipped.",) if self._comments else ()
         left = counted({"fields after the last known one": self.longer}, place(name, self._first_longer))
@@ -122,8 +122,8 @@ def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str
     if few.size:
         line = data[starts[few[0]] : ends[few[0]]].decode()
         where = place(piece.name, first_line + int(few[0]))
-        found = f"{short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
-        raise InputError(found, where=where)
+        problem = f"{short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
+        raise InputError(problem, where=where)
     # One tab after each field, none before: polars then reads a plain tab-separated text.
     kept = token | newline | before
     kept &= np.repeat(wanted, ends - starts + 1)
@@ -183,17 +183,17 @@ class TrecRun(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Each tag of each file is a run."""
-        found, room = [], options.limits.rows_in_memory
+        files, room = [], options.limits.rows_in_memory
         for piece in pieces_of(trees):
             file = _File(piece, _RUN, _SHORT_RUN)
             _refuse_qrels(piece)
             done = ordered_blocks(_ranked(file), piece.name, room, options.tie_order)
             room -= done.rows.height if isinstance(done, Ordered) else 0
-            found.append((file, done))
-        own = [(tag, file.piece.stem) for file, done in found for tag in sorted(done.rules)]
+            files.append((file, done))
+        own = [(tag, file.piece.stem) for file, done in files for tag in sorted(done.rules)]
         labels = iter(run_labels(own, options))
         parts = [Import(collections=collection_of(options, "imported: TREC"))]
-        for file, done in found:
+        for file, done in files:
             runs = {
                 tag: imported_run(
                     options,
@@ -232,8 +232,8 @@ class TrecQrels(Format):
             file = _File(piece, _QRELS, _SHORT_QRELS)
             rows = pl.concat(list(file.blocks()), rechunk=True)
             if file.longer == rows.height:
-                found = "Every line has more than 4 fields: this is not a qrels file."
-                raise InputError(found, where=piece.name)
+                problem = "Every line has more than 4 fields: this is not a qrels file."
+                raise InputError(problem, where=piece.name)
             parts += [file.ignored, golden_set(rows, piece.name, piece.stem, options, from_zero=True)]
         return merged(parts)
 

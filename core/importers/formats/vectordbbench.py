@@ -102,7 +102,7 @@ class VectorDbBench(Format):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         """Read the entries that are done."""
-        found: list[Reported] = []
+        reports: list[Reported] = []
         left: list[LeftOut] = []
         assumed = 0
         for piece in pieces_of(trees):
@@ -112,15 +112,15 @@ class VectorDbBench(Format):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     left.append(LeftOut(1, _FAILED, where))
                     continue
-                made = [search for search in _searches(piece, index, entry, where) if search.figures]
-                found += made
-                assumed += any(each.manifest["k_assumed"] for each in made)
-                left += [] if made else [LeftOut(1, _IDLE, where)]
-        if not found:
+                searches = [search for search in _searches(piece, index, entry, where) if search.figures]
+                reports += searches
+                assumed += any(search.manifest["k_assumed"] for search in searches)
+                left += [] if searches else [LeftOut(1, _IDLE, where)]
+        if not reports:
             raise InputError("No entry is done and has results of a search.", where=trees[0].name)
         default = f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
-        runs = reported_runs(found, options, importer=self.name, source="VectorDBBench results")
-        partly = any("loaded" in each.spec for each in found)
+        runs = reported_runs(reports, options, importer=self.name, source="VectorDBBench results")
+        partly = any("loaded" in report.spec for report in reports)
         notes = (*_NOTES, *[_PARTLY] * partly, *[default] * bool(assumed))
         return merged((runs, Import(left_out=summed(left), notes=notes)))
 
@@ -195,7 +195,7 @@ def _searches(piece: Piece, index: int, entry: Json, where: str) -> Iterator[Rep
 def _case(number_: int | None, custom: Json) -> str:
     """The tool's name of a case; parameters that are not in it as a hash."""
     name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
-    told = custom.get("name")
+    label = custom.get("name")
     sized = shown(custom.get("dataset_with_size_type") or _SIZED)
     by = next((key for key in _FILTERS if isinstance(custom.get(key), int | float)), None)
     said = {by, "dataset_with_size_type"}
@@ -206,24 +206,24 @@ def _case(number_: int | None, custom: Json) -> str:
         )
     elif by is not None:
         name = f"{_FILTERS[by]}-{100 * float(custom[by]):.1f}% - {sized}"
-    elif isinstance(told, str) and told:
-        name, said = shown(told), {"name"}
+    elif isinstance(label, str) and label:
+        name, said = shown(label), {"name"}
     rest = {key: value for key, value in custom.items() if key not in said}
     return f"{name} {short_hash(canonical_json(kept(rest)))[:6]}" if rest else name
 
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:
-    """What a serial search measured; 0 seconds mean that it did not run."""
-    found = {key: amount(metrics, key, where) for key in _LATENCIES}
-    found |= {key: number(metrics, key, where) for key in _QUALITY}
-    if not any(found[key] for key in _LATENCIES):
+    """Yield what a serial search measured; 0 seconds mean that it did not run."""
+    values = {key: amount(metrics, key, where) for key in _LATENCIES}
+    values |= {key: number(metrics, key, where) for key in _QUALITY}
+    if not any(values[key] for key in _LATENCIES):
         return
     for key, measure in _LATENCIES.items():
-        if seconds := found[key]:
+        if seconds := values[key]:
             yield Figure(measure=measure, value=seconds * 1000.0, stage="retrieve")
-    judged = bool(found["mrr"])
+    judged = bool(values["mrr"])
     for key, names in _QUALITY.items():
-        value = found[key]
+        value = values[key]
         if value is not None and (key != "mrr" or judged):
             yield Figure(measure=names[judged], value=value, k=k)
 

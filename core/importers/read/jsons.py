@@ -53,8 +53,8 @@ def read_object(piece: Piece) -> Json:
 
 def too_large(piece: Piece, most: int) -> InputError:
     """The error for a file that has to be held in memory and is too large for that."""
-    found = f"A JSON file of more than {most // MIB:,} MiB is not read."
-    return InputError(found, where=piece.name, do="Offer it in parts.")
+    problem = f"A JSON file of more than {most // MIB:,} MiB is not read."
+    return InputError(problem, where=piece.name, do="Offer it in parts.")
 
 
 def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
@@ -74,11 +74,11 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
         raise InputError("The JSON is nested too deeply.", where=place(name, line)) from None
     except json.JSONDecodeError as error:
         spot = place(name, error.lineno if line is None else line)
-        found = f"This is not valid JSON: {shown(error.msg)}, at character {error.colno} of the line."
-        raise InputError(found, where=spot) from error
+        problem = f"This is not valid JSON: {shown(error.msg)}, at character {error.colno} of the line."
+        raise InputError(problem, where=spot) from error
     except ValueError as error:
-        found = f"This is not valid JSON: {shown(error, 200)}."
-        raise InputError(found, where=place(name, line)) from error
+        problem = f"This is not valid JSON: {shown(error, 200)}."
+        raise InputError(problem, where=place(name, line)) from error
     halves = b"\\ud" in data.lower() if isinstance(data, bytes) else "\\ud" in data.lower()
     _check(value, place(name, line), halves=halves)
     return value
@@ -90,8 +90,10 @@ def _check_held(data: bytes | str, where: str) -> None:
         text = data.encode("utf-8", "replace") if isinstance(data, str) else data
         held = sum(text.count(mark) * size for mark, size in _HELD.items())
         if held > MOST_HELD:
-            found = f"Its values would take {held / GIB:.1f} GiB of memory, more than {MOST_HELD // GIB} GiB."
-            raise InputError(found, where=where, do="Offer it in parts.")
+            problem = (
+                f"Its values would take {held / GIB:.1f} GiB of memory, more than {MOST_HELD // GIB} GiB."
+            )
+            raise InputError(problem, where=where, do="Offer it in parts.")
 
 
 def broken(piece: Piece) -> InputError | None:
@@ -137,12 +139,12 @@ def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Json:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         keys = sorted(key for key, _ in pairs)
         again = next(key for key, other in pairwise(keys) if key == other)
         raise ValueError(f"the key {shown(again)!r} stands twice in one object")
-    return made
+    return mapping
 
 
 def _check(value: object, where: str, *, halves: bool) -> None:
@@ -150,16 +152,16 @@ def _check(value: object, where: str, *, halves: bool) -> None:
     level = [value]
     for _ in range(DEEPEST):
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                below += each.values()
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
                 if halves:
-                    below += each
-            elif isinstance(each, list):
-                below += each
-            elif halves and isinstance(each, str) and any("\ud800" <= mark <= "\udfff" for mark in each):
-                raise InputError(f"The text '{shown(ascii(each))}' holds half a character.", where=where)
-        level = below if halves else [each for each in below if isinstance(each, dict | list)]
+                    below += item
+            elif isinstance(item, list):
+                below += item
+            elif halves and isinstance(item, str) and any("\ud800" <= mark <= "\udfff" for mark in item):
+                raise InputError(f"The text '{shown(ascii(item))}' holds half a character.", where=where)
+        level = below if halves else [item for item in below if isinstance(item, dict | list)]
         if not level:
             return
     raise InputError(f"The JSON is nested deeper than {DEEPEST} levels.", where=where)
@@ -168,21 +170,21 @@ def _check(value: object, where: str, *, halves: bool) -> None:
 def at(name: str, *path: str | int, line: int | None = None) -> str:
     """Where a value stands, as ``file, key `results[3].metrics```."""
     spot = place(name, line)
-    text = "".join(f"[{each}]" if isinstance(each, int) else f".{shown(each)}" for each in path).lstrip(".")
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{shown(step)}" for step in path).lstrip(".")
     return f"{spot}, key `{text}`" if text else spot
 
 
 def kind_of_value(value: object) -> str:
-    """What a JSON value is, in words."""
+    """Return the kind of a JSON value in words."""
     return _KINDS.get(type(value), type(value).__name__)
 
 
 def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
     """A value that has to be there, of its type (an integer where a float is wanted is one)."""
-    found = optional(holder, key, kind, where)
-    if found is None:
+    value = optional(holder, key, kind, where)
+    if value is None:
         raise InputError(f"There is no {shown(key)!r} here.", where=where)
-    return found
+    return value
 
 
 def optional(holder: object, key: str, kind: type[Value], where: str) -> Value | None:
@@ -241,9 +243,9 @@ def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> objec
     if isinstance(value, Mapping | list | tuple | set) and not depth:
         return "…"
     if isinstance(value, Mapping):
-        return {_writable(shown(key, 200)): plain(each, text_limit, depth - 1) for key, each in value.items()}
+        return {_writable(shown(key, 200)): plain(item, text_limit, depth - 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(each, text_limit, depth - 1) for each in value]
+        return [plain(item, text_limit, depth - 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     kept = value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST)
@@ -291,13 +293,13 @@ def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):
         return {}
-    found = _kinds_by_path(text.decode("utf-8", "replace"))
-    return {path: frozenset(kinds) for path, kinds in found.items()}
+    by_path = _kinds_by_path(text.decode("utf-8", "replace"))
+    return {path: frozenset(kinds) for path, kinds in by_path.items()}
 
 
 def _kinds_by_path(text: str) -> dict[str, set[str]]:
     """Follow the brackets and keys of JSON token by token, as far as it is sound."""
-    found: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     path: list[str] = []  # one entry per open bracket: "[]", or "" and then the key being read
     at_key, key = False, ""
     for token in _TOKEN.finditer(text):
@@ -317,10 +319,10 @@ def _kinds_by_path(text: str) -> dict[str, set[str]]:
             kind := "text" if quoted is not None else "number" if number else _STARTS.get(mark or word or "")
         ):
             if len(path) <= _DEPTH:
-                found.setdefault("".join(path).lstrip("."), set()).add(kind)
+                kinds.setdefault("".join(path).lstrip("."), set()).add(kind)
             if mark:
                 path.append("[]" if mark == "[" else "")
                 at_key = mark == "{"
         else:
             break
-    return found
+    return kinds

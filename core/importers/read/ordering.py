@@ -75,7 +75,7 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
 
 
 def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """What decides the rule of each run, from lists that are complete."""
+    """Count, from complete lists, what decides the rule of each run."""
     by_query = rows.group_by(KEY).agg(
         pl.len().alias("n"),
         pl.col("passage_id").n_unique().alias("distinct"),
@@ -87,9 +87,9 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.col("line").min().alias("line"),
     )
     if by_query.filter(pl.col("distinct") < pl.col("n")).height:
-        found = "Passage {passage_id} occurs twice for query {query_id}."
+        problem = "Passage {passage_id} occurs twice for query {query_id}."
         refuse(
-            again(rows.sort("line"), *KEY, "passage_id"), found, name, do="A ranking holds a passage once."
+            again(rows.sort("line"), *KEY, "passage_id"), problem, name, do="A ranking holds a passage once."
         )
     full = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
     good = (full & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
@@ -116,10 +116,10 @@ def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
         .sort("run")
         .with_columns(rule=pl.coalesce(pl.when(when).then(pl.lit(rule)) for rule, when in holds.items()))
     )
-    found = (
+    problem = (
         "The ranks of run {run} are not 1..n in {bad} of {queries} queries, and it has no scores to order by."
     )
-    refuse(rules.filter(pl.col("rule").is_null()), found, name)
+    refuse(rules.filter(pl.col("rule").is_null()), problem, name)
     return rules
 
 
@@ -172,20 +172,20 @@ class Against:
         return Against(self.scores + other.scores, self.ties + other.ties)
 
     def notes(self, name: str) -> list[str]:
-        """What is said about it; nothing where there is nothing to say."""
+        """Return the notes about it; none where there is nothing to say."""
         other = "--tie-order trec_eval takes its order"
-        found = []
+        sentences = []
         if self.scores:
-            found.append(
+            sentences.append(
                 f"{name}: rank column and scores disagree in {self.scores} rankings; "
                 f"trec_eval would order by score ({other})."
             )
         if self.ties:
-            found.append(
+            sentences.append(
                 f"{name}: scores tie in {self.ties} rankings, where trec_eval would order by descending "
                 f"passage id; the file's own ranks are used ({other})."
             )
-        return found
+        return sentences
 
 
 NONE = Against()

@@ -46,27 +46,27 @@ def _answered(file: str, into: str | None, rows: int | None, columns: int, most:
 def _claimed(file: str) -> tuple[int, int]:
     """Return the rows of a file and the values of its lists, as its footer has them."""
     with parquet.ParquetFile(file) as opened:
-        found = opened.metadata
-        groups = [found.row_group(number) for number in range(found.num_row_groups)]
-        lists = [at for at in range(found.num_columns) if found.schema.column(at).max_repetition_level]
-        rows = max(found.num_rows, sum(group.num_rows for group in groups))
+        footer = opened.metadata
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        lists = [at for at in range(footer.num_columns) if footer.schema.column(at).max_repetition_level]
+        rows = max(footer.num_rows, sum(group.num_rows for group in groups))
         return rows, sum(group.column(at).num_values for group in groups for at in lists)
 
 
 def _bytes(columns: Sequence[pl.Series]) -> int:
     """How many bytes columns take once every text of them is one of its own: a file may say one for all."""
     total = 0
-    for each in columns:
-        match each.dtype:
+    for column in columns:
+        match column.dtype:
             case pl.String | pl.Binary:
-                sizes = each.str.len_bytes() if each.dtype == pl.String else each.bin.size()
-                total += _VIEW * len(each) + int(sizes.cast(pl.Int64).sum())
+                sizes = column.str.len_bytes() if column.dtype == pl.String else column.bin.size()
+                total += _VIEW * len(column) + int(sizes.cast(pl.Int64).sum())
             case pl.List() | pl.Array():
-                total += _NUMBER * len(each) + _bytes([each.explode()])
+                total += _NUMBER * len(column) + _bytes([column.explode()])
             case pl.Struct():
-                total += _bytes(each.struct.unnest().get_columns())
+                total += _bytes(column.struct.unnest().get_columns())
             case _:
-                total += _NUMBER * len(each)
+                total += _NUMBER * len(column)
     return total
 
 

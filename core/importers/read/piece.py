@@ -268,8 +268,8 @@ def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
     try:
         import lz4.frame  # noqa: PLC0415
     except ImportError:
-        found = "The file is packed with LZ4, whose package is not installed."
-        raise InputError(found, where=name, do="Install it: pip install lz4.") from None
+        problem = "The file is packed with LZ4, whose package is not installed."
+        raise InputError(problem, where=name, do="Install it: pip install lz4.") from None
     inner = lz4.frame.LZ4FrameFile(packed)
     with sound(name):
         twice = inner.read(4) == _LZ4  # as ranx writes it
@@ -279,12 +279,12 @@ def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
 
 @contextmanager
 def sound(name: str) -> Iterator[None]:
-    """What the standard library raises on a damaged file or archive becomes an error that names it."""
+    """Raise what the standard library raises on a damaged file or archive as an error that names it."""
     try:
         yield
     except BROKEN as error:
-        found = f"The file cannot be read: {shown(str(error) or type(error).__name__)}."
-        raise InputError(found, where=name) from error
+        problem = f"The file cannot be read: {shown(str(error) or type(error).__name__)}."
+        raise InputError(problem, where=name) from error
 
 
 def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:

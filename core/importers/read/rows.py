@@ -58,8 +58,8 @@ def _slowly(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         try:
             one = read_objects(json.dumps(held, allow_nan=False).encode(), schema)
         except (*READ_ERRORS, ValueError) as error:
-            found = f"A field of the line is of another type: {shown(error, 120)}."
-            raise InputError(found, where=place(piece.name, number)) from error
+            problem = f"A field of the line is of another type: {shown(error, 120)}."
+            raise InputError(problem, where=place(piece.name, number)) from error
         parts.append(one.select(list(schema)).with_columns(pl.lit(number, pl.Int64).alias("line")))
     return pl.concat(parts)
 
@@ -68,12 +68,14 @@ def _plain(value: object) -> object:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def refuse(bad: pl.DataFrame, found: str, name: str = "", column: str | None = None, *, do: str = "") -> None:
-    """Refuse rows, if there are any, by their first; ``{cell}`` in what was found stands for a cell of it.
+def refuse(
+    bad: pl.DataFrame, problem: str, name: str = "", column: str | None = None, *, do: str = ""
+) -> None:
+    """Refuse rows, if there are any, by their first; ``{cell}`` in `problem` stands for a cell of it.
 
     The file is the row's own (`file`) where it has one.
     """
@@ -81,7 +83,7 @@ def refuse(bad: pl.DataFrame, found: str, name: str = "", column: str | None = N
         row = bad.row(0, named=True)
         cells = {key: quoted(cell) if isinstance(cell, str) else cell for key, cell in row.items()}
         where = place(row.get("file") or name, row.get("line"), column)
-        raise InputError(found.format_map(cells), where=where, do=do)
+        raise InputError(problem.format_map(cells), where=where, do=do)
 
 
 def again(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
@@ -108,8 +110,8 @@ def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) 
         good &= (values == values.floor()) & (values.abs() < 2**53)
     bad = (~good.fill_null(value=False) & (cleaned.fill_null("") != "")).arg_true()
     if len(bad):
-        found = f"{quoted(cleaned[bad[0]])} is not {'an integer' if whole else 'a finite number'}."
-        raise InputError(found, where=place(name, rows["line"][bad[0]], column))
+        problem = f"{quoted(cleaned[bad[0]])} is not {'an integer' if whole else 'a finite number'}."
+        raise InputError(problem, where=place(name, rows["line"][bad[0]], column))
     return values.cast(pl.Int64) if whole else values
 
 
@@ -141,25 +143,25 @@ def text_list(cell: str | None, where: str) -> list[str] | None:
     except (ValueError, RecursionError):
         value = _printed(text[1:-1], where)
     # An escape can make half of a character, which no file can hold.
-    if not isinstance(value, list) or any(not isinstance(each, str) or _HALF.search(each) for each in value):
+    if not isinstance(value, list) or any(not isinstance(item, str) or _HALF.search(item) for item in value):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return value
 
 
 def _printed(text: str, where: str) -> list[str]:
-    found, last = [], 0
+    texts, last = [], 0
     for token in _TOKEN.finditer(text):
         if not _BETWEEN.fullmatch(text, last, token.start()):
             break
         last = token.end()
         try:
             # A line break within quotes is NumPy's; Python would not take it.
-            found.append(ast.literal_eval(token[0].replace("\r", "\\r").replace("\n", "\\n")))
+            texts.append(ast.literal_eval(token[0].replace("\r", "\\r").replace("\n", "\\n")))
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
             raise InputError(f"{quoted(token[0])} is not a text.", where=where) from error
     if not _BETWEEN.fullmatch(text, last):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
-    return found
+    return texts
 
 
 _PACKED = (b"\x1f\x8b", b"\x04\x22")
@@ -202,9 +204,9 @@ def _records(piece: Piece) -> Iterator[Block]:
         data, first = rest + block.data, first or block.first_line
         cut = _last_record(data)
         if len(data) - cut > piece.limits.line_bytes:
-            found = f"A record is longer than {piece.limits.line_bytes:,} bytes."
+            problem = f"A record is longer than {piece.limits.line_bytes:,} bytes."
             where = place(piece.name, first + data.count(b"\n", 0, cut))
-            raise InputError(found, where=where, do="Check its quotes.")
+            raise InputError(problem, where=where, do="Check its quotes.")
         if cut:
             yield Block(data[:cut], first)
             first += data.count(b"\n", 0, cut)

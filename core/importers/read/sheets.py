@@ -26,8 +26,8 @@ def main(workbook: str, folder: str) -> None:
             pl.DataFrame(loaded).write_ipc(into / f"{number}.arrow")
         except (Exception, pl.exceptions.PanicException) as error:
             problems[number] = str(error).split("\n")[0] or type(error).__name__
-    told = {"sheets": list(reader.sheet_names), "problems": problems}
-    (into / "sheets.json").write_text(json.dumps(told), encoding="utf-8")
+    report = {"sheets": list(reader.sheet_names), "problems": problems}
+    (into / "sheets.json").write_text(json.dumps(report), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ def _walk(folder: Path, name: str, limits: Limits) -> Tree:
     pieces: list[Piece] = []
     skipped: list[str] = []
     for root, folders, files in os.walk(folder, followlinks=False):
-        skipped += [shown(each) for each in folders if (Path(root) / each).is_symlink()]
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _CLUTTER)
+        skipped += [shown(child) for child in folders if (Path(root) / child).is_symlink()]
+        folders[:] = sorted(child for child in folders if not child.startswith(".") and child not in _CLUTTER)
         for file in sorted(files):
             path = Path(root) / file
             if path.is_symlink() or not path.is_file() or file in _CLUTTER:

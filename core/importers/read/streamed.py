@@ -116,13 +116,13 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
         begin = before[-1] + 1 if len(before) else 0  # where the list begins that the last row belongs to
         if begin == 0 and carried and carried[-1].select(ordering.KEY).row(-1) == keys.row(0):
             carried.append(block)
-            if sum(each.height for each in carried) > _LONGEST:
-                found = f"A ranking of more than {_LONGEST:,} passages."
-                raise InputError(found, where=place(name, carried[0]["line"][0]))
+            if sum(part.height for part in carried) > _LONGEST:
+                problem = f"A ranking of more than {_LONGEST:,} passages."
+                raise InputError(problem, where=place(name, carried[0]["line"][0]))
             continue
         ready = [*carried, block[:begin]]
         carried = [block[begin:]]
-        if any(each.height for each in ready):
+        if any(part.height for part in ready):
             yield pl.concat(ready, rechunk=True)
     if carried:
         yield pl.concat(carried, rechunk=True)
@@ -176,14 +176,14 @@ def _finished(
     chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool
 ) -> tuple[list[_Chunk], ordering.Against]:
     """The chunks with ranks by the rules, and what trec_eval would order otherwise."""
-    other, made = ordering.NONE, []
+    other, finished = ordering.NONE, []
     for chunk in chunks:
         done = ordering.put_in_order(chunk.read(), rules)
         other += ordering.against(done.filter(pl.col("rule") == "rank"))
         path = spool.add(done.select(_COLUMNS))
-        made.append(_Chunk((path,), chunk.rows, chunk.lists, None))
+        finished.append(_Chunk((path,), chunk.rows, chunk.lists, None))
         chunk.drop()
-    return made, other
+    return finished, other
 
 
 class Spool:

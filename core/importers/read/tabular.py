@@ -72,8 +72,10 @@ def as_text(values: pl.Series) -> pl.Series:
     """A column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
     if values.dtype.is_nested():
         cells = values.to_list()
-        told = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
-        values = pl.Series(values.name, told, dtype=pl.String)
+        texts = [
+            None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells
+        ]
+        values = pl.Series(values.name, texts, dtype=pl.String)
     text = values.cast(pl.String, strict=False).str.strip_chars()
     return text.replace("", None)
 
@@ -173,8 +175,8 @@ def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
 def check_header(names: Sequence[str], piece: Piece) -> None:
     """Refuse too many columns, or a name that occurs twice."""
     if len(names) > piece.limits.columns:
-        found = f"{len(names):,} columns; the limit is {piece.limits.columns:,}."
-        raise InputError(found, where=place(piece.name, 1))
+        problem = f"{len(names):,} columns; the limit is {piece.limits.columns:,}."
+        raise InputError(problem, where=place(piece.name, 1))
     for name, times in Counter(names).items():
         if times > 1:
             raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
@@ -222,19 +224,19 @@ def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> Non
     try:
         for record in reader:
             if record and len(record) > columns:
-                found = f"{len(record)} cells, the header has {columns}."
-                raise InputError(found, where=place(piece.name, line))
+                problem = f"{len(record)} cells, the header has {columns}."
+                raise InputError(problem, where=place(piece.name, line))
             line = reader.line_num + 1
     except csv.Error as error:
         where = place(piece.name, line)
-        found = f"The line cannot be read: {shown(error)}."
-        raise InputError(found, where=where, do="Check its quotes.") from error
+        problem = f"The line cannot be read: {shown(error)}."
+        raise InputError(problem, where=where, do="Check its quotes.") from error
 
 
 def json_lines(data: bytes, first: int = 1) -> pl.Series:
     """Numbers of the lines that are not blank."""
-    made = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
-    return pl.Series("line", made, dtype=pl.Int64)
+    numbers = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
+    return pl.Series("line", numbers, dtype=pl.Int64)
 
 
 def objects_of(piece: Piece, schema: Mapping[str, Any]) -> pl.DataFrame:
@@ -314,13 +316,13 @@ def _explain_json(name: str, block: Block) -> None:
             continue
         try:
             value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
-            found = "" if isinstance(value, dict) else "The line is not a JSON object."
+            problem = "" if isinstance(value, dict) else "The line is not a JSON object."
         except RecursionError:
-            found = "The JSON is nested too deeply."
+            problem = "The JSON is nested too deeply."
         except ValueError as error:
-            found = f"The line is not valid JSON: {shown(error)}."
-        if found:
-            raise InputError(found, where=place(name, number))
+            problem = f"The line is not valid JSON: {shown(error)}."
+        if problem:
+            raise InputError(problem, where=place(name, number))
 
 
 def _refuse_constant(text: str) -> float:
@@ -335,7 +337,7 @@ def _finite(text: str) -> float:
 
 @contextmanager
 def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = READ_ERRORS) -> Iterator[None]:
-    """What its reader raises on a malformed file becomes an error that names the file."""
+    """Turn what a reader raises on a malformed file into an error that names the file."""
     try:
         yield
     except errors as error:
@@ -360,10 +362,10 @@ def _parquet(piece: Piece, rows: int | None) -> Table:
 
 def _names(piece: Piece) -> list[str]:
     """Names of the columns of a Parquet file."""
-    found = _footer(piece)
-    if isinstance(found, InputError):
-        raise found
-    return found
+    footer = _footer(piece)
+    if isinstance(footer, InputError):
+        raise footer
+    return footer
 
 
 @per_piece
@@ -421,8 +423,8 @@ def _check_claim(piece: Piece, what: str, unfolds: int, amount: str = "") -> Non
 def _check_cells_of(piece: Piece, size: int, rows: int, columns: int) -> None:
     """Refuse rows of hardly any cell below more columns: cells that are not there take memory, too."""
     if rows * columns * _VALUE_BYTES > max(_GRACES * piece.limits.grace_bytes, _VALUE_BYTES * size):
-        found = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
-        raise InputError(found, where=piece.name, do="Leave out the lines and columns that hold nothing.")
+        problem = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
+        raise InputError(problem, where=piece.name, do="Leave out the lines and columns that hold nothing.")
 
 
 def check_cells(table: Table, limits: Limits) -> None:

@@ -74,8 +74,8 @@ def blocks(piece: Piece) -> Iterator[Block]:
             if not fresh:
                 return
             if len(rest) > piece.limits.line_bytes:
-                found = f"The line is longer than {piece.limits.line_bytes:,} bytes."
-                raise InputError(found, where=place(piece.name, line))
+                problem = f"The line is longer than {piece.limits.line_bytes:,} bytes."
+                raise InputError(problem, where=place(piece.name, line))
 
 
 def whole(piece: Piece) -> bytes:
@@ -87,13 +87,15 @@ def _check(name: str, data: bytes, line: int, offset: int) -> None:
     nul = data.find(b"\0")
     if nul >= 0:
         where = place(name, line + data.count(b"\n", 0, nul))
-        found = f"A NUL byte at byte {offset + nul}: this is not a text file."
-        raise InputError(found, where=where, do=SAVE_AS)
+        problem = f"A NUL byte at byte {offset + nul}: this is not a text file."
+        raise InputError(problem, where=where, do=SAVE_AS)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         where = place(name, line + data.count(b"\n", 0, error.start))
-        found = f"Byte {offset + error.start} (0x{data[error.start]:02x}) is not valid UTF-8."
-        raise InputError(found, where=where, do=f"It is probably Latin-1 (Windows-1252). {SAVE_AS}") from None
+        problem = f"Byte {offset + error.start} (0x{data[error.start]:02x}) is not valid UTF-8."
+        raise InputError(
+            problem, where=where, do=f"It is probably Latin-1 (Windows-1252). {SAVE_AS}"
+        ) from None
     if b"\n" not in data and data.rstrip(b"\r").count(b"\r"):
         raise InputError("Lines end with CR alone.", where=place(name, line), do="Save it with LF line ends.")

@@ -76,8 +76,8 @@ class Workbook:
         names = list(named.values())
         again = next((name for name in names if names.count(name) > 1), None)
         if again:
-            found = f"The column {quoted(again)} occurs twice."
-            raise InputError(found, where=f"{self.name}, sheet {shown(sheet)}")
+            problem = f"The column {quoted(again)} occurs twice."
+            raise InputError(problem, where=f"{self.name}, sheet {shown(sheet)}")
         body = body.select(list(named)).rename(named).slice(1, most)
         kept = body.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
         return body.filter(kept), lines.slice(1, most).filter(kept)
@@ -99,13 +99,13 @@ def is_workbook(piece: Piece) -> bool:
 def open_workbook(piece: Piece) -> Workbook:
     """Check and read a workbook."""
     if importlib.util.find_spec("fastexcel") is None:
-        found = "The reader of Excel files is not installed."
-        raise InputError(found, do="Install it: pip install fastexcel.")
+        problem = "The reader of Excel files is not installed."
+        raise InputError(problem, do="Install it: pip install fastexcel.")
     data = piece.read()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             macros = _check(packed, piece.name, len(data), piece.limits)
-            states = [bool(_AWAY.search(each)) for each in _SHEET.findall(packed.read(WORKBOOK))]
+            states = [bool(_AWAY.search(tag)) for tag in _SHEET.findall(packed.read(WORKBOOK))]
     except (KeyError, *BROKEN) as error:
         raise _unreadable(piece.name, str(error) or type(error).__name__) from error
     cells = _apart(data, piece.name)
@@ -129,17 +129,17 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
         try:
             ended = run_bounded(_READER, book, scratch, memory=_MOST_MEMORY, seconds=_MOST_S)
         except subprocess.TimeoutExpired:
-            found = f"Reading the workbook takes more than {_MOST_S} seconds."
-            raise InputError(found, where=name, do=_AS_CSV) from None
+            problem = f"Reading the workbook takes more than {_MOST_S} seconds."
+            raise InputError(problem, where=name, do=_AS_CSV) from None
         if ended.returncode:
             raise _ended(ended, name)
-        told = json.loads((folder / "sheets.json").read_bytes())
+        report = json.loads((folder / "sheets.json").read_bytes())
         if sum(file.stat().st_size for file in folder.glob("*.arrow")) > _MOST_TEXT:
             raise InputError(f"It holds more than {_MOST_TEXT:,} bytes of text.", where=name, do=_AS_CSV)
         try:
             return {
-                sheet: told["problems"].get(str(at)) or pl.read_ipc((folder / f"{at}.arrow").read_bytes())
-                for at, sheet in enumerate(told["sheets"])
+                sheet: report["problems"].get(str(at)) or pl.read_ipc((folder / f"{at}.arrow").read_bytes())
+                for at, sheet in enumerate(report["sheets"])
             }
         except READ_ERRORS as error:
             raise _unreadable(name, str(error)) from error
@@ -148,14 +148,14 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
 def _ended(ended: subprocess.CompletedProcess[bytes], name: str) -> InputError:
     """The error of a process that did not come to its end."""
     if out_of_memory(ended):
-        found = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
-        return InputError(found, where=name, do=_AS_CSV)
+        problem = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
+        return InputError(problem, where=name, do=_AS_CSV)
     return _unreadable(name, ended.stderr.decode("utf-8", "replace").splitlines()[-1].partition(": ")[2])
 
 
 def _unreadable(name: str, why: str) -> InputError:
-    told = shown(why.partition("\n")[0], 200)
-    return InputError(f"The workbook cannot be read: {told}.", where=name)
+    reason = shown(why.partition("\n")[0], 200)
+    return InputError(f"The workbook cannot be read: {reason}.", where=name)
 
 
 def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> bool:
@@ -196,8 +196,8 @@ def _check_part(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, lengt
             text += int(lengths[used[used < len(lengths)]].sum())
     where = f"{name}/{shown(info.filename)}"
     if rows > _MOST_ROWS or columns > _MOST_COLUMNS or rows * columns > _MOST_CELLS:
-        found = f"A sheet spans {rows:,} rows and {columns:,} columns."
-        raise InputError(found, where=where, do="Delete the cells that lie far out, or save it as CSV.")
+        problem = f"A sheet spans {rows:,} rows and {columns:,} columns."
+        raise InputError(problem, where=where, do="Delete the cells that lie far out, or save it as CSV.")
     if text > _MOST_TEXT:
         raise InputError(f"A sheet holds more than {_MOST_TEXT:,} bytes of text.", where=where)
 

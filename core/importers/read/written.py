@@ -42,15 +42,15 @@ def readings(pairs: Sequence[str]) -> dict[str, Reading]:
     Raises:
         InputError: A pair is none, or its reading is unknown.
     """
-    made: dict[str, Reading] = {}
+    chosen: dict[str, Reading] = {}
     for pair in pairs:
         column, _, reading = pair.rpartition("=")
-        known = next((each for each in READINGS if each == reading), None)
+        known = next((option for option in READINGS if option == reading), None)
         if known is None or not column:
             do = f"For example --numbers latency=thousands; the others are {', '.join(READINGS)}."
             raise InputError(f"{quoted(pair)} is not column=reading.", where="--numbers", do=do)
-        made[column] = known
-    return made
+        chosen[column] = known
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class OpenNumbersError(InputError):
         first = columns[0]
         two = " or ".join(f"{values[0]} ({SAID[way]})" for way, values in first.ways.items())
         more = ", ".join(f"`{shown(column.column, 40)}`" for column in columns[1:])
-        found = f"Cannot read {quoted(first.cells[0])}: {two}?{f' Likewise {more}.' if more else ''}"
+        problem = f"Cannot read {quoted(first.cells[0])}: {two}?{f' Likewise {more}.' if more else ''}"
         ways = " or ".join(f"--numbers '{shown(first.column)}={way}'" for way in first.ways)
-        super().__init__(found, where=where, do=f"Say which ({ways}).")
+        super().__init__(problem, where=where, do=f"Say which ({ways}).")
         self.name, self.columns = name, tuple(columns)
 
 
@@ -90,27 +90,30 @@ class Way:
 
     def bare(self, cells: pl.Series) -> pl.Series:
         """The cells without the signs that the column may have, and blanks between thousands."""
-        made = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
-        made = made.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
+        cleaned = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
+        cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
         if self.kind == "price":
-            made = made.str.replace(_DOLLARS, "")
+            cleaned = cleaned.str.replace(_DOLLARS, "")
         if self.kind == "share":
-            made = made.str.replace(_PERCENT, "")
-        made = made.str.strip_chars()
+            cleaned = cleaned.str.replace(_PERCENT, "")
+        cleaned = cleaned.str.strip_chars()
         if self.kind in ("plain", "whole"):
-            return made
-        return pl.select(pl.when(~made.str.to_lowercase().is_in(_NOTHING)).then(made)).to_series()
+            return cleaned
+        return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(_NOTHING)).then(cleaned)).to_series()
 
     def plain(self, cells: pl.Series) -> pl.Series:
         """The cells as plain numbers; one that does not fit stays as it is, to be refused."""
         bare = self.bare(cells)
         if self.commas == "decimal-comma":
-            made = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+            converted = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
             fits = _COMMA
         else:
-            fits, made = _THOUSANDS if self.commas else _NUMBER, bare.str.replace_all(",", "", literal=True)
+            fits, converted = (
+                _THOUSANDS if self.commas else _NUMBER,
+                bare.str.replace_all(",", "", literal=True),
+            )
         good = bare.str.contains(f"^(?:{fits})$") | bare.is_null()
-        return pl.select(pl.when(good).then(made).otherwise(cells)).to_series().alias(cells.name)
+        return pl.select(pl.when(good).then(converted).otherwise(cells)).to_series().alias(cells.name)
 
     def changes(self, cells: pl.Series) -> bool:
         """Whether any cell becomes another."""
@@ -172,21 +175,23 @@ def numbers_in(
     for column in whole:
         commas: Reading = "thousands" if unsaid.pop(column) == _EITHER else "decimal-comma"
         ways[column] = replace(ways[column], commas=commas)
-    found = [_open(texts[column], bare[column], ways[column], cell) for column, cell in unsaid.items()]
-    if found and asking:
-        first = texts[found[0].column].str.contains(found[0].cells[0], literal=True).arg_max()
-        raise OpenNumbersError(name, place(table.name, table.lines[first or 0], found[0].column), found)
+    undecided = [_open(texts[column], bare[column], ways[column], cell) for column, cell in unsaid.items()]
+    if undecided and asking:
+        first = texts[undecided[0].column].str.contains(undecided[0].cells[0], literal=True).arg_max()
+        raise OpenNumbersError(
+            name, place(table.name, table.lines[first or 0], undecided[0].column), undecided
+        )
     changed = {column: way for column, way in ways.items() if way.percent or way.changes(texts[column])}
     notes = [note for column, way in changed.items() for note in _said(texts[column], way, name)]
-    return Numbers(changed, tuple(notes), tuple(found))
+    return Numbers(changed, tuple(notes), tuple(undecided))
 
 
 def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Way:
-    """What the signs of a column say, and what the user does."""
+    """Return the way to read a column: by its signs, and as the user said."""
     if kind == "price" and (place_ := cells.str.contains(_FOREIGN).arg_true()).len():
-        found = f"{quoted(cells[place_[0]])} is not in dollars."
+        problem = f"{quoted(cells[place_[0]])} is not in dollars."
         where = place(table.name, table.lines[place_[0]], cells.name)
-        raise InputError(found, where=where, do="Convert the column to US dollars.")
+        raise InputError(problem, where=where, do="Convert the column to US dollars.")
     if said == "percent" and kind != "share":
         raise InputError(f"`{shown(cells.name)}` cannot be percent: it is no measure.", where=table.name)
     signed = cells.drop_nulls().str.contains(_PERCENT)
@@ -221,7 +226,7 @@ def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
 
 
 def _said(cells: pl.Series, way: Way, name: str) -> list[str]:
-    """What was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
+    """Say what was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
     bare = way.bare(cells)
     if way.commas:
         example = cells.filter(bare.str.contains("[,.]"))

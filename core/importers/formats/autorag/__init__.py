@@ -84,22 +84,22 @@ class AutoRag(Format):
 
     def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
         """The modules of every trial, or else the first questions or passages."""
-        found = project([tree])
+        contents = project([tree])
         modules = [
             {"trial": module.trial, "node": module.node, "module": module.name, "results": module.file,
              "best": str(module.best)}
-            for trial in found.trials
+            for trial in contents.trials
             for module in trial.modules
         ]  # fmt: skip
-        data = found.qa or found.corpus
+        data = contents.qa or contents.corpus
         rows = None if modules or data is None else first_rows(data, LOOK_ROWS)
         return Look(pl.DataFrame(modules[:LOOK_ROWS]) if rows is None else rows)
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        found = project(trees)
+        contents = project(trees)
         results = {
             module.results.name: module
-            for trial in found.trials
+            for trial in contents.trials
             for module in trial.modules
             if module.results is not None
         }
@@ -108,37 +108,37 @@ class AutoRag(Format):
                 known = _ANSWERS if module.node == "generator" else _RANKING
                 yield account(piece, known if makes_run(module) else "it returns no ranking")
             elif (what := kind(piece)) is not None:
-                read = piece.name in found.used or what == "qa"
+                read = piece.name in contents.used or what == "qa"
                 yield account(piece, self.known[what] if read else "no summary of a node's modules")
-            elif piece.name in found.used:
+            elif piece.name in contents.used:
                 yield Account(piece.name, "file", (piece.relative,))
             else:
                 yield account(piece, "another file of the project, such as an index")
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        found = project(trees)
-        if not (found.qa or found.corpus or found.trials):
+        contents = project(trees)
+        if not (contents.qa or contents.corpus or contents.trials):
             raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)
         parts = [Import(collections=collection_of(options, "imported: AutoRAG"))]
-        questions = _questions(found, parts, options)
-        if found.corpus:
-            parts.append(_passages(found.corpus, options))
-        if found.trials and questions is None:
+        questions = _questions(contents, parts, options)
+        if contents.corpus:
+            parts.append(_passages(contents.corpus, options))
+        if contents.trials and questions is None:
             raise InputError(
                 "There are results but no questions: they join by the order of rows.",
-                where=found.trials[0].modules[0].summary if found.trials[0].modules else trees[0].name,
+                where=contents.trials[0].modules[0].summary if contents.trials[0].modules else trees[0].name,
                 do="Offer the whole project folder, with data/qa.parquet.",
             )
         if questions is not None:
-            parts += trials(found, questions, pieces_of(trees), options)
-        parts.append(Import(left_out=_left_out(found), notes=tuple(_notes(found))))
+            parts += trials(contents, questions, pieces_of(trees), options)
+        parts.append(Import(left_out=_left_out(contents), notes=tuple(_notes(contents))))
         return merged(parts)
 
 
-def _questions(found: Project, parts: list[Import], options: Options) -> pl.Series | None:
-    if found.qa is None:
+def _questions(contents: Project, parts: list[Import], options: Options) -> pl.Series | None:
+    if contents.qa is None:
         return None
-    table = read_table(found.qa, "parquet")
+    table = read_table(contents.qa, "parquet")
     rows = identified(table.taking({"query_id": "qid", "text": "query"}), table.name, "query_id")
     refuse(again(rows, "query_id").drop("line"), "The question {query_id} stands twice.", table.name)
     parts.append(Import(frames=collection_frames(options, rows)))
@@ -152,8 +152,8 @@ def _right(table: Table, rows: pl.DataFrame, options: Options) -> Import:
     said = table.rows["generation_gt"]
     if said.dtype not in (pl.String, pl.List(pl.String)):
         raise InputError(f"`generation_gt` is {said.dtype}, not texts or lists of them.", where=table.name)
-    told = rows.select("query_id", said.alias("answer"), collection_id=pl.lit(options.collection_id))
-    single = told if said.dtype == pl.String else told.explode("answer", empty_as_null=True)
+    answers = rows.select("query_id", said.alias("answer"), collection_id=pl.lit(options.collection_id))
+    single = answers if said.dtype == pl.String else answers.explode("answer", empty_as_null=True)
     known = single.filter(pl.col("answer").fill_null("") != "").unique(maintain_order=True)
     return Import(frames=frames_of(gold_answers=known))
 
@@ -164,17 +164,17 @@ def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
         raise InputError(f"`retrieval_gt` is {relevant.dtype}, not lists of passage ids.", where=table.name)
     listed = rows.select("query_id", "line", passage_id=relevant, grade=pl.lit("1"))
     groups = listed.explode("passage_id", empty_as_null=True)
-    each = groups if relevant.dtype == _LISTS[1] else groups.explode("passage_id", empty_as_null=True)
-    named = each.filter(pl.col("passage_id").fill_null("") != "")
+    exploded = groups if relevant.dtype == _LISTS[1] else groups.explode("passage_id", empty_as_null=True)
+    named = exploded.filter(pl.col("passage_id").fill_null("") != "")
     pairs = named.unique(["query_id", "passage_id"], maintain_order=True)
     if pairs.is_empty():
         return Import(notes=(f"{table.name}: no question has a relevant passage.",))
-    made = golden_set(pairs, table.name, "retrieval_gt", options, "AutoRAG retrieval_gt")
+    imported = golden_set(pairs, table.name, "retrieval_gt", options, "AutoRAG retrieval_gt")
     notes = [f"{table.name}: only relevant passages are named; every other passage counts as unjudged."]
-    if alternatives := each.height - groups.height:
+    if alternatives := exploded.height - groups.height:
         notes.append(f"{table.name}: {alternatives} alternatives of the same evidence are each relevant.")
     left = counted({"questions without a relevant passage": rows.height - pairs["query_id"].n_unique()})
-    return replace(made, notes=(*made.notes, *notes), left_out=left)
+    return replace(imported, notes=(*imported.notes, *notes), left_out=left)
 
 
 def _passages(piece: Piece, options: Options) -> Import:
@@ -186,8 +186,8 @@ def _passages(piece: Piece, options: Options) -> Import:
     return Import(frames=collection_frames(options, passages=rows))
 
 
-def _left_out(found: Project) -> tuple[LeftOut, ...]:
-    modules = [module for trial in found.trials for module in trial.modules]
+def _left_out(contents: Project) -> tuple[LeftOut, ...]:
+    modules = [module for trial in contents.trials for module in trial.modules]
     lost = [module for module in modules if module.results is None]
     other = [module for module in modules if module.results is not None and not makes_run(module)]
     nodes = ", ".join(sorted({module.node for module in other}))
@@ -198,11 +198,11 @@ def _left_out(found: Project) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(len(some), why, f"{some[0].summary}:{some[0].line}") for some, why in silent if some)
 
 
-def _notes(found: Project) -> Iterator[str]:
-    if found.trials:
+def _notes(contents: Project) -> Iterator[str]:
+    if contents.trials:
         yield "execution_time is the mean of a query: converted from seconds to milliseconds (mean)."
         yield "A stack's total is the sum of the means of its stages up to the list of passages."
-    if found.empty:
-        yield f"Trials with a configuration only: {', '.join(found.empty)}."
-    if unfinished := [trial.name for trial in found.trials if not trial.finished]:
+    if contents.empty:
+        yield f"Trials with a configuration only: {', '.join(contents.empty)}."
+    if unfinished := [trial.name for trial in contents.trials if not trial.finished]:
         yield f"Trials without a summary of their own, so not finished: {', '.join(unfinished)}."

@@ -48,7 +48,7 @@ class Module:
 
     @cached_property
     def table(self) -> Table | None:
-        """What it returned; None if its results are not there."""
+        """Read its results; None if they are not there."""
         return read_table(self.results, "parquet") if self.results else None
 
     @property
@@ -69,7 +69,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Project:
-    """What was offered of one project."""
+    """Files that were offered of one project."""
 
     qa: Piece | None  # the questions: the project's own table, or a copy of it in results
     corpus: Piece | None  # the passages; None if not offered
@@ -103,12 +103,12 @@ def project(trees: Sequence[Tree]) -> Project:
         pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
     kinds = {path: kind(piece) for path, piece in pieces.items()}
     copies, corpus, nodes = (
-        [path for path, found in kinds.items() if found == wanted] for wanted in ("qa", "corpus", "summary")
+        [path for path, role in kinds.items() if role == wanted] for wanted in ("qa", "corpus", "summary")
     )
     qa = [path for path in copies if "/best_" not in f"/{path}"]
     for several, what in ((qa, "questions"), (corpus, "passages")):
         if len(several) > 1:
-            names = ", ".join(shown(each) for each in several[:3])
+            names = ", ".join(shown(path) for path in several[:3])
             raise InputError(
                 f"There are {len(several)} tables of {what}: {names}.", do="Offer one project at a time."
             )
@@ -136,7 +136,7 @@ def _trial(root: str, nodes: Sequence[str], pieces: Mapping[str, Piece]) -> Tria
     mine = [path for path in nodes if _up(path, 3) == root]
     modules = [module for path in mine for module in _modules(path, root, pieces)]
     order = {node: place for place, node in enumerate(_ORDER)}
-    modules.sort(key=lambda each: (order.get(each.node, len(_ORDER)), each.node, each.line))
+    modules.sort(key=lambda entry: (order.get(entry.node, len(_ORDER)), entry.node, entry.line))
     return Trial(
         name=root.rsplit("/", 1)[-1],
         modules=tuple(modules),
@@ -147,13 +147,13 @@ def _trial(root: str, nodes: Sequence[str], pieces: Mapping[str, Piece]) -> Tria
 
 def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
     summary = pieces[path]
-    table, folder, made = read_table(summary, ","), _up(path), []
+    table, folder, modules = read_table(summary, ","), _up(path), []
     cells = table.rows.select(pl.col(pl.String)).with_columns(table.lines.alias("line"))
     for row in cells.iter_rows(named=True):
         file, line = row["filename"] or "", row.pop("line")
         if not file or not row["module_name"]:
             raise InputError("The row names no file or no module.", where=place(summary.name, line))
-        made.append(
+        modules.append(
             Module(
                 trial=root.rsplit("/", 1)[-1],
                 node=folder.rsplit("/", 1)[-1],
@@ -167,7 +167,7 @@ def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
                 summary=summary.name,
             )
         )
-    return made
+    return modules
 
 
 def _parameters(text: str | None, where: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a module of AutoRAG returned: lists, axes, the measures and times of its summary, answers."""
+"""Results of a module of AutoRAG: lists, axes, the measures and times of its summary, answers."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def lists(module: Module, ids: pl.Series) -> Lists:
     if scores is not None and scores.null_count() < len(scores):
         rows, exploding = rows.with_columns(scores.alias("score")), ["passage_id", "score"]
         uneven = rows.filter(length != pl.col("score").list.len())
-        found = "The row has another number of scores than of passages."
-        refuse(uneven, found, table.name, "retrieve_scores")
+        problem = "The row has another number of scores than of passages."
+        refuse(uneven, problem, table.name, "retrieve_scores")
     flat = rows.filter(length > 0).explode(exploding, empty_as_null=True)
     if len(exploding) == 1:
         flat = flat.with_columns(score=pl.lit(None, pl.Float64))
     named = flat.filter(pl.col("passage_id").fill_null("") != "")
     once = named.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
-    made = once.with_columns(
+    ranked = once.with_columns(
         rank=pl.int_range(1, pl.len() + 1).over("query_id"),
         score=pl.when(pl.col("score").is_finite()).then("score"),
     )
@@ -76,9 +76,9 @@ def lists(module: Module, ids: pl.Series) -> Lists:
         f"places of lists without a passage id ({module.node})": flat.height - named.height,
         f"questions with an empty list ({module.node})": rows.filter(length.fill_null(0) == 0).height,
     }
-    deepest = made["rank"].max()
+    deepest = ranked["rank"].max()
     depth = deepest if isinstance(deepest, int) else None
-    return Lists(made.drop("line"), depth, counted(left, table.name))
+    return Lists(ranked.drop("line"), depth, counted(left, table.name))
 
 
 def _joined(module: Module, ids: pl.Series) -> Table:
@@ -94,7 +94,7 @@ def _joined(module: Module, ids: pl.Series) -> Table:
 
 
 def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> pl.Series | None:
-    name = next((each for each in names if each in table.rows.columns), None)
+    name = next((candidate for candidate in names if candidate in table.rows.columns), None)
     if name is None:
         return None
     values = table.rows[name]
@@ -103,11 +103,11 @@ def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> p
     return values.cast(pl.List(inner))
 
 
-def measures(module: Module, run: Run, ids: pl.Series, found: Lists | None) -> Import:
+def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) -> Import:
     """Measures of a module's summary as they are named there, at the length that it was asked for."""
     names = [name for name in module.row if name not in _NOT_MEASURES | set(_TOKENS)]
     depth = module.params.get("top_k")
-    k = depth if isinstance(depth, int) and depth > 0 else found.depth if found else None
+    k = depth if isinstance(depth, int) and depth > 0 else retrieved.depth if retrieved else None
     values = {name: _number(module, name) for name in names}
     rows = [
         {"run_id": run.run_id, "measure": shown(name.removeprefix(f"{module.node}_"), 80), "k": k,
@@ -158,7 +158,7 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
     return Import(frames=frames_of(aggregates=rows, usage=[used] if tokens is not None else []))
 
 
-def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade: str | None) -> Import:
+def answers(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None, grade: str | None) -> Import:
     """Generated texts as answers, and their measures of each question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:
@@ -168,7 +168,7 @@ def answers(module: Module, run: Run, ids: pl.Series, found: Lists | None, grade
     texts, reader = table.rows["generated_texts"].cast(pl.String), run.stack.spec.get("generator")
     written = pl.DataFrame({"query_id": ids, "text": texts}).with_columns(
         reader=pl.lit(reader if isinstance(reader, str) else None, pl.String),
-        k=pl.lit(found.depth if found else None, pl.Int32),
+        k=pl.lit(retrieved.depth if retrieved else None, pl.Int32),
     )
     return graded_by(written, long.cast(VALUE), run.run_id, table.name, wanted=grade)
 
@@ -182,14 +182,14 @@ def stage_of(module: Module) -> str:
 
 def embedders(files: Sequence[Piece]) -> dict[str, str]:
     """Name of a vector store → the embedding model that fills it, from configurations."""
-    found: dict[str, str] = {}
+    models: dict[str, str] = {}
     for piece in files:
         value = read_yaml(piece)
         stores = value.get("vectordb") if isinstance(value, dict) else None
         for store in stores if isinstance(stores, list) else []:
             if isinstance(store, dict) and "name" in store and isinstance(store.get("embedding_model"), str):
-                found[str(store["name"])] = store["embedding_model"]
-    return found
+                models[str(store["name"])] = store["embedding_model"]
+    return models
 
 
 def axes(module: Module, before: Json, models: Mapping[str, str], depth: int | None) -> Json:
@@ -237,15 +237,15 @@ def _searches(module: Module) -> str:
 
 def _fusion(module: Module) -> Json:
     name = _bare(module.name).removeprefix("hybrid")
-    made: Json = {"method": _FUSION.get(name, name)}
+    fusion: Json = {"method": _FUSION.get(name, name)}
     weight = module.params.get("weight")
     if name == "rrf" and (constant := module.params.get("rrf_k", weight)) is not None:
-        made["constant"] = constant
+        fusion["constant"] = constant
     elif weight is not None:
-        made["weight"] = weight
+        fusion["weight"] = weight
     if isinstance(depth := module.params.get("top_k"), int):
-        made["depth"] = depth
-    return made
+        fusion["depth"] = depth
+    return fusion
 
 
 def _bare(name: str) -> str:

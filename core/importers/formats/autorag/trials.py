@@ -52,22 +52,23 @@ def makes_run(module: Module) -> bool:
     return module.results is not None and (module.node in results.RANKS or module.node == "generator")
 
 
-def trials(found: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
+def trials(contents: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
     """Read all trials."""
-    models = results.embedders(found.vectors)
-    wanted = [module for trial in found.trials for module in trial.modules if makes_run(module)]
-    several = len(found.trials) > 1
+    models = results.embedders(contents.vectors)
+    wanted = [module for trial in contents.trials for module in trial.modules if makes_run(module)]
+    several = len(contents.trials) > 1
     own = [
-        (f"trial {each.trial} · " * several + f"{each.node} · {each.name}", each.file.split(".")[0])
-        for each in wanted
+        (f"trial {module.trial} · " * several + f"{module.node} · {module.name}", module.file.split(".")[0])
+        for module in wanted
     ]
     labels = {
-        (each.summary, each.line): label for each, label in zip(wanted, run_labels(own, options), strict=True)
+        (module.summary, module.line): label
+        for module, label in zip(wanted, run_labels(own, options), strict=True)
     }
-    digest = digest_of(piece for piece in pieces if piece.name in found.used)
+    digest = digest_of(piece for piece in pieces if piece.name in contents.used)
     return [
         part
-        for trial in found.trials
+        for trial in contents.trials
         for part in _Reader(trial, ids, models, labels, options, digest=digest).parts()
     ]
 
@@ -89,15 +90,15 @@ class _Reader:
         self.config = kept(read_yaml(trial.config)) if trial.config else None
 
     def parts(self) -> list[Import]:
-        """What each module brings."""
-        way, made = _Way(), []
+        """Read what each module brings."""
+        way, imports = _Way(), []
         for node in dict.fromkeys(module.node for module in self.trial.modules):
             read = [self._module(module, way) for module in self.trial.modules if module.node == node]
-            made += [each.part for each in read]
-            best = [each for each in read if each.module.best]
+            imports += [result.part for result in read]
+            best = [result for result in read if result.module.best]
             if chosen := (best or (read if len(read) == 1 else []))[:1]:
                 _go_on(way, chosen[0])
-        return made
+        return imports
 
     def _module(self, module: Module, way: _Way) -> _Read:
         given, searches = way.lists.depth if way.lists else None, module.node in _SEARCHES
@@ -106,7 +107,7 @@ class _Reader:
         if not makes_run(module):
             return _Read(module, Import(), spec)
         generates = module.node == "generator"
-        found = way.lists if generates else results.lists(module, self.ids)
+        retrieved = way.lists if generates else results.lists(module, self.ids)
         offered, pool = (way.offered, way.pool) if generates else (None, None)
         if module.node in _POOLED and way.lists:
             offered, pool = way.lists, self.options.pool or f"{way.node}@{given}"
@@ -114,17 +115,17 @@ class _Reader:
         times = {stage: ms for stage, ms in way.times.items() if not searches or stage == "rewrite"}
         parts = [
             Import(runs=(run,)),
-            results.measures(module, run, self.ids, found),
+            results.measures(module, run, self.ids, retrieved),
             results.costs(module, run, times),
         ]
-        for rows, stage in ((found, "final"), (offered, "pool")):
+        for rows, stage in ((retrieved, "final"), (offered, "pool")):
             if rows:
                 parts.append(Import(frames=frames_of(rankings=rows.of(run.run_id, stage))))
         if generates:
-            parts.append(results.answers(module, run, self.ids, found, self.options.columns.get("grade")))
-        elif found:
-            parts.append(Import(left_out=found.left_out))
-        return _Read(module, merged(parts), spec, found, offered, pool)
+            parts.append(results.answers(module, run, self.ids, retrieved, self.options.columns.get("grade")))
+        elif retrieved:
+            parts.append(Import(left_out=retrieved.left_out))
+        return _Read(module, merged(parts), spec, retrieved, offered, pool)
 
     def _run(self, module: Module, spec: Json, pool: str | None) -> Run:
         label = self.labels[module.summary, module.line]

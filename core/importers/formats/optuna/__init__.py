@@ -75,19 +75,19 @@ class Trial:
 
 def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
     """Make runs of the trials that completed."""
-    found, left = [], []
+    reports, left = [], []
     for trial in trials:
-        made = None if (reason := _why_not(trial)) else _reported(trial, digest)
-        if made and made.figures:
-            found.append(made)
+        reported = None if (reason := _why_not(trial)) else _reported(trial, digest)
+        if reported and reported.figures:
+            reports.append(reported)
         else:
             reason = reason or "completed trials without a figure"
             left.append(LeftOut(1, reason, f"trial {trial.number} of {shown(trial.study)}"))
-    if not found:
-        told = f"None of the {len(trials)} trials is complete with figures."
-        raise InputError(told, where=trials[0].where)
-    syftr = [bool(each.environment) for each in found]
-    runs = reported_runs(found, options, importer=importer, source="Optuna study")
+    if not reports:
+        problem = f"None of the {len(trials)} trials is complete with figures."
+        raise InputError(problem, where=trials[0].where)
+    syftr = [bool(report.environment) for report in reports]
+    runs = reported_runs(reports, options, importer=importer, source="Optuna study")
     notes = (*(_NOTES if any(syftr) else ()), *(() if all(syftr) else (_OBJECTIVES,)))
     notes += tuple(
         f"trial {trial.number} of {shown(trial.study)}: {failed} of {asked} answers failed; its figures are "
@@ -141,18 +141,18 @@ def _asked(trial: Trial) -> tuple[int | None, int]:
 
 
 def _figures(trial: Trial) -> Iterator[Figure]:
-    told: Json = dict(trial.attributes)
-    if not _SYFTR & told.keys():
+    attributes: Json = dict(trial.attributes)
+    if not _SYFTR & attributes.keys():
         for name, objective in trial.values.items():
             yield Figure(measure=name, value=objective, k=ONE_ANSWER if name in trial.maximised else None)
         return
     asked, _ = _asked(trial)
     n = asked if asked is not None and 0 <= asked < _MOST_QUERIES else None
     for key, name in _SHARES.items():
-        if (value := number(told, key, trial.where)) is not None:
+        if (value := number(attributes, key, trial.where)) is not None:
             yield Figure(measure=name, value=value, k=ONE_ANSWER, n=n)
     for key, name in _THOUSANDTHS.items():
-        if (value := amount(told, key, trial.where)) is not None:
+        if (value := amount(attributes, key, trial.where)) is not None:
             yield Figure(measure=name, value=value * 1000.0, stage="total", n=n)
 
 
@@ -239,8 +239,8 @@ def _layout(names: Sequence[str]) -> _Layout | None:
     begun = [name for name in names if name.startswith((_DASHBOARD.param, _DASHBOARD.attribute))]
     if names[:2] == ["Number", "State"] and begun:
         return _DASHBOARD
-    told = any(name == _VALUE or name.startswith(_VALUES) for name in names)
-    return _FRAME if told and {"number", "state"} <= set(names) else None
+    has_values = any(name == _VALUE or name.startswith(_VALUES) for name in names)
+    return _FRAME if has_values and {"number", "state"} <= set(names) else None
 
 
 def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
@@ -249,15 +249,15 @@ def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
         return several or {_VALUE: "Objective"}
     begun = (layout.param, layout.attribute)
     other = [name for name in names if not name.startswith(begun)]
-    return {each: each for each in other if each not in (layout.number, layout.state)}
+    return {name: name for name in other if name not in (layout.number, layout.state)}
 
 
 def _trials(piece: Piece) -> list[Trial]:
     table = read_table(piece, kind_of(piece) or ",")
     names = table.rows.columns
     layout = _layout(names) or _DASHBOARD
-    told = table.taking({"Number": layout.number, "State": layout.state})
-    numbered = numbers(told, "Number", piece.name, whole=True)
+    cells = table.taking({"Number": layout.number, "State": layout.state})
+    numbered = numbers(cells, "Number", piece.name, whole=True)
     objectives = _named(names, layout)
     trials = []
     for at, line, row in zip(numbered, table.lines, table.rows.iter_rows(named=True), strict=True):
@@ -282,10 +282,10 @@ def _trials(piece: Piece) -> list[Trial]:
 
 def _objectives(row: Mapping[str, object], named: Mapping[str, str], state: str) -> dict[str, float]:
     done = COMPLETE in state.upper()
-    found = {name: _value(row[column]) for column, name in named.items()} if done else {}
+    values = {name: _value(row[column]) for column, name in named.items()} if done else {}
     return {
         name: float(value)
-        for name, value in found.items()
+        for name, value in values.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     }
 

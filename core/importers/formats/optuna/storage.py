@@ -94,9 +94,9 @@ class OptunaStorage(Format):
         with _database(tree.pieces[0]) as reader:
             first = _trials(reader)[:LOOK_ROWS]
         rows = [
-            {"study": each.study, "trial": str(each.number), "state": each.state}
-            | {name: str(value) for name, value in each.values.items()}
-            for each in first
+            {"study": trial.study, "trial": str(trial.number), "state": trial.state}
+            | {name: str(value) for name, value in trial.values.items()}
+            for trial in first
         ]
         return Look(pl.DataFrame(rows, infer_schema_length=None))
 
@@ -136,12 +136,12 @@ def _database(piece: Piece) -> Iterator[_Reader]:
             notes = (f"{piece.name}: a -wal file lies beside it; what only stands there is not read.",)
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         try:
-            with closing(sqlite3.connect(address, uri=True)) as made:
-                _guard(made, piece)
-                yield _Reader(made, piece.name, notes)
+            with closing(sqlite3.connect(address, uri=True)) as connection:
+                _guard(connection, piece)
+                yield _Reader(connection, piece.name, notes)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
-            found = f"The database cannot be read: {shown(error, 200)}."
-            raise InputError(found, where=piece.name) from error
+            problem = f"The database cannot be read: {shown(error, 200)}."
+            raise InputError(problem, where=piece.name) from error
 
 
 def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
@@ -159,15 +159,15 @@ class _Reader:
     def __init__(self, connection: sqlite3.Connection, name: str, notes: tuple[str, ...]) -> None:
         self._connection, self.name, self.notes = connection, name, notes
         self._left = _MOST_ROWS
-        found = connection.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10000").fetchall()
+        tables = connection.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10000").fetchall()
         plain = {
             name
-            for name, kind, sql in found
+            for name, kind, sql in tables
             if kind == "table" and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
         }
         if missing := sorted(set(_NEEDS) - plain):
-            told = f"This SQLite database has no table {missing[0]}; an Optuna storage has."
-            raise InputError(told, where=name)
+            problem = f"This SQLite database has no table {missing[0]}; an Optuna storage has."
+            raise InputError(problem, where=name)
         self.columns = [
             f"{table}.{row[1]}"
             for table in sorted(plain)
@@ -196,55 +196,55 @@ def _trials(reader: _Reader) -> list[Trial]:
         if isinstance(value, float | int) and isinstance(objective, int) and abs(value) < float("inf"):
             values[trial][objective] = float(value)
     params, attributes, names = _params(reader), _attributes(reader), _names(reader)
-    made = []
+    trials = []
     query = "SELECT trial_id, number, study_id, state FROM trials ORDER BY study_id, number"
     for key, number, study, state in reader.rows(query):
         if study not in studies or not isinstance(number, int):
             raise InputError("A trial belongs to no study, or has no number.", where=reader.name)
         known = names.get(study, {})
-        called = {each: known.get(each, f"Objective {each}") for each in sorted(values[key])}
-        made.append(
+        called = {index: known.get(index, f"Objective {index}") for index in sorted(values[key])}
+        trials.append(
             Trial(
                 study=studies[study],
                 number=number,
                 state=str(state),
-                values={name: values[key][each] for each, name in called.items()},
-                maximised=frozenset(name for each, name in called.items() if (study, each) in up),
+                values={name: values[key][index] for index, name in called.items()},
+                maximised=frozenset(name for index, name in called.items() if (study, index) in up),
                 params=params[key],
                 attributes=attributes[key],
                 where=f"{reader.name}, trial {number}",
             )
         )
-    if not made:
+    if not trials:
         raise InputError("The storage holds no trial.", where=reader.name)
-    return made
+    return trials
 
 
 def _names(reader: _Reader) -> dict[object, dict[int, str]]:
     """Study → what its objectives are called, where that was said of all of them and no name stands twice."""
-    found: dict[object, dict[int, str]] = {}
+    named: dict[object, dict[int, str]] = {}
     if not reader.has_names:
-        return found
+        return named
     query = "SELECT study_id, value_json FROM study_system_attributes WHERE key = 'study:metric_names'"
-    for study, told in reader.rows(query):
-        names = None if told is None else parsed(str(told), f"{reader.name}, names of objectives")
+    for study, stored in reader.rows(query):
+        names = None if stored is None else parsed(str(stored), f"{reader.name}, names of objectives")
         known = [shown(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
         if isinstance(names, list) and len(set(known) - {""}) == len(names):
-            found[study] = dict(enumerate(known))
-    return found
+            named[study] = dict(enumerate(known))
+    return named
 
 
 def _params(reader: _Reader) -> dict[object, dict[str, object]]:
     """Trial → parameters as they were suggested: choices by their place, integers as integers."""
-    found: dict[object, dict[str, object]] = defaultdict(dict)
+    params: dict[object, dict[str, object]] = defaultdict(dict)
     known: dict[str, object] = {}
     query = "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
-    for trial, name, value, told in reader.rows(query):
-        text = str(told)
+    for trial, name, value, distribution in reader.rows(query):
+        text = str(distribution)
         if text not in known:
             known[text] = parsed(text, f"{reader.name}, parameter {shown(name)}")
-        found[trial][str(name)] = _suggested(value, known[text])
-    return found
+        params[trial][str(name)] = _suggested(value, known[text])
+    return params
 
 
 def _suggested(value: object, distribution: object) -> object:
@@ -260,16 +260,16 @@ def _suggested(value: object, distribution: object) -> object:
 
 
 def _attributes(reader: _Reader) -> dict[object, dict[str, object]]:
-    found: dict[object, dict[str, object]] = defaultdict(dict)
+    attributes: dict[object, dict[str, object]] = defaultdict(dict)
     query = "SELECT trial_id, key, value_json FROM trial_user_attributes"
     for trial, key, value in reader.rows(query):
         place = f"{reader.name}, attribute {shown(key)}"
-        found[trial][str(key)] = None if value is None else parsed(str(value), place)
-    return found
+        attributes[trial][str(key)] = None if value is None else parsed(str(value), place)
+    return attributes
 
 
 def _untaken(reader: _Reader) -> dict[str, int]:
-    """What the tables hold beyond what trials take, by reason."""
+    """Count what the tables hold beyond what trials take, by reason."""
     counts: dict[str, str] = {}
     for table, (key, own) in _KEYS.items():
         led = f"COUNT(CASE WHEN {key} IN (SELECT {key} FROM trials) THEN 1 END)"  # noqa: S608

@@ -119,13 +119,13 @@ def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
 
 def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
     """Quantities that two tables print with different values."""
-    found = [
+    groups = [
         rows.group_by(*(_MEASURES[metric][2] if metric in _MEASURES else _STACK), "metric", "k").agg(
             pl.col("table").alias("tables"), pl.col("value").alias("values")
         )
         for (metric,), rows in figures.with_columns(_POOL_RERANKER).group_by("metric", maintain_order=True)
     ]
-    return pl.concat(found, how="diagonal").filter(pl.col("values").list.n_unique() > 1)
+    return pl.concat(groups, how="diagonal").filter(pl.col("values").list.n_unique() > 1)
 
 
 def _run(row: Mapping[str, Any], figures: pl.DataFrame) -> Run:
@@ -194,8 +194,8 @@ def _manifest(row: Mapping[str, Any], same: pl.DataFrame, figures: pl.DataFrame)
 
 
 def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
-    if (found := disagreements(figures)).height:
-        first = found.row(0, named=True)
+    if (conflicts := disagreements(figures)).height:
+        first = conflicts.row(0, named=True)
         raise InputError(
             f"Tables {first['tables']} print {first['values']} for {first['metric']} of {first['embedder']}.",
             do="Correct the figures.",
@@ -277,5 +277,5 @@ def _figures(piece: Piece, options: Options) -> Import:
         if collection.collection_id not in options.known_collections
     ]
     frames = {table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height}
-    made = Import.of(batch)
-    return replace(made, collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name))
+    imported = Import.of(batch)
+    return replace(imported, collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name))

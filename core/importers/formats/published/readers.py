@@ -100,8 +100,10 @@ def _run(collection: str, name: str, spec: JsonMap, source: str, more: JsonMap |
 
 def _ragged_scores() -> pl.DataFrame:
     rows = pl.read_csv(_BY_K)
-    found = pl.col("dataset").str.contains("slice=")
-    run = pl.format("{}-{}", pl.when(found).then(pl.lit(RAGGED_FOUND)).otherwise(pl.lit(RAGGED)), "retriever")
+    sliced = pl.col("dataset").str.contains("slice=")
+    run = pl.format(
+        "{}-{}", pl.when(sliced).then(pl.lit(RAGGED_FOUND)).otherwise(pl.lit(RAGGED)), "retriever"
+    )
     mode = pl.col("mode").replace_strict(_MODES, return_dtype=pl.String)
     # Without a retriever they hold for every one that has curves
     every = (
@@ -124,7 +126,7 @@ def _ragged_scores() -> pl.DataFrame:
             scorer=pl.col("metric").replace_strict(_SCORERS, return_dtype=pl.String),
             scale=pl.col("metric").replace_strict(_SCALES, return_dtype=pl.String),
             judge=pl.lit(None, pl.String),
-            n=pl.when(found).then(None).otherwise(pl.lit(_QUESTIONS)),
+            n=pl.when(sliced).then(None).otherwise(pl.lit(_QUESTIONS)),
             source=pl.lit(_TOOL),
         ),
         _QUESTIONS,

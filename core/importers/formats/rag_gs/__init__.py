@@ -117,61 +117,61 @@ class RagGs(Format):
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
     def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        found = layout.folder(trees)
-        for stage in found.stages:
+        folder = layout.folder(trees)
+        for stage in folder.stages:
             yield account(stage.piece, PARTS[stage.kind])
-        for piece in found.questions:
+        for piece in folder.questions:
             yield account(piece, PARTS["questions"])
-        for piece in found.kept:
+        for piece in folder.kept:
             yield account(piece, {"*": TAKEN})
-        for piece in found.marks:
+        for piece in folder.marks:
             yield Account(piece.name, "file", (piece.relative,))
         left = (
             (
-                [stage.piece for stage in found.shorter],
+                [stage.piece for stage in folder.shorter],
                 "another list of the question is as deep as was asked",
             ),
-            (found.later, "of every stage the first manifest is kept"),
-            (found.other, "it is no file of a stage"),
+            (folder.later, "of every stage the first manifest is kept"),
+            (folder.other, "it is no file of a stage"),
         )
         for pieces, why in left:
             yield from (account(piece, why) for piece in pieces)
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        found = layout.folder(trees)
-        if not found.stages and not found.texts:
+        folder = layout.folder(trees)
+        if not folder.stages and not folder.texts:
             raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
-        refined = layout.refined_order(found)
-        lists = {kind: layout.ranked_list(found, kind) for kind in layout.LISTS}
+        refined = layout.refined_order(folder)
+        lists = {kind: layout.ranked_list(folder, kind) for kind in layout.LISTS}
         parts = [
             Import(collections=collection_of(options, "imported: rag-gs")),
-            _queries(found, options),
-            _passages(found, options),
-            *_runs(found, lists, refined, options),
-            _grades(found, options),
-            Import(notes=tuple(_notes(found)), left_out=_unkept(found, refined)),
+            _queries(folder, options),
+            _passages(folder, options),
+            *_runs(folder, lists, refined, options),
+            _grades(folder, options),
+            Import(notes=tuple(_notes(folder)), left_out=_unkept(folder, refined)),
         ]
         return merged(parts)
 
 
 def _runs(
-    found: layout.Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
+    folder: layout.Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
 ) -> list[Import]:
     there = [kind for kind, rows in lists.items() if rows.height]
     labels = run_labels([(_NAMES[kind], "") for kind in there], options)
-    rewrite = {"rewrite": "rewritten"} if found.rewritten else {}
-    dense, sparse = {"mode": "dense", **found.embedder}, {"mode": "sparse", "sparse": "bm25"}
-    hybrid = {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(found)}
-    axes, pools = {"dense": dense, "sparse": sparse, "merge": hybrid}, _pools(found)
+    rewrite = {"rewrite": "rewritten"} if folder.rewritten else {}
+    dense, sparse = {"mode": "dense", **folder.embedder}, {"mode": "sparse", "sparse": "bm25"}
+    hybrid = {**dense, "mode": "hybrid", "sparse": "bm25", "fusion": _fusion(folder)}
+    axes, pools = {"dense": dense, "sparse": sparse, "merge": hybrid}, _pools(folder)
     parts = []
     for kind, label in zip(there, labels, strict=True):
-        digest = "-".join(stage.piece.digest for stage in found.of(kind))
+        digest = "-".join(stage.piece.digest for stage in folder.of(kind))
         run = imported_run(
             options,
             label,
             digest,
             importer=RagGs.name,
-            decided={"stage": kind, "manifests": found.manifests},
+            decided={"stage": kind, "manifests": folder.manifests},
             spec={**axes[kind], **rewrite, "name": shown(label, 200)},
             pool=pools[kind],
         )
@@ -185,11 +185,11 @@ def _runs(
     return parts
 
 
-def _fusion(found: layout.Folder) -> Json:
+def _fusion(folder: layout.Folder) -> Json:
     """How the lists were fused, as far as the manifests say: with their depth where both have one."""
-    told = found.manifests.get("s3_merge")
-    constant = number(told, "rrf_c", "s3_merge") if isinstance(told, dict) else None
-    deep = {found.depth("dense"), found.depth("sparse")}
+    manifest = folder.manifests.get("s3_merge")
+    constant = number(manifest, "rrf_c", "s3_merge") if isinstance(manifest, dict) else None
+    deep = {folder.depth("dense"), folder.depth("sparse")}
     return {
         "method": "rrf",
         **({"constant": int(constant) if constant.is_integer() else constant} if constant else {}),
@@ -197,46 +197,46 @@ def _fusion(found: layout.Folder) -> Json:
     }
 
 
-def _pools(found: layout.Folder) -> dict[str, str | None]:
+def _pools(folder: layout.Folder) -> dict[str, str | None]:
     """The convention of every list's pool, from how deep it was searched."""
-    dense, sparse = found.depth("dense"), found.depth("sparse")
-    each = str(dense) if dense == sparse else f"{dense}+{sparse}"
+    dense, sparse = folder.depth("dense"), folder.depth("sparse")
+    depths = str(dense) if dense == sparse else f"{dense}+{sparse}"
     return {
         "dense": f"dense@{dense}" if dense else None,
         "sparse": f"bm25@{sparse}" if sparse else None,
-        "merge": f"rrf{each}@{dense + sparse}" if dense and sparse else None,
+        "merge": f"rrf{depths}@{dense + sparse}" if dense and sparse else None,
     }
 
 
-def _queries(found: layout.Folder, options: Options) -> Import:
-    known = {query: text for query, text in found.texts.items() if text}
+def _queries(folder: layout.Folder, options: Options) -> Import:
+    known = {query: text for query, text in folder.texts.items() if text}
     rows = pl.DataFrame({"query_id": list(known), "text": list(known.values())})
-    silent = sorted(found.queries - known.keys())
+    silent = sorted(folder.queries - known.keys())
     why = "questions without a text (no questions_manifest.json and no s1_rewrites of them)"
     left = counted({why: len(silent)}, silent[0] if silent else "")
     return Import(frames=collection_frames(options, rows), left_out=left)
 
 
-def _passages(found: layout.Folder, options: Options) -> Import:
-    stages = [stage for kind in layout.LISTS for stage in found.of(kind)]
+def _passages(folder: layout.Folder, options: Options) -> Import:
+    stages = [stage for kind in layout.LISTS for stage in folder.of(kind)]
     rows = layout.stage_rows(stages, dict.fromkeys(("doc_id", "text", "metadata"), pl.String()))
     texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
     silent = rows["doc_id"].n_unique() - texts.height
     source = pl.coalesce(
         pl.col("metadata").str.json_path_match(f"$.{key}") for key in ("source", "url", "doc", "file")
     )
-    made = texts.select(
+    passages = texts.select(
         pl.col("doc_id").alias("passage_id"),
         pl.col("metadata").str.json_path_match("$.title").alias("title"),
         "text",
         source.alias("source"),
     )
     left = counted({"passages without a text": silent}, stages[0].piece.name)
-    return Import(frames=collection_frames(options, passages=made), left_out=left)
+    return Import(frames=collection_frames(options, passages=passages), left_out=left)
 
 
-def _grades(found: layout.Folder, options: Options) -> Import:
-    stages = found.of("scores")
+def _grades(folder: layout.Folder, options: Options) -> Import:
+    stages = folder.of("scores")
     schema = {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()}
     rows = layout.stage_rows(stages, schema)
     if rows.is_empty():
@@ -248,16 +248,16 @@ def _grades(found: layout.Folder, options: Options) -> Import:
     pairs = graded.select("query_id", "line", passage_id="doc_id", grade="grade_1_5", judge="model")
     judges = ", ".join(sorted(map(shown, pairs["judge"].drop_nulls().unique())))
     chosen = replace(options, grades=options.grades or "1-5")
-    made = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
+    imported = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
     left = {"passages that the judge gave no grade": rows.height - graded.height}
-    return replace(made, left_out=counted(left, stages[0].piece.name))
+    return replace(imported, left_out=counted(left, stages[0].piece.name))
 
 
-def _unkept(found: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
+def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
     """Lines of s5, and those of s6 that are not kept: too many, or no merged run is there to keep them."""
-    pruned = layout.stage_rows(found.of("pruned"), {"doc_id": pl.String()}).height
-    total = layout.stage_rows(found.of("ranked"), {"doc_id": pl.String()}).height
-    kept = sum(map(len, refined.values())) if found.of("merge") else 0
+    pruned = layout.stage_rows(folder.of("pruned"), {"doc_id": pl.String()}).height
+    total = layout.stage_rows(folder.of("ranked"), {"doc_id": pl.String()}).height
+    kept = sum(map(len, refined.values())) if folder.of("merge") else 0
     left = {
         "passages of s5_pruned: they only check those of s6_ranked": pruned,
         "passages of s6_ranked beyond what can be kept with a merged run": total - kept,
@@ -265,14 +265,14 @@ def _unkept(found: layout.Folder, refined: dict[str, list[object]]) -> tuple[Lef
     return counted(left)
 
 
-def _notes(found: layout.Folder) -> Iterator[str]:
-    if found.rewritten:
-        yield f"{len(found.rewritten)} questions were searched with a rewritten text; the first is shown."
-    if found.unfinished:
-        first = shown(found.unfinished[0])
-        count = len(found.unfinished)
+def _notes(folder: layout.Folder) -> Iterator[str]:
+    if folder.rewritten:
+        yield f"{len(folder.rewritten)} questions were searched with a rewritten text; the first is shown."
+    if folder.unfinished:
+        first = shown(folder.unfinished[0])
+        count = len(folder.unfinished)
         yield f"{count} stages have no _SUCCESS mark, so they may be incomplete (first: {first})."
-    if found.of("ranked") and found.of("merge"):
+    if folder.of("ranked") and folder.of("merge"):
         yield (
             "The order of s6_ranked comes from the grades, so that it is no stack: its ranks, scores, "
             "exposures and information are kept with the merged run."

@@ -77,8 +77,8 @@ class Folder:
 
     def depth(self, kind: str) -> int | None:
         """How deep a list was searched for every question: as manifests say, else names of files; or null."""
-        found = {self.depths.get((kind, each.query_id)) or _named_depth(each) for each in self.of(kind)}
-        return found.pop() or None if len(found) == 1 else None
+        depths = {self.depths.get((kind, stage.query_id)) or _named_depth(stage) for stage in self.of(kind)}
+        return depths.pop() or None if len(depths) == 1 else None
 
     def of(self, kind: str) -> list[Stage]:
         """Files of a kind, by question."""
@@ -87,14 +87,14 @@ class Folder:
 
 def is_stage(piece: Piece) -> bool:
     """Whether a file lies where a stage's file lies and has the fields of that stage."""
-    found = _STAGE.fullmatch(piece.relative)
-    return found is not None and bool(_kind(piece, found))
+    matched = _STAGE.fullmatch(piece.relative)
+    return matched is not None and bool(_kind(piece, matched))
 
 
-def _kind(piece: Piece, found: re.Match[str]) -> str:
-    kind, needed = _KINDS.get(found["stage"], ("", ""))
+def _kind(piece: Piece, matched: re.Match[str]) -> str:
+    kind, needed = _KINDS.get(matched["stage"], ("", ""))
     if not piece.head.strip():  # an empty list
-        return kind or next((name for name in _MARKS if found["rest"].startswith(f"{name}/")), "")
+        return kind or next((name for name in _MARKS if matched["rest"].startswith(f"{name}/")), "")
     shape = outline(piece)
     if not needed or needed not in shape:
         return ""
@@ -103,64 +103,64 @@ def _kind(piece: Piece, found: re.Match[str]) -> str:
 
 def folder(trees: Sequence[Tree]) -> Folder:
     """Find the files of one run folder."""
-    made, roots, done = Folder(), set(), set()
+    result, roots, done = Folder(), set(), set()
     for tree in trees:
         for piece in tree.pieces:
             name = piece.relative.rsplit("/", 1)[-1]
-            found = _STAGE.fullmatch(piece.relative)
-            if found is None:
-                (made.questions if name == _QUESTIONS else made.other).append(piece)
+            matched = _STAGE.fullmatch(piece.relative)
+            if matched is None:
+                (result.questions if name == _QUESTIONS else result.other).append(piece)
                 continue
-            roots.add(f"{tree.name}/{found['root'] or ''}")
-            spot = f"q{found['q']}/{found['stage']}"
+            roots.add(f"{tree.name}/{matched['root'] or ''}")
+            spot = f"q{matched['q']}/{matched['stage']}"
             if name == _DONE:
                 done.add(spot)
-                made.marks.append(piece)
+                result.marks.append(piece)
             elif name == _MANIFEST:
-                _manifest(piece, found["stage"], f"Q{int(found['q'])}", made)
+                _manifest(piece, matched["stage"], f"Q{int(matched['q'])}", result)
             else:
-                stage = Stage(_kind(piece, found), f"Q{int(found['q'])}", piece, spot)
-                made.stages += [stage] if stage.kind else []
-                made.other += [] if stage.kind else [piece]
+                stage = Stage(_kind(piece, matched), f"Q{int(matched['q'])}", piece, spot)
+                result.stages += [stage] if stage.kind else []
+                result.other += [] if stage.kind else [piece]
     if len(roots) > 1:
         listed = ", ".join(map(shown, sorted(roots)[:4]))
         raise InputError(f"There are {len(roots)} run folders: {listed}.", do="Offer one at a time.")
-    _choose(made)
-    _texts(made)
-    spots = {stage.place for stage in made.stages}
-    made.unfinished = sorted(spots - done) if done else []
-    return made
+    _choose(result)
+    _texts(result)
+    spots = {stage.place for stage in result.stages}
+    result.unfinished = sorted(spots - done) if done else []
+    return result
 
 
-def _manifest(piece: Piece, stage: str, query: str, made: Folder) -> None:
-    first = stage not in made.manifests and len(made.manifests) < _MOST_MANIFESTS
-    (made.kept if first else made.later).append(piece)
+def _manifest(piece: Piece, stage: str, query: str, folder: Folder) -> None:
+    first = stage not in folder.manifests and len(folder.manifests) < _MOST_MANIFESTS
+    (folder.kept if first else folder.later).append(piece)
     if not first and stage != "s2_candidates":
         return
     whole = read_json(piece)
     for kind, key in _DEPTHS.items() if stage == "s2_candidates" else ():
         depth = optional(whole, key, int, piece.name)
         if depth is not None and depth > 0:
-            made.depths[kind, query] = depth
+            folder.depths[kind, query] = depth
     if first:
-        made.manifests[stage] = kept(whole)
+        folder.manifests[stage] = kept(whole)
 
 
-def _choose(made: Folder) -> None:
+def _choose(folder: Folder) -> None:
     """Of a kind and question the list as deep as the manifest says, else the longest, or enriched grades."""
     best: dict[tuple[str, str], Stage] = {}
-    for stage in made.stages:
+    for stage in folder.stages:
         key = (stage.kind, stage.query_id)
-        if key not in best or _rank(stage, made) > _rank(best[key], made):
+        if key not in best or _rank(stage, folder) > _rank(best[key], folder):
             best[key] = stage
     chosen = list(best.values())
-    made.shorter = [stage for stage in made.stages if stage not in chosen]
-    made.stages = sorted(chosen, key=lambda stage: (stage.kind, int(stage.query_id[1:])))
+    folder.shorter = [stage for stage in folder.stages if stage not in chosen]
+    folder.stages = sorted(chosen, key=lambda stage: (stage.kind, int(stage.query_id[1:])))
 
 
-def _rank(stage: Stage, made: Folder) -> tuple[bool, int, bool, str]:
+def _rank(stage: Stage, folder: Folder) -> tuple[bool, int, bool, str]:
     depth, name = _named_depth(stage), stage.piece.relative
-    asked = depth > 0 and depth == made.depths.get((stage.kind, stage.query_id))
+    asked = depth > 0 and depth == folder.depths.get((stage.kind, stage.query_id))
     return asked, depth, "enriched" in name, name
 
 
@@ -170,8 +170,8 @@ def _named_depth(stage: Stage) -> int:
     return int(depth[1]) if depth else 0
 
 
-def _texts(made: Folder) -> None:
-    for piece in made.questions:
+def _texts(folder: Folder) -> None:
+    for piece in folder.questions:
         listed: set[str] = set()
         for index, item in enumerate(expect(read_json(piece), "items", list, piece.name)):
             where = at(piece.name, "items", index)
@@ -183,27 +183,27 @@ def _texts(made: Folder) -> None:
             if query in listed:
                 raise InputError(f"The question {query} stands twice.", where=where)
             listed.add(query)
-            _text(made, query, item, where)
-    for stage in made.of("rewrites"):
+            _text(folder, query, item, where)
+    for stage in folder.of("rewrites"):
         where = stage.piece.name
         item = read_json(stage.piece)
-        _text(made, stage.query_id, item, where)
+        _text(folder, stage.query_id, item, where)
         model, dim = optional(item, "model", str, where), optional(item, "output_dimension", int, where)
-        if model and not made.embedder:
-            made.embedder = {"embedder": shown(model), **({"dim": dim} if dim and dim > 0 else {})}
+        if model and not folder.embedder:
+            folder.embedder = {"embedder": shown(model), **({"dim": dim} if dim and dim > 0 else {})}
 
 
-def _text(made: Folder, query: str, item: object, where: str) -> None:
+def _text(folder: Folder, query: str, item: object, where: str) -> None:
     text, other = optional(item, "text", str, where), optional(item, "text_rewrite", str, where)
     if other and text and other.strip() != text.strip():
-        made.rewritten.add(query)
-    made.texts[query] = made.texts.get(query) or text or ""
+        folder.rewritten.add(query)
+    folder.texts[query] = folder.texts.get(query) or text or ""
 
 
 def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Fields of the lines of files of a stage, with `line`, `query_id` and `file`; each names its passage."""
-    made = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
-    parts = [pl.DataFrame(schema=made)]
+    columns = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
+    parts = [pl.DataFrame(schema=columns)]
     for stage in stages:
         rows = read_lines(stage.piece, schema)
         parts.append(rows.with_columns(query_id=pl.lit(stage.query_id), file=pl.lit(stage.piece.name)))
@@ -212,11 +212,11 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
     return rows
 
 
-def ranked_list(found: Folder, kind: str) -> pl.DataFrame:
+def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
     """The list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
     rank, score = LISTS[kind]
     schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
-    rows = stage_rows(found.of(kind), schema)
+    rows = stage_rows(folder.of(kind), schema)
     refuse(rows.filter(pl.col(rank).is_null()), f"The line has no {rank}.", column=rank)
     refuse(again(rows, "query_id", "doc_id"), "The passage {doc_id} stands twice.", column="doc_id")
     refuse(again(rows, "query_id", rank), f"The rank {{{rank}}} stands twice.", column=rank)
@@ -228,25 +228,25 @@ def ranked_list(found: Folder, kind: str) -> pl.DataFrame:
     )
 
 
-def refined_order(found: Folder) -> dict[str, list[object]]:
+def refined_order(folder: Folder) -> dict[str, list[object]]:
     """Question → [passage, final rank, final score, exposures, information] of s6, in its order."""
-    ranked = stage_rows(found.of("ranked"), _RANKED)
-    _check_refined(found, ranked)
+    ranked = stage_rows(folder.of("ranked"), _RANKED)
+    _check_refined(folder, ranked)
     placed = ranked.sort("query_id", "final_rank", maintain_order=True, nulls_last=True).head(_MOST_RANKED)
     finite = pl.when(pl.col("final_score").is_finite()).then("final_score").alias("final_score")
     order: dict[str, list[object]] = {}
     for query, *item, info in placed.select("query_id", *_RANKED).with_columns(finite).iter_rows():
-        told: object = info
+        information: object = info
         with suppress(ValueError):
-            told = float(info or "")
-        order.setdefault(query, []).append([*item, kept(told)])
+            information = float(info or "")
+        order.setdefault(query, []).append([*item, kept(information)])
     return order
 
 
-def _check_refined(found: Folder, refined: pl.DataFrame) -> None:
+def _check_refined(folder: Folder, refined: pl.DataFrame) -> None:
     """Refuse passages of s6 that s5 of the same question does not have: they are another run's."""
-    pruned = stage_rows(found.of("pruned"), {"doc_id": pl.String()})
-    known = pl.col("query_id").is_in([stage.query_id for stage in found.of("pruned")])
+    pruned = stage_rows(folder.of("pruned"), {"doc_id": pl.String()})
+    known = pl.col("query_id").is_in([stage.query_id for stage in folder.of("pruned")])
     strange = refined.filter(known).join(pruned, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     if strange.is_empty():
         return

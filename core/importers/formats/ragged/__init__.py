@@ -61,7 +61,7 @@ class _Dataset:
 
     @property
     def name(self) -> str:
-        """What it is called: as the first of its files."""
+        """Return its name: that of the first of its files."""
         first = self.ordered[0]
         return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.piece.stem
 
@@ -116,7 +116,7 @@ class Ragged(Format):
         if not datasets:
             raise InputError("It holds no output of a retriever or reader.", where=trees[0].name)
         whole = merged(
-            _imported(each, own) for each, own in zip(datasets, _own(options, datasets), strict=True)
+            _imported(dataset, own) for dataset, own in zip(datasets, _own(options, datasets), strict=True)
         )
         accounts = tuple(account(piece, unused.get(piece.name, PARTS[what])) for what, piece, _ in files)
         return replace(whole, left_out=summed(whole.left_out), accounts=accounts)
@@ -129,9 +129,9 @@ def _together(files: Sequence[_File]) -> list[_Dataset]:
         ids = set(file.asked["id"])
         same = [dataset for dataset in datasets if dataset.ids & ids]
         at = datasets.index(same[0]) if same else len(datasets)
-        files_of = [each for one in same for each in one.files]
+        files_of = [part for one in same for part in one.files]
         datasets = [dataset for dataset in datasets if dataset not in same]
-        datasets.insert(at, _Dataset([*files_of, file], ids.union(*(each.ids for each in same))))
+        datasets.insert(at, _Dataset([*files_of, file], ids.union(*(dataset.ids for dataset in same))))
     return datasets
 
 
@@ -164,7 +164,7 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
 
 
 def _collection(dataset: _Dataset, options: Options) -> Import:
-    retrievers, asked = dataset.of(Retriever), pl.concat([each.asked for each in dataset.ordered])
+    retrievers, asked = dataset.of(Retriever), pl.concat([file.asked for file in dataset.ordered])
     known = asked.drop_nulls("input").unique("id", keep="first", maintain_order=True)
     queries = known.select(query_id="id", text="input")
     passages = None
@@ -176,7 +176,7 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
             "passage_id", "text", source="page_id"
         )
     said = (said.right for reader in dataset.of(Reader) for said in reader.files.values())
-    right = pl.concat([RIGHT.to_frame(), *(each.right for each in dataset.of(Gold)), *said])
+    right = pl.concat([RIGHT.to_frame(), *(gold.right for gold in dataset.of(Gold)), *said])
     once = right.filter(pl.col("answer") != "").unique(maintain_order=True)
     known_answers = once.with_columns(collection_id=pl.lit(options.collection_id))
     return Import(

@@ -51,8 +51,8 @@ RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # What righ
 def _is_kilt(shape: _Shape) -> bool:
     """Pages that answers stand on; a retriever's have a text or a score."""
     pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
-    found = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
-    return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not found
+    retrieved = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
+    return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not retrieved
 
 
 def _is_combined(shape: _Shape) -> bool:
@@ -111,7 +111,7 @@ PARTS: Mapping[str, Mapping[str, str] | str] = {
 
 @per_piece
 def kind(piece: Piece) -> str:
-    """What a file of RAGGED is; empty if it is none."""
+    """Name the kind of a file of RAGGED; empty if it is none."""
     if piece.file in ("combined_metrics.json", "combined_metrics.csv"):
         return "combined"
     shape = outline(piece)
@@ -159,7 +159,7 @@ def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
 
 
 def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
-    """What the lists of a retriever lack or repeat."""
+    """Count what the lists of a retriever lack or repeat."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
     later = int(rows.unique("id")["later"].sum())
@@ -175,7 +175,7 @@ def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
 
 @dataclass(frozen=True)
 class Gold:
-    """What a file says of relevant passages."""
+    """Relevant passages as a file says them."""
 
     piece: Piece  # the file
     asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
@@ -215,7 +215,7 @@ def compilation(piece: Piece) -> Gold:
         asked.append((query, optional(entry, "input", str, where)))
         held = expect(entry, "output", dict, where)
         passages = texts(held, "page_par_id_set", at(where, "output")) or []
-        pairs += [(query, each, 1) for each in passages]
+        pairs += [(query, paragraph, 1) for paragraph in passages]
         right += [(query, text) for text in texts(held, "answer_set", at(where, "output")) or ()]
         pages += not passages
     rows = pl.DataFrame(asked, schema={"id": pl.String, "input": pl.String}, orient="row")
@@ -227,7 +227,7 @@ def compilation(piece: Piece) -> Gold:
 
 def evaluation(piece: Piece) -> Gold:
     """Results by passage: whether each that a retriever found is among the gold passages."""
-    key = next(each for each in _EVALUATED if f"{each}[].page_id_match" in outline(piece))
+    key = next(name for name in _EVALUATED if f"{name}[].page_id_match" in outline(piece))
     rows = once(read_lines(piece, {"id": pl.String(), key: pl.List(_RESULT)}), piece.name)
     results = rows.select("id", pl.col(key).alias("result")).explode("result", empty_as_null=True)
     results = results.filter(pl.col("result").is_not_null()).unnest("result")
@@ -267,9 +267,11 @@ def judgements(files: Sequence[Gold], options: Options) -> Import:
         return Import(left_out=left)
     whole = _pairs(pl.concat(pairs)).with_columns(line=pl.int_range(1, pl.len() + 1))
     name = files[0].piece.name
-    made = golden_set(whole, name, "gold", replace(options, grades=options.grades or "binary"), "RAGGED gold")
+    imported = golden_set(
+        whole, name, "gold", replace(options, grades=options.grades or "binary"), "RAGGED gold"
+    )
     note = (
         "Gold passages are relevant, passages that an evaluation found not to be gold are not; others are "
         "unjudged."
     )
-    return replace(made, left_out=left, notes=(*made.notes, note))
+    return replace(imported, left_out=left, notes=(*imported.notes, note))

@@ -76,7 +76,7 @@ def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str
     spots: dict[_Spot, Piece] = {}
     lost: dict[str, str] = {}
     again: dict[str, str] = {}
-    for piece, tree in sorted(files, key=lambda each: kind(each[0]) == "raw"):
+    for piece, tree in sorted(files, key=lambda entry: kind(entry[0]) == "raw"):
         spot = _spot(piece, tree)
         if spot is None:
             lost[piece.name] = "from how many passages its answers were written is not known"
@@ -94,7 +94,7 @@ def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str
         )
     held: dict[tuple[str, str], dict[int | None, Said]] = {}
     modes = list(MODES.values())
-    for spot in sorted(spots, key=lambda each: (modes.index(each.mode), each.name, each.k or 0)):
+    for spot in sorted(spots, key=lambda entry: (modes.index(entry.mode), entry.name, entry.k or 0)):
         held.setdefault((spot.name, spot.mode), {})[spot.k] = _said(spots[spot])
     return [Reader(*key, said) for key, said in held.items()], lost | again
 
@@ -104,7 +104,7 @@ def _spot(piece: Piece, tree: Tree) -> _Spot | None:
     folders = [] if tree.name == piece.relative else [tree.name, *piece.relative.split("/")[:-1]]
     above = list(piece.path.absolute().parts[:-1]) if piece.path else folders or [tree.parent]
     near = above[-max(len(folders), 3) :]
-    bare = [each for each in near if each not in MODES and not _TOP.fullmatch(each)]
+    bare = [folder for folder in near if folder not in MODES and not _TOP.fullmatch(folder)]
     for folder, parent in zip(reversed(near), [*reversed(near[:-1]), ""], strict=True):
         top, mode = _TOP.fullmatch(folder), MODES.get(folder, "")
         if top and int(top[1]):
@@ -198,18 +198,18 @@ class Retriever:
 
 def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
     """A run per retriever with the answers of its readers; per reader and mode where none was read."""
-    read = [(each, _read_by(each, retrievers, reading)) for each in reading]
+    read = [(reader, _read_by(reader, retrievers, reading)) for reader in reading]
     alone = [reader for reader, theirs in read if not theirs]
     own = []
-    for each in retrievers:
-        folder = each.name.split("/")[:-1][-1:] if len(retrievers) > 1 else []
-        own.append((" · ".join([*folder, each.piece.stem]), each.piece.stem))
-    modes = [[] if each.mode == TOP_K else [each.mode] for each in alone]
-    own += [(" · ".join([*_folders(each), *mode]), "") for each, mode in zip(alone, modes, strict=True)]
+    for retriever in retrievers:
+        folder = retriever.name.split("/")[:-1][-1:] if len(retrievers) > 1 else []
+        own.append((" · ".join([*folder, retriever.piece.stem]), retriever.piece.stem))
+    modes = [[] if reader.mode == TOP_K else [reader.mode] for reader in alone]
+    own += [(" · ".join([*_folders(reader), *mode]), "") for reader, mode in zip(alone, modes, strict=True)]
     labels = run_labels(own, options)
     parts = []
     for retriever, label in zip(retrievers, labels, strict=False):
-        theirs = [reader for reader, them in read if any(each is retriever for each in them)]
+        theirs = [reader for reader, them in read if any(other is retriever for other in them)]
         parts.append(_searched(retriever, _named(theirs, retrievers), label, options))
     parts += [
         _alone(reader, label, options) for reader, label in zip(alone, labels[len(retrievers) :], strict=True)
@@ -226,15 +226,17 @@ def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[
         return list(retrievers)
     parts = [_parts(retriever.name) for retriever in retrievers]
     named = [
-        each
-        for each, mine in zip(retrievers, parts, strict=True)
+        retriever
+        for retriever, mine in zip(retrievers, parts, strict=True)
         if (mine - set().union(*(other for other in parts if other is not mine))) & _parts(reader.name)
     ]
     if len(named) == 1 or reader.mode not in (GOLD, CLOSED_BOOK):
         return named if len(named) == 1 else []
     base = _base(reader, retrievers)
-    same = [each for each in reading if each.mode == TOP_K and _base(each, retrievers) == base]
-    ids = {id(found) for each in same for found in _read_by(each, retrievers, reading)}
+    same = [
+        candidate for candidate in reading if candidate.mode == TOP_K and _base(candidate, retrievers) == base
+    ]
+    ids = {id(retriever) for candidate in same for retriever in _read_by(candidate, retrievers, reading)}
     return [retriever for retriever in retrievers if id(retriever) in ids]
 
 
@@ -245,7 +247,7 @@ def _parts(path: str) -> set[str]:
 def _folders(reader: Reader) -> list[str]:
     """The folders of a reader after the one that the tool keeps all readers in."""
     folders = reader.name.split("/")
-    root = next((at for at, each in enumerate(folders, 1) if each in _ROOTS), 0)
+    root = next((at for at, folder in enumerate(folders, 1) if folder in _ROOTS), 0)
     return folders[root:] or folders
 
 
@@ -257,12 +259,12 @@ def _base(reader: Reader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
 
 
 def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[tuple[Reader, str]]:
-    """What readers of one retriever are called: by the first of their own folders where that is enough."""
-    bases = [_base(each, retrievers) for each in reading]
-    short = Counter((base[0], each.mode) for base, each in zip(bases, reading, strict=True))
+    """Name the readers of one retriever, by the first of their own folders where that is enough."""
+    bases = [_base(reader, retrievers) for reader in reading]
+    short = Counter((base[0], reader.mode) for base, reader in zip(bases, reading, strict=True))
     whole = any(times > 1 for times in short.values())
     names = [" · ".join(base) if whole else base[0] for base in bases]
-    return [(each, shown(name, 200)) for each, name in zip(reading, names, strict=True)]
+    return [(reader, shown(name, 200)) for reader, name in zip(reading, names, strict=True)]
 
 
 def _searched(

@@ -55,9 +55,13 @@ class JudgedSpans(Format):
             return 0.0
         piece = probe.pieces[0]
         if is_workbook(piece):
-            found = _sheets(piece)
+            sheets = _sheets(piece)
             return (
-                0.0 if not found else base.LIKELY if set(tables(piece, Options())) - set(found) else base.SURE
+                0.0
+                if not sheets
+                else base.LIKELY
+                if set(tables(piece, Options())) - set(sheets)
+                else base.SURE
             )
         roles = roles_by(columns(piece), {}, ROLES, piece.name)
         if are_spans(roles):
@@ -98,12 +102,12 @@ def _sheets(piece: Piece) -> tuple[str, ...]:
 
 def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
     if is_workbook(piece):
-        found = (options.sheet,) if options.sheet else _sheets(piece)
-        if len(found) != 1:
-            listed = ", ".join(map(shown, found[:12]))
-            said = f"Several sheets hold spans: {listed}." if found else "No sheet holds spans."
-            raise InputError(said, where=piece.name, do="Choose one (--sheet)." if found else NEEDS)
-        return sheet_table(piece, found[0], most)
+        sheets = (options.sheet,) if options.sheet else _sheets(piece)
+        if len(sheets) != 1:
+            listed = ", ".join(map(shown, sheets[:12]))
+            said = f"Several sheets hold spans: {listed}." if sheets else "No sheet holds spans."
+            raise InputError(said, where=piece.name, do="Choose one (--sheet)." if sheets else NEEDS)
+        return sheet_table(piece, sheets[0], most)
     return read_table(piece, kind_of(piece), most, do=NEEDS)
 
 
@@ -111,20 +115,20 @@ def _read(piece: Piece, options: Options) -> Import:
     table = _opened(piece, options)
     rows = placing.span_rows(table, options)
     home, documents = _home(rows, table.name, options)
-    found = placing.placed(rows, documents, table.name)
-    if found.rows.is_empty():
-        first, count = found.misplaced[0].first, sum(each.count for each in found.misplaced)
+    placed = placing.placed(rows, documents, table.name)
+    if placed.rows.is_empty():
+        first, count = placed.misplaced[0].first, sum(group.count for group in placed.misplaced)
         said = (
             f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "
         )
         raise InputError(said + first.found, where=first.where, do=first.do or _NO_DOCUMENTS)
-    made = placing.span_set(found.rows, table.name, piece.stem, replace(options, collection_id=home))
+    imported = placing.span_set(placed.rows, table.name, piece.stem, replace(options, collection_id=home))
     note = f"{piece.name}: anchored to documents of the collection {home}."
     left = (
-        LeftOut(each.count, each.reason, f"{each.first.where}: {each.first.found}")
-        for each in found.misplaced
+        LeftOut(group.count, group.reason, f"{group.first.where}: {group.first.found}")
+        for group in placed.misplaced
     )
-    return replace(made, notes=(*made.notes, note), left_out=(*made.left_out, *left))
+    return replace(imported, notes=(*imported.notes, note), left_out=(*imported.left_out, *left))
 
 
 def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:
@@ -137,21 +141,21 @@ def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.Data
     wanted = options.collection_id or ""
     if options.collection_given:
         if wanted not in known:
-            found = f"There is no collection {shown(wanted)}."
-            raise InputError(found, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
+            problem = f"There is no collection {shown(wanted)}."
+            raise InputError(problem, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
         return wanted, texts(options.documents, wanted, sources)
-    offered = {each: texts(options.documents, each, sources) for each in known}
-    having = {each: held for each, held in offered.items() if held.height}
+    offered = {collection: texts(options.documents, collection, sources) for collection in known}
+    having = {collection: held for collection, held in offered.items() if held.height}
     if wanted in having:
         return wanted, having[wanted]
     if len(having) > 1:
         listed = ", ".join(map(shown, list(having)[:12]))
-        found = f"Documents of these names are in several collections: {listed}."
-        raise InputError(found, where=name, do="Say which (--collection).")
+        problem = f"Documents of these names are in several collections: {listed}."
+        raise InputError(problem, where=name, do="Say which (--collection).")
     if not having:
         some = ", ".join(shown(source, 40) for source in sources[:3])
-        found = f"No collection has the documents {some}{'…' if sources[3:] else ''}."
-        raise InputError(found, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
+        problem = f"No collection has the documents {some}{'…' if sources[3:] else ''}."
+        raise InputError(problem, where=name, do=f"{_known(known)} {_NO_DOCUMENTS}")
     return next(iter(having.items()))
 
 

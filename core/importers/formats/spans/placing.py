@@ -72,8 +72,8 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
     known = rows.join(documents.select("source", "text"), on="source", how="left", maintain_order="left")
     unplaced = pl.any_horizontal(pl.col(PLACE).is_null()) & pl.col("text").is_not_null()
     looked = [(row["line"], *_find(row)) for row in known.filter(unplaced).iter_rows(named=True)]
-    found = pl.DataFrame(looked, schema=_FOUND, orient="row")
-    known = known.join(found, on="line", how="left", maintain_order="left").with_columns(
+    places = pl.DataFrame(looked, schema=_FOUND, orient="row")
+    known = known.join(places, on="line", how="left", maintain_order="left").with_columns(
         start_char=pl.coalesce("found_start", "start_char"), end_char=pl.coalesce("found_end", "end_char")
     )
     judged = known.with_columns(_wrong().alias("wrong"))
@@ -107,20 +107,20 @@ def _wrong() -> pl.Expr:
 def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputError:
     wrong, source, do, column = row["wrong"], quoted(row["source"]), "", "start_char"
     if wrong == _ABSENT:
-        listed = ", ".join(shown(each, 40) for each in documents["source"].head(5))
-        found, column = f"There is no document {source}.", "source"
+        listed = ", ".join(shown(document, 40) for document in documents["source"].head(5))
+        problem, column = f"There is no document {source}.", "source"
         do = f"There are {listed}…" if listed else ""
     elif wrong in (_NOT_THERE, _TWICE):
-        found = f"The quote {quoted(row['quote'], 60)} stands {row['times']} times in {source}."
+        problem = f"The quote {quoted(row['quote'], 60)} stands {row['times']} times in {source}."
         column = "quote"
         longer = "Lengthen it, or give start_char and end_char."
         do = longer if wrong == _TWICE else "Quote the document word by word."
     elif wrong == _OUTSIDE:
         at = f"Characters {row['start_char']} to {row['end_char']}"
-        found = f"{at} are not in {source}, which has {len(row['text']):,}."
+        problem = f"{at} are not in {source}, which has {len(row['text']):,}."
     else:
-        found = "The span holds blanks only."
-    return InputError(found, where=place(name, row["line"], column), do=do)
+        problem = "The span holds blanks only."
+    return InputError(problem, where=place(name, row["line"], column), do=do)
 
 
 def are_spans(roles: Mapping[str, str]) -> bool:
@@ -169,9 +169,9 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
     single = rows.with_columns(numbers(rows, "grade", name, whole=True)).unique(
         key, keep="first", maintain_order=True
     )
-    made = golden_set(single, name, stem, options, table="spans")
+    imported = golden_set(single, name, stem, options, table="spans")
     left = {"spans that stand twice: they count once": rows.height - single.height}
-    return replace(made, left_out=counted(left, name))
+    return replace(imported, left_out=counted(left, name))
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,9 @@ def texts(documents: Documents | None, collection_id: str, sources: Sequence[str
     return documents(collection_id, sources)
 
 
-def with_brought(options: Options, made: Import) -> Options:
+def with_brought(options: Options, imported: Import) -> Options:
     """The options with the passages of an import among the documents at hand."""
-    passages = made.frames.get("passages")
+    passages = imported.frames.get("passages")
     if passages is None:
         return options
     ids = frozenset(passages.lazy().select(pl.col("collection_id").unique()).collect().to_series())

@@ -78,18 +78,18 @@ class TableFormat(Format):
         opened = [self.open_table(tree.pieces[0], options) for tree in trees]
         parts = [Import(collections=collection_of(options, "imported: table"))]
         by_kind: dict[str | None, list[Opened]] = defaultdict(list)
-        for each in opened:
-            by_kind[each.means.kind].append(each)
+        for table in opened:
+            by_kind[table.means.kind].append(table)
         runs = _rankings(by_kind["rankings"], options, parts)
-        parts += [of_queries(each, runs, options) for each in (*by_kind["costs"], *by_kind["answers"])]
+        parts += [of_queries(table, runs, options) for table in (*by_kind["costs"], *by_kind["answers"])]
         parts += [_judgements(judgement, options) for judgement in by_kind["judgements"]]
         parts += [
             stack_results(aggregate.piece, aggregate.table, aggregate.means, options)
             for aggregate in by_kind["aggregates"]
         ]
-        notes = tuple(note for each in opened for note in each.notes)
-        left_out = tuple(lost for each in opened for lost in each.left_out)
-        accounts = tuple(each.account for each in opened)
+        notes = tuple(note for table in opened for note in table.notes)
+        left_out = tuple(lost for table in opened for lost in table.left_out)
+        accounts = tuple(table.account for table in opened)
         parts.append(Import(accounts=accounts, notes=notes, left_out=left_out))
         return merged(parts)
 
@@ -106,7 +106,7 @@ class TableFormat(Format):
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
     """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
     orders = [_ordered(table, options) for table in tables]
-    own = [(name, each.piece.stem) for each, (done, _) in zip(tables, orders, strict=True)
+    own = [(name, opened.piece.stem) for opened, (done, _) in zip(tables, orders, strict=True)
            for name in sorted(done.rules)]  # fmt: skip
     labels = iter(run_labels(own, options))
     known: dict[str, Run] = {}
@@ -124,7 +124,7 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
             )
             for run in sorted(done.rules)
         }
-        ids = {run: made.run_id for run, made in runs.items()}
+        ids = {name: run.run_id for name, run in runs.items()}
         parts += [Import(runs=tuple(runs.values())), rankings(done, ids)]
         parts.append(measured(replace(opened, table=costs), ids, per_row=False))
         known |= runs
@@ -170,8 +170,8 @@ def _ranked(opened: Opened) -> pl.DataFrame:
 def _depths(done: Ordered | Streamed) -> dict[str, int]:
     pool = pl.col("stage") == "pool"
     frames = done.rows.frames if isinstance(done, Streamed) else (done.rows.lazy(),)
-    found = [frame.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for frame in frames]
-    return dict(pl.concat(found).group_by("run").agg(pl.col("rank").max()).iter_rows())
+    deepest = [frame.filter(pool).group_by("run").agg(pl.col("rank").max()).collect() for frame in frames]
+    return dict(pl.concat(deepest).group_by("run").agg(pl.col("rank").max()).iter_rows())
 
 
 def _judgements(opened: Opened, options: Options) -> Import:
@@ -193,7 +193,7 @@ def _labelled(opened: Opened, options: Options) -> Import:
         grades = table.taking({label: label})
         numbers(grades, label, name, whole=True)  # refused by the name of its column
         parts.append(rows.with_columns(grade=grades[label], judge=pl.lit(label)))
-    made = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.piece.stem, options)
+    imported = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.piece.stem, options)
     listed = ", ".join(f"`{shown(label)}`" for label in labels[:_LISTED])
     more = f" (+{len(labels) - _LISTED} more)" if labels[_LISTED:] else ""
-    return replace(made, notes=(f"{name}: {listed}{more} hold grades, each of a judge.", *made.notes))
+    return replace(imported, notes=(f"{name}: {listed}{more} hold grades, each of a judge.", *imported.notes))

@@ -52,7 +52,7 @@ def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) 
 
 
 def said_of(value: Value) -> Iterator[str]:
-    """What was assumed of a column, and what its numbers were converted to."""
+    """Yield what was assumed of a column, and what its numbers were converted to."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
         yield f"{name} {value.assumed}."
@@ -78,7 +78,7 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
         rows = rows.with_columns(run=pl.concat_str("run", *also, separator=" · ", ignore_nulls=True))
     for axis in WHOLE_AXES & chosen.keys():
         rows = rows.with_columns(numbers(rows, axis, table.name, whole=True).alias(axis))
-    made: list[tuple[str, dict[str, Any]]] = []
+    stacks: list[tuple[str, dict[str, Any]]] = []
     seen: set[str] = set()
     for row in rows.iter_rows(named=True):
         name = row.get("run") or ""
@@ -89,8 +89,8 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
         if key in seen:
             raise InputError(f"The stack {quoted(name or spec)} occurs twice.", where=where)
         seen.add(key)
-        made.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))
-    return made
+        stacks.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))
+    return stacks
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
@@ -131,8 +131,8 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))
     refuse(rows.filter(~pl.col("k").is_between(0, _MOST_K)), "k counts passages, from 0.", name, "k")
-    found = "The query {query_id} has two answers at k = {k}."
-    refuse(again(rows, *KEY), found, name)
+    problem = "The query {query_id} has two answers at k = {k}."
+    refuse(again(rows, *KEY), problem, name)
     grades = rows["grade"].drop_nulls()
     unscaled, scale = rows["scale"].null_count() == rows.height, None
     if unscaled and len(grades):
@@ -176,7 +176,7 @@ def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
     """Tokens and times of each answer by line, and the columns that they are taken from."""
     timed = {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
     named = [(timing, timed[timing.stage]) for timing in means.timings if timing.stage in timed]
-    named += [(each, each.measure) for each in means.usage if each.stage == GENERATE]
+    named += [(usage, usage.measure) for usage in means.usage if usage.stage == GENERATE]
     rows, taken = pl.DataFrame([table.lines.alias("line")]), set()
     for value, column in named:
         if column in TABLES["answers"] and column not in rows.columns:
@@ -241,6 +241,6 @@ def _costs_of(
     if per_row:
         return known, left
     other = known.filter(pl.col("value") != pl.col("value").first().over(*_QUERY))
-    found = "The value differs within a query: it belongs to the query and is the same on its rows."
-    refuse(other, found, table.name, value.column)
+    problem = "The value differs within a query: it belongs to the query and is the same on its rows."
+    refuse(other, problem, table.name, value.column)
     return known.unique(_QUERY, keep="first", maintain_order=True), left

@@ -39,8 +39,8 @@ def widened(table: Table, means: Meaning, said: TableAs) -> tuple[Table, TableAs
         raise InputError(which, where=place(table.name, again["line"][0], name), do=do)
     measures = rows[name].unique(maintain_order=True).to_list()
     if len(measures) > _MOST:
-        found = f"{len(measures):,} measures; the most that are read is {_MOST}."
-        raise InputError(found, where=place(table.name, None, name))
+        problem = f"{len(measures):,} measures; the most that are read is {_MOST}."
+        raise InputError(problem, where=place(table.name, None, name))
     wide = rows.group_by(keys, maintain_order=True).agg(
         pl.col("line").first().alias(""),
         *(pl.col(value).filter(pl.col(name) == measure).first().alias(measure) for measure in measures),

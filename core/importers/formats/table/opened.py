@@ -41,7 +41,7 @@ class Opened:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done to its numbers."""
+        """Return what was done to its numbers."""
         return self.numbers.notes
 
     @property
@@ -86,7 +86,7 @@ def _widened(long: Opened, said: TableAs) -> Opened:
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
-    """What the columns of the first rows mean, as far as they say; nothing is refused for its numbers."""
+    """Return what the columns mean by the first rows, as far as they say; no number is refused."""
     means = meaning(columns or table.rows.columns, said, name)
     if means.is_long:
         return means
@@ -115,8 +115,8 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
 def _incomplete(means: Meaning, table: Table) -> InputError:
     """Which column is missing for the kind that the table comes nearest to."""
     if means.row == "stack":
-        found = "No column is known to hold a measure, a latency or a price."
-        return InputError(found, where=table.name, do="Say what the columns mean.")
+        problem = "No column is known to hold a measure, a latency or a price."
+        return InputError(problem, where=table.name, do="Say what the columns mean.")
     has = means.roles.keys()
     near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
     roles = ("query_id", "passage_id", "score") if near else ("query_id",)

@@ -25,16 +25,16 @@ from core.records import Run
 
 def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Timings and usage of queries, and their answers; of these the timings where each query has one."""
-    made, ids = _owners(opened, known, options)
+    runs, ids = _owners(opened, known, options)
     if opened.means.kind == "costs":
-        return merged((Import(runs=made), scored(opened, ids), measured(opened, ids, per_row=True)))
+        return merged((Import(runs=runs), scored(opened, ids), measured(opened, ids, per_row=True)))
     rows = keyed(opened, "run", "query_id", *ANSWER_ROLES)
     own, taken = own_costs(opened.table, opened.means)
     rows = rows.join(own, on="line", how="left", maintain_order="left")
     named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
-    costs = {each.column for each in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
-    parts = [Import(runs=made), answers(named, opened.piece.name)]
+    costs = {value.column for value in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
+    parts = [Import(runs=runs), answers(named, opened.piece.name)]
     if several and costs - taken:
         why = "columns of scores and costs: a query has several answers, so they are of none of them alone"
         parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
@@ -52,13 +52,13 @@ def _owners(
         return (), {"": next(iter(known.values())).run_id}
     fresh = [run for run in own if run not in known]
     labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
-    made = {
+    runs = {
         run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
         for run, label in zip(fresh, labels, strict=True)
     }
-    ids = {run: (known | made)[run].run_id for run in own}
-    known |= {run: each for run, each in made.items() if run}
-    return tuple(made.values()), ids
+    ids = {run: (known | runs)[run].run_id for run in own}
+    known |= {name: run for name, run in runs.items() if name}
+    return tuple(runs.values()), ids
 
 
 def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import:
@@ -66,7 +66,7 @@ def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import
     if not opened.means.timings and not opened.means.usage:
         return Import()
     keys = _keys(opened, ids)
-    return merged(made(opened.table, opened.means, keys, per_row=per_row) for made in (timings, usage))
+    return merged(read(opened.table, opened.means, keys, per_row=per_row) for read in (timings, usage))
 
 
 def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:

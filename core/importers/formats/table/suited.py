@@ -42,7 +42,7 @@ def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meani
 
 def _labels(means: Meaning, table: Table) -> list[str]:
     """Columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
-    found = []
+    labels = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"].drop_nulls()
         values = cells.cast(pl.Float64, strict=False)
@@ -50,8 +50,8 @@ def _labels(means: Meaning, table: Table) -> list[str]:
             not values.null_count() and (values.is_between(0, _MOST_GRADE) & (values == values.floor())).all()
         )
         if whole and values.n_unique() > 1:
-            found.append(column)
-    return found
+            labels.append(column)
+    return labels
 
 
 def _name_stacks(means: Meaning, table: Table) -> None:

@@ -59,7 +59,7 @@ class TraceFormat(Format):
         return "spans" if self.is_mine(_paths(piece)) else None
 
     def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
-        """What is read of a row, also where the rows stand under one of the keys that may hold them."""
+        """Return the parts read of a row, also where rows stand under one of the keys that may hold them."""
         places = ("", *(f"{wrapper}." for wrapper in _WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
@@ -92,7 +92,7 @@ def _traced(
         if (question := _question(steps, left)) is not None:
             projects[next((span.project for span in steps if span.project), "")].append(question)
     alone = len(projects) == 1
-    parts = [_answered("" if alone else name, found, pieces) for name, found in projects.items()]
+    parts = [_answered("" if alone else name, questions, pieces) for name, questions in projects.items()]
     if not parts:
         why = "; ".join(+left) or "there are no spans"
         raise InputError(f"No trace holds a question and what was found for it: {why}.", where=pieces[0].name)
@@ -103,8 +103,8 @@ def _traced(
     ]
     if again:
         notes.append(f"{again} questions were asked before: each time counts as a question of its own.")
-    made = assemble(parts, options, importer=importer, source=source)
-    return merged((made, Import(left_out=counted(left, pieces[0].name), notes=tuple(notes))))
+    imported = assemble(parts, options, importer=importer, source=source)
+    return merged((imported, Import(left_out=counted(left, pieces[0].name), notes=tuple(notes))))
 
 
 def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
@@ -172,13 +172,13 @@ def _documents(
     for some, name in ((rerankers, "reranker"), (retrievers, "retriever")):
         good = [span for span in some if not span.failed]
         left[f"steps of a {name} that ended with an error"] += len(some) - len(good)
-        told = [span for span in good if span.documents is not None]
-        left[f"steps of a {name} whose passages cannot be told"] += len(good) - len(told)
-        if len(told) == 1:
+        listed = [span for span in good if span.documents is not None]
+        left[f"steps of a {name} whose passages cannot be told"] += len(good) - len(listed)
+        if len(listed) == 1:
             if name == "reranker":
                 left["lists of a retriever before its reranker: the reranked list counts"] += len(retrievers)
-            return told[0].documents
-        if len(told) > 1:
+            return listed[0].documents
+        if len(listed) > 1:
             left[f"rankings of traces with several {name} steps: none of them is the ranking"] += 1
             return None
     return None
@@ -202,11 +202,11 @@ def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
     return used
 
 
-def _answered(project: str, found: Sequence[_Question], pieces: Sequence[Piece]) -> Answered:
-    settings = next((each.settings for each in found if each.settings), {})
-    models = sorted({model for each in found for model in each.models})
+def _answered(project: str, questions: Sequence[_Question], pieces: Sequence[Piece]) -> Answered:
+    settings = next((question.settings for question in questions if question.settings), {})
+    models = sorted({model for question in questions for model in question.models})
     return replace(
-        answered(pieces[0], [each.sample for each in found]),
+        answered(pieces[0], [question.sample for question in questions]),
         label=project,
         digest=digest_of(pieces),
         spec=axes_of(settings) | ({"generator": shown(models[0])} if len(models) == 1 else {}),
@@ -232,7 +232,7 @@ def _paths(piece: Piece) -> frozenset[str]:
     if not seen:
         return frozenset(columns(piece))
     roots = ("[]", *(f"{name}[]" for name in _WRAPPERS), "")
-    root = next((each for each in roots if "object" in seen.get(each, ())), None)
+    root = next((prefix for prefix in roots if "object" in seen.get(prefix, ())), None)
     if root is None:
         return frozenset()
     return frozenset(path[len(root) :].lstrip(".") for path in seen if path.startswith(root))
@@ -256,13 +256,13 @@ def _entries(piece: Piece) -> Iterator[tuple[str, Json]]:
 
 def _from_json(piece: Piece, *, lines: bool) -> Iterator[tuple[str, Json]]:
     if lines:
-        rows = ((place(piece.name, line), each) for line, row in json_rows(piece) for each in _held(row))
+        rows = ((place(piece.name, line), entry) for line, row in json_rows(piece) for entry in _held(row))
     else:
-        rows = ((f"{piece.name}, entry {at}", each) for at, each in enumerate(_held(read_json(piece)), 1))
-    for where, each in rows:
-        if not isinstance(each, dict):
-            raise InputError(f"It is {kind_of_value(each)}, not an object.", where=where)
-        yield where, each
+        rows = ((f"{piece.name}, entry {at}", entry) for at, entry in enumerate(_held(read_json(piece)), 1))
+    for where, entry in rows:
+        if not isinstance(entry, dict):
+            raise InputError(f"It is {kind_of_value(entry)}, not an object.", where=where)
+        yield where, entry
 
 
 def _held(value: object) -> list[object]:
@@ -270,8 +270,8 @@ def _held(value: object) -> list[object]:
     if isinstance(value, list):
         return value
     holder = value if isinstance(value, dict) and "id" not in value else {}
-    found = [holder[key] for key in _WRAPPERS if isinstance(holder.get(key), list)]
-    return found[0] if len(found) == 1 else [value]
+    lists = [holder[key] for key in _WRAPPERS if isinstance(holder.get(key), list)]
+    return lists[0] if len(lists) == 1 else [value]
 
 
 def _cell(value: object) -> object:
@@ -281,7 +281,7 @@ def _cell(value: object) -> object:
     with suppress(InputError):
         return parsed(value, "cell")
     try:
-        made: object = ast.literal_eval(value)
+        literal: object = ast.literal_eval(value)
     except _BROKEN:
         return value
-    return made if isinstance(made, dict | list) else value
+    return literal if isinstance(literal, dict | list) else value

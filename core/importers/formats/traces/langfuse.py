@@ -56,9 +56,9 @@ class Langfuse(TraceFormat):
         trace = _trace(row, where)
         yield trace
         inner = row.get("observations")
-        for each in inner if isinstance(inner, list) else ():
-            if isinstance(each, dict):
-                yield _observation(each, trace.trace, where)
+        for observation in inner if isinstance(inner, list) else ():
+            if isinstance(observation, dict):
+                yield _observation(observation, trace.trace, where)
 
 
 def _trace(row: Json, where: str) -> spans.Span:
@@ -85,8 +85,8 @@ def _observation(row: Json, trace: str | None, where: str) -> spans.Span:
         raise InputError("The observation has no id, or that of its trace is missing.", where=where)
     output = row.get("output")
     kind = _KINDS.get(str(row.get("type")).upper(), "other")
-    told = spans.documents_of(output)
-    if kind == "other" and told is not None and _RETRIEVES.search(str(row.get("name"))):
+    documents = spans.documents_of(output)
+    if kind == "other" and documents is not None and _RETRIEVES.search(str(row.get("name"))):
         kind = "retriever"
     return spans.Span(
         id=own,
@@ -99,7 +99,7 @@ def _observation(row: Json, trace: str | None, where: str) -> spans.Span:
         first_token=spans.instant(spans.first(row, "completionStartTime")),
         question=spans.question_of(row.get("input")),
         answer=spans.answer_of(output),
-        documents=told if kind in ("retriever", "reranker") else None,
+        documents=documents if kind in ("retriever", "reranker") else None,
         tokens=_tokens(row) if kind == "model" else {},
         model=spans.name_of(spans.first(row, "providedModelName", "model")),
         failed=str(row.get("level") or "").upper() == "ERROR",
@@ -122,9 +122,9 @@ def _tokens(row: Json) -> dict[str, float]:
 
 
 def _scores(value: object) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for each in value if isinstance(value, list) else ():
-        name, score = spans.name_of(spans.first(each, "name")), spans.number_of(spans.first(each, "value"))
+    scores: dict[str, float] = {}
+    for entry in value if isinstance(value, list) else ():
+        name, score = spans.name_of(spans.first(entry, "name")), spans.number_of(spans.first(entry, "value"))
         if name and score is not None:
-            found.setdefault(name, score)
-    return found
+            scores.setdefault(name, score)
+    return scores

@@ -65,9 +65,9 @@ def _span(run: Json, parent: str | None, trace: str | None, where: str) -> spans
     about = spans.first(extra, "metadata")
     settings = about if isinstance(about, dict) else {}
     status = str(run.get("status") or "").lower()
-    told = run.get("feedback_stats")
-    feedback = told.items() if isinstance(told, dict) else ()
-    averages = {str(name): spans.number_of(spans.first(each, "avg")) for name, each in feedback}
+    stats = run.get("feedback_stats")
+    feedback = stats.items() if isinstance(stats, dict) else ()
+    averages = {str(name): spans.number_of(spans.first(stat, "avg")) for name, stat in feedback}
     return spans.Span(
         id=own,
         parent=spans.name_of(run.get("parent_run_id")) or parent or _parent(run),
@@ -107,8 +107,8 @@ def _tokens(run: Json) -> dict[str, float]:
         spans.first(outputs, "usage_metadata"),
         spans.first(spans.first(outputs, "llm_output"), "token_usage", "usage"),
     )
-    told = next((each for each in within if isinstance(each, dict)), {})
+    usage = next((counts for counts in within if isinstance(counts, dict)), {})
     return spans.tokens(
         {"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")},
-        {unit: spans.first(told, unit, old) for unit, old in _OLD_UNITS.items()},
+        {unit: spans.first(usage, unit, old) for unit, old in _OLD_UNITS.items()},
     )

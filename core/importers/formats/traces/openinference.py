@@ -53,18 +53,18 @@ class OpenInference(TraceFormat):
 
 def _flat(row: Json, where: str) -> dict[str, object]:
     """Every value by the dots down to it, "attributes." left away; lists by their places."""
-    found: dict[str, object] = {}
+    flat: dict[str, object] = {}
     waiting: list[tuple[str, object]] = [("", row)]
     for count, (path, value) in enumerate(waiting):  # grows while it is read
         if count > _MOST_VALUES:
             raise InputError(f"The span holds more than {_MOST_VALUES:,} values.", where=where)
         if isinstance(value, dict):
-            waiting += [(f"{path}.{key}" if path else str(key), each) for key, each in value.items()]
+            waiting += [(f"{path}.{key}" if path else str(key), inner) for key, inner in value.items()]
         elif isinstance(value, list) and "documents" in path:
-            waiting += [(f"{path}.{place}", each or "") for place, each in enumerate(value)]
+            waiting += [(f"{path}.{place}", inner or "") for place, inner in enumerate(value)]
         elif value is not None:
-            found.setdefault(path.removeprefix("attributes."), value)
-    return found
+            flat.setdefault(path.removeprefix("attributes."), value)
+    return flat
 
 
 def _span(row: Json, where: str) -> spans.Span:
@@ -76,10 +76,10 @@ def _span(row: Json, where: str) -> spans.Span:
     if trace is None or own is None:
         raise InputError("The span has no id, or that of its trace is missing.", where=where)
     kind = _KINDS.get(str(flat.get(_KIND) or flat.get("span_kind")).upper(), "other")
-    told = _documents(flat, "reranker.output_documents" if kind == "reranker" else "retrieval.documents")
-    if told is None and kind in ("retriever", "reranker"):
-        told = spans.documents_of(row.get("output"))
-    names = (spans.name_of(flat.get(f"{each}.model_name")) for each in ("llm", "reranker", "embedding"))
+    documents = _documents(flat, "reranker.output_documents" if kind == "reranker" else "retrieval.documents")
+    if documents is None and kind in ("retriever", "reranker"):
+        documents = spans.documents_of(row.get("output"))
+    names = (spans.name_of(flat.get(f"{part}.model_name")) for part in ("llm", "reranker", "embedding"))
     reranked = flat.get("reranker.query") if kind == "reranker" else None
     counts = {unit: spans.amount(flat.get(key)) for unit, key in _TOKENS.items() if kind == "model"}
     return spans.Span(
@@ -93,7 +93,7 @@ def _span(row: Json, where: str) -> spans.Span:
         end=spans.instant(flat.get("end_time")),
         question=spans.question_of(reranked or flat.get("input.value")),
         answer=spans.answer_of(flat.get("output.value")),
-        documents=told if kind in ("retriever", "reranker") else None,
+        documents=documents if kind in ("retriever", "reranker") else None,
         tokens={unit: count for unit, count in counts.items() if count is not None},
         model=next(filter(None, names), None),
         failed="ERROR" in str(flat.get("status_code") or flat.get("status.code") or "").upper(),

@@ -101,13 +101,13 @@ def name_of(value: object) -> str | None:
 
 def amount(value: object) -> float | None:
     """A finite number that is not negative, also from text; None otherwise."""
-    found = number_of(value)
-    return found if found is not None and found >= 0 else None
+    number = number_of(value)
+    return number if number is not None and number >= 0 else None
 
 
-def tokens(*told: Mapping[str, object]) -> dict[str, float]:
+def tokens(*sources: Mapping[str, object]) -> dict[str, float]:
     """Tokens by unit, of the first that counts any; zeros throughout mean that nobody counted."""
-    for pairs in told:
+    for pairs in sources:
         counts = {unit: amount(value) for unit, value in pairs.items()}
         if any(counts.values()):
             return {unit: count for unit, count in counts.items() if count is not None}
@@ -127,22 +127,22 @@ def instant(value: object) -> float | None:
             return aware.timestamp()
         except (OverflowError, ValueError):
             return None
-    found = amount(value)
-    if found is None:
+    number = amount(value)
+    if number is None:
         return None
-    scale = next((parts for least, parts in _UNITS if found >= least), 1.0)
-    return found / scale if _YEARS[0] < found / scale < _YEARS[1] else None
+    scale = next((parts for least, parts in _UNITS if number >= least), 1.0)
+    return number / scale if _YEARS[0] < number / scale < _YEARS[1] else None
 
 
 def unpacked(value: object) -> object:
-    """What a text that holds a JSON object or list says; anything else as it is."""
+    """Return the JSON object or list that a text holds; anything else as it is."""
     if not isinstance(value, str) or value[:1] not in ("{", "[") or len(value) > _MOST_TEXT:
         return value
     try:
-        made = parsed(value, "text")
+        content = parsed(value, "text")
     except InputError:
         return value
-    return made if isinstance(made, dict | list) else value
+    return content if isinstance(content, dict | list) else value
 
 
 def documents_of(value: object) -> tuple[Document, ...] | None:
@@ -156,8 +156,8 @@ def documents_of(value: object) -> tuple[Document, ...] | None:
         value = next((value[key] for key in _LISTS if isinstance(value.get(key), list | dict)), None)
     if not isinstance(value, list):
         return None
-    made = [_document(each) for each in value]
-    return tuple(each for each in made if each) if all(made) else None
+    documents = [_document(document) for document in value]
+    return tuple(document for document in documents if document) if all(documents) else None
 
 
 def _document(value: object) -> Document | None:
@@ -169,18 +169,18 @@ def _document(value: object) -> Document | None:
         return Document(None, value, None) if value.strip() else None
     if not isinstance(value, dict):
         return None
-    made = value.get("kwargs") if value.get("type") == "constructor" else None
-    held: Json = made if isinstance(made, dict) else value
+    kwargs = value.get("kwargs") if value.get("type") == "constructor" else None
+    held: Json = kwargs if isinstance(kwargs, dict) else value
     nested = (held[key] for key in ("node", "document") if isinstance(held.get(key), dict))
     inner: Json = next(nested, held)
-    about = (each["metadata"] for each in (inner, held) if isinstance(each.get("metadata"), dict))
+    about = (holder["metadata"] for holder in (inner, held) if isinstance(holder.get("metadata"), dict))
     meta: Json = next(about, {})
     holders = (inner, held, meta)
     texts = (holder[key] for holder in holders[:2] for key in _CONTENT if isinstance(holder.get(key), str))
     text = next(texts, None) or None
-    own = next((found for holder in holders for key in _IDS if (found := name_of(holder.get(key)))), None)
-    scores = (number_of(each.get(key)) for each in (held, inner, meta) for key in _SCORES)
-    score = next((each for each in scores if each is not None), None)
+    own = next((name for holder in holders for key in _IDS if (name := name_of(holder.get(key)))), None)
+    scores = (number_of(holder.get(key)) for holder in (held, inner, meta) for key in _SCORES)
+    score = next((number for number in scores if number is not None), None)
     return Document(own, text, score) if own or text else None
 
 
@@ -189,10 +189,10 @@ def number_of(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def question_of(value: object) -> str | None:
@@ -222,12 +222,12 @@ def _text(value: object, names: Sequence[str], roles: Sequence[str]) -> str | No
 
 def _under(value: Json, names: Sequence[str]) -> object:
     inner = next((value[name] for name in ("kwargs", "data") if isinstance(value.get(name), dict)), None)
-    found = next((value[name] for name in names if value.get(name)), None)
-    if found is None and inner is None:
-        found = value.get("content")
-    if found is None and inner is None and len(value) == 1:
-        found = next(iter(value.values()))
-    return inner if found is None else found
+    content = next((value[name] for name in names if value.get(name)), None)
+    if content is None and inner is None:
+        content = value.get("content")
+    if content is None and inner is None and len(value) == 1:
+        content = next(iter(value.values()))
+    return inner if content is None else content
 
 
 def _said(messages: list[object], roles: Sequence[str]) -> object:
@@ -238,5 +238,9 @@ def _said(messages: list[object], roles: Sequence[str]) -> object:
             named = str(message.get("id") or "").lower() if role == "constructor" else role
             if any(word in named for word in roles):
                 return message
-    plain = [each for each in messages if not (isinstance(each, dict) and first(each, "role") is not None)]
+    plain = [
+        message
+        for message in messages
+        if not (isinstance(message, dict) and first(message, "role") is not None)
+    ]
     return plain[-1] if plain else None
