@@ -182,8 +182,7 @@ def numbers(
     view: View, letters: Mapping[str, str], gaps: pl.DataFrame
 ) -> list[tuple[str, list[Card], list[Card]]]:
     """Quality, latency and cost of the stacks, and what lies between the first and the others."""
-    cost = f"Cost per 1,000 {costed(view.table)} ($)"
-    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: cost}
+    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: f"Cost of {costed(view.table)}"}
     rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
     boxes = []
     for axis, title in titles.items():

@@ -91,7 +91,7 @@ def _beside(row: Row, axis: Axis) -> str:
 def shown(axis: Axis, row: Row) -> tuple[str, str]:
     """The number of a stack on an axis, and what stands small below it."""
     if axis is COST:
-        return text.cost_of(row, ""), " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
+        return text.cost_of(row), " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
     name = axis.column.removesuffix("_ms")
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if low is None else f"[{axis.written(low)}, {axis.written(high)}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -123,10 +124,8 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
 
 
 def _hover(row: Mapping[str, Any]) -> str:
-    ms, usd = (
-        f"{unit} unknown" if row[name] is None else f"{row[name]:+.3g} {unit}"
-        for name, unit in (("d_ms", "ms"), ("d_usd", "$ / 1k"))
-    )
+    ms = "ms unknown" if row["d_ms"] is None else f"{row['d_ms']:+.3g} ms"
+    usd = "$ unknown" if row["d_usd"] is None else text.signed(row["d_usd"], partial(text.usd, per="1k"))
     why = f"<br>{text.escape(row['reason'])}" if row["reason"] else ""
     step = f"K {row['from_k']} → {row['to_k']}: {text.signed(row['d_quality'])}, {ms}, {usd}"
     return f"{text.escape(row['family'])}<br>{step}{why}"
