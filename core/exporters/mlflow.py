@@ -118,8 +118,8 @@ def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield (allowed if used[allowed] == 1 else f"{allowed}_{used[allowed]}"), value
 
 
-def _text(found: object, name: str, server: _Server) -> str:
-    value = found.get(name) if isinstance(found, dict) else None
+def _text(reply: object, name: str, server: _Server) -> str:
+    value = reply.get(name) if isinstance(reply, dict) else None
     if not isinstance(value, str) or not value:
         problem = f"The answer has no {name}: this is not an MLflow tracking server."
         raise InputError(problem, where=server.name)

@@ -1,4 +1,4 @@
-"""What every call of a provider speaks: purposes, amounts of usage, replies, and the meter of a budget."""
+"""Parts of every call of a provider: purposes, amounts of usage, replies, and the meter of a budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECK = "Check its name, or set path to a folder with its files."
 
 
 class Purpose(StrEnum):
-    """What a text is embedded for; many models treat the two differently."""
+    """Use that a text is embedded for; many models treat the two differently."""
 
     PASSAGE = "passage"
     QUERY = "query"
@@ -41,7 +41,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[V]):
-    """What a call brought, what it used and how long it took."""
+    """Value that a call brought, with what it used and how long it took."""
 
     value: V  # The result
     # What producing the result used, whether it was paid now or is from the journal. What was paid now is
@@ -59,8 +59,8 @@ class Reply(Generic[V]):
 
 def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
     """The same reply with another value, and other details if they are given."""
-    told = reply.details if details is None else details
-    return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, told)
+    about = reply.details if details is None else details
+    return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, about)
 
 
 def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
@@ -136,7 +136,7 @@ def timed(work: Callable[[], V]) -> Reply[V]:
 
 
 class Model:
-    """What models of every kind have in common."""
+    """Base of models of every kind."""
 
     name: str  # how stacks and configurations name it
     provider: str = "local"  # who answers, for the journal

@@ -40,7 +40,7 @@ class Limits(BaseModel):
 
 
 class ChatOptions(BaseModel):
-    """What a chat model's endpoint understands."""
+    """Options that a chat model's endpoint understands."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -195,7 +195,7 @@ def place_of(config: ModelConfig) -> Place | None:
         return None
     url = config.base_url or vendor.url
     usual = vendor.key_env if origin(url) == origin(vendor.url) else ""
-    known = origin(url) in {origin(each.url) for each in VENDORS.values()}
+    known = origin(url) in {origin(other.url) for other in VENDORS.values()}
     return Place(url, usual if config.key_env is None else config.key_env, known)
 
 

@@ -35,16 +35,18 @@ class OnnxFolder:
         from tokenizers import Tokenizer  # noqa: PLC0415 - only needed with local models
 
         try:
-            made = Tokenizer.from_file(str(self.path / "tokenizer.json"))
+            tokenizer = Tokenizer.from_file(str(self.path / "tokenizer.json"))
         except Exception as error:  # the package raises bare exceptions
             raise InputError(
                 f"The tokenizer cannot be read: {error}.", where=str(self.path / "tokenizer.json")
             ) from error
-        known = [number for token in ("[PAD]", "<pad>") if (number := made.token_to_id(token)) is not None]
-        padding = {"pad_id": next(iter(known), 0), "pad_token": "[PAD]", **(made.padding or {})}
-        made.enable_truncation(max_length=self.max_tokens, stride=stride)
-        made.enable_padding(pad_id=padding["pad_id"], pad_token=padding["pad_token"])
-        return made
+        known = [
+            number for token in ("[PAD]", "<pad>") if (number := tokenizer.token_to_id(token)) is not None
+        ]
+        padding = {"pad_id": next(iter(known), 0), "pad_token": "[PAD]", **(tokenizer.padding or {})}
+        tokenizer.enable_truncation(max_length=self.max_tokens, stride=stride)
+        tokenizer.enable_padding(pad_id=padding["pad_id"], pad_token=padding["pad_token"])
+        return tokenizer
 
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
         """All outputs for encodings that are padded to one length, by their names."""
@@ -84,12 +86,12 @@ def open_folder(path: Path, max_tokens: int | None = None, device: Device | None
 def read_json(path: Path) -> Mapping[str, Any]:
     """A JSON object of a file; empty when the file is not there."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except ValueError as error:
         raise InputError(f"The file is not JSON: {error}.", where=str(path)) from error
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _engines(there: Sequence[str], device: Device | None) -> list[str]:
@@ -111,11 +113,11 @@ def _model_file(path: Path) -> Path:
                 where=str(path),
                 do="Give the folder of an exported model, with model.onnx and tokenizer.json.",
             )
-    found = [path / name for name in MODEL_FILES if (path / name).is_file()] or sorted(path.glob("*.onnx"))
-    if len(found) == 0 or (len(found) > 1 and found[0].name != "model.onnx"):
-        shown = ", ".join(each.name for each in found) or "none"
+    files = [path / name for name in MODEL_FILES if (path / name).is_file()] or sorted(path.glob("*.onnx"))
+    if len(files) == 0 or (len(files) > 1 and files[0].name != "model.onnx"):
+        shown = ", ".join(file.name for file in files) or "none"
         raise InputError(f"One model.onnx was expected; found: {shown}.", where=str(path))
-    return found[0]
+    return files[0]
 
 
 def _length(path: Path) -> int:
@@ -125,7 +127,7 @@ def _length(path: Path) -> int:
         read_json(path / "tokenizer_config.json").get("model_max_length"),
         read_json(path / "config.json").get("max_position_embeddings"),
     )
-    limits = [int(each) for each in named if isinstance(each, int | float) and 0 < each < _LONGEST_LENGTH]
+    limits = [int(limit) for limit in named if isinstance(limit, int | float) and 0 < limit < _LONGEST_LENGTH]
     return min(limits, default=USUAL_LENGTH)
 
 

@@ -1,4 +1,4 @@
-"""What every remote model is connected to, and the clients of the vendors."""
+"""Connections of remote models, and the clients of the vendors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MARGIN = 0.75  # How much of a vendor's token limit a batch may fill when its to
 
 
 class Wired(TypedDict, total=False):
-    """What a model is connected to, where that is not the usual."""
+    """Connections of a model that are not the usual ones."""
 
     keys: Keys | None  # where keys are looked up; the environment and secrets.toml by default
     journal: Journal | None  # where replies are kept

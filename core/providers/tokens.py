@@ -38,7 +38,7 @@ class TokenCounter:
 
     @property
     def note(self) -> str:
-        """What is to be known about the counts, for people; nothing where they are beyond doubt."""
+        """Say what is to be known about the counts; nothing where they are beyond doubt."""
         if not self.exact:
             return f"estimated: one token per {BYTES_PER_TOKEN} bytes"
         return "not checked against the vendor's own count" if self.name in UNCHECKED else ""

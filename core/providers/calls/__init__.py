@@ -1,4 +1,4 @@
-"""What every remote provider shares: keys, attempts, pacing, the journal of replies."""
+"""Parts that all remote providers share: keys, attempts, pacing, the journal of replies."""
 
 from core.providers.calls.caller import Caller, Pacer, caller_for
 from core.providers.calls.failures import Failure, failure

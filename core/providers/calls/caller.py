@@ -66,7 +66,7 @@ def per_minute(limits: Limits) -> dict[str, float]:
         "tokens": limits.tokens_per_minute,
         "items": limits.items_per_minute,
     }
-    return {what: float(each) for what, each in most.items() if each is not None}
+    return {what: float(limit) for what, limit in most.items() if limit is not None}
 
 
 T = TypeVar("T")
@@ -148,9 +148,9 @@ class Caller:
 
     def sibling(self) -> Caller:
         """A caller that shares the pace and the places, and is interrupted by itself."""
-        made = copy.copy(self)
-        made._wake = threading.Event()
-        return made
+        sibling = copy.copy(self)
+        sibling._wake = threading.Event()
+        return sibling
 
     def interrupt(self) -> None:
         """End every wait that is under way: those calls raise. Later calls and siblings are not affected."""

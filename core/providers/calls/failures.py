@@ -1,4 +1,4 @@
-"""What went wrong in a call, told from the exceptions of any vendor's client.
+"""Causes of failed calls, read from the exceptions of any vendor's client.
 
 The clients have no common base class, but all of them carry the HTTP status and the headers, and name their
 classes after what happened; so do the HTTP libraries below them, whose exceptions stand in the chain.
@@ -42,7 +42,7 @@ class Failure:
 
 
 def failure(error: Exception, now: float) -> Failure:
-    """What an exception of a client means."""
+    """Return the meaning of an exception of a client."""
     status = _status(error)
     text = redact(_text(error))[:_LONGEST_TEXT]
     if status is not None:
@@ -50,7 +50,7 @@ def failure(error: Exception, now: float) -> Failure:
         if kind == "unreadable":  # the text is the answer itself
             text = f"{type(error).__name__}: {text[:_BEGINNING]}"
         return Failure(kind, text, status, retry_after(_headers(error), now), sent=kind == "unreadable")
-    names = [kind.__name__ for each in _chain(error) for kind in type(each).__mro__]
+    names = [kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__]
     never_sent = _named(names, _NEVER_SENT)
     if _named(names, ("Timeout",)):
         return Failure("timeout", text, sent=not never_sent)
@@ -107,12 +107,12 @@ def _status(error: Exception) -> int | None:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    found = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
-    return {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
+    headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
+    return {str(name).lower(): str(value) for name, value in dict(headers or {}).items()}
 
 
 def _text(error: Exception) -> str:
-    """What the vendor said, else what the client says; a client's own text may be full of headers."""
+    """Return what the vendor said, else what the client says; a client's own text may be full of headers."""
     for name in ("json_body", "body", "http_body"):
         said = _said(getattr(error, name, None))
         if said:

@@ -143,7 +143,7 @@ class Journal:
                     "SELECT call FROM sent WHERE key = ? AND process <> ?", (key, self._name)
                 )
             }
-            db.executemany("DELETE FROM sent WHERE call = ?", [(each,) for each in lost])
+            db.executemany("DELETE FROM sent WHERE call = ?", [(name,) for name in lost])
             rows = [(key, call, self._name) for key in keys]
             db.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?, ?)", rows)
         if lost:
@@ -208,9 +208,9 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _packed(key: str, reply: Reply[Any]) -> tuple[str, str, bytes, str, bytes]:
     form, value = _value(reply.value)
-    usage = [[each.item, each.unit, each.amount, each.basis.value] for each in reply.usage]
-    told = {name: getattr(reply, name) for name in ("ms", "waited_ms", "attempts", "details")}
-    about = json.dumps({"usage": usage, **told})
+    usage = [[amount.item, amount.unit, amount.amount, amount.basis.value] for amount in reply.usage]
+    facts = {name: getattr(reply, name) for name in ("ms", "waited_ms", "attempts", "details")}
+    about = json.dumps({"usage": usage, **facts})
     return key, form, value, about, _mark(key, form, value, about)
 
 
@@ -218,9 +218,9 @@ def _unpacked(key: str, form: str, value: bytes, about: str, mark: bytes) -> Rep
     try:
         if _mark(key, form, value, about) != mark:
             return None
-        told = json.loads(about)
-        usage = tuple(Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in told["usage"])
-        about_call = (told["ms"], told["waited_ms"], told["attempts"], False, told["details"])
+        facts = json.loads(about)
+        usage = tuple(Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in facts["usage"])
+        about_call = (facts["ms"], facts["waited_ms"], facts["attempts"], False, facts["details"])
         return Reply(_restored(form, value), usage, *about_call)
     except (TypeError, ValueError, KeyError, AttributeError):
         return None

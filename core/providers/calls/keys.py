@@ -86,16 +86,16 @@ class Keys:
         if takes(name, url):
             return "vendor"
         pairs = [entry.partition("=") for entry in self._value(ALLOW).split()]
-        for each, _, to in pairs:
-            if not each or origin(to) is None:
+        for key, _, to in pairs:
+            if not key or origin(to) is None:
                 raise ProviderError(
-                    f"{each or 'An entry'} in {ALLOW} has no address that can be used.",
+                    f"{key or 'An entry'} in {ALLOW} has no address that can be used.",
                     kind="refused",
                     where=ALLOW,
                     do=f'Write NAME=ADDRESS, for example {ALLOW}="MY_KEY=https://models.example.com".',
                 )
         here = origin(url)
-        return "operator" if any(each == name and origin(to) == here for each, _, to in pairs) else ""
+        return "operator" if any(key == name and origin(to) == here for key, _, to in pairs) else ""
 
     def find(self, name: str, url: str) -> Secret | None:
         """The key of this name, to be sent to an address, or None; an empty one counts as none.
@@ -124,18 +124,18 @@ class Keys:
 
     def need(self, name: str, model: str, url: str) -> Secret:
         """The key of this name."""
-        found = self.find(name, url)
-        if found is None:
+        secret = self.find(name, url)
+        if secret is None:
             raise ProviderError(
                 f"There is no key for {model}.",
                 kind="auth",
                 where=name,
                 do=f"Set the environment variable {name}, or {name} in .streamlit/secrets.toml.",
             )
-        return found
+        return secret
 
     def setting(self, name: str) -> str:
-        """What stands under a name that is no key, such as an address; empty where nothing does."""
+        """Return the value of a name that is no key, such as an address; empty where there is none."""
         return self._value(name).strip()
 
     def _value(self, name: str) -> str:

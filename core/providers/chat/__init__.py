@@ -29,7 +29,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType
 
 
 def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig:
-    """What is known of a model before it is made; needs neither a key nor a package.
+    """Return what is known of a model before it is made; needs neither a key nor a package.
 
     Raises:
         UnknownNameError: If the name is in neither `models` nor `CHATS`, or the provider not in `PROVIDERS`.
@@ -54,7 +54,7 @@ def make_chat(
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = chat_config(model, models)
-    made = PROVIDERS[config.provider](config, wired)
+    chat = PROVIDERS[config.provider](config, wired)
     if ready:
-        made.ready()
-    return made
+        chat.ready()
+    return chat

@@ -114,7 +114,7 @@ def marked(label: str, text: str, mark: str) -> str:
 
 def find_marked(prompt: str) -> list[tuple[str, str]]:
     """The labels and texts between marks, in order."""
-    return [(found["label"], found["text"]) for found in _MARKED.finditer(prompt)]
+    return [(match["label"], match["text"]) for match in _MARKED.finditer(prompt)]
 
 
 V = TypeVar("V")
@@ -161,7 +161,9 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
         # Equal wrong answers make equal messages, of which the first answer may be kept.
         turns.append(_turn(chat, task, again, extra if len(turns) < _TURNS else f"{extra} try {len(turns)}"))
         readings.append(task.read(turns[-1].value))
-    best = readings[-1] if not readings[-1].problem else max(readings[::-1], key=lambda each: each.weight)
+    best = (
+        readings[-1] if not readings[-1].problem else max(readings[::-1], key=lambda reading: reading.weight)
+    )
     whole = in_sequence(turns)
     return carrying(whole, best, {**whole.details, "repaired": len(turns) - 1})
 
@@ -174,13 +176,13 @@ def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
     """Replies that came one after the other as one: the last value, all of the time, usage and characters."""
     ms = sum(reply.ms for reply in replies)
     characters = sum(int(reply.details.get("characters", 0)) for reply in replies)
-    told = {"at": replies[-1].details["at"]} if "at" in replies[-1].details else {}
+    last = {"at": replies[-1].details["at"]} if "at" in replies[-1].details else {}
     details = {
         "turns": sum(int(reply.details.get("turns", 1)) for reply in replies),
         "repaired": sum(int(reply.details.get("repaired", 0)) for reply in replies),
         "characters": characters,
         "generation_ms": ms,
         "chars_per_second": chars_per_second(characters, ms),
-        **told,
+        **last,
     }
     return joined(replies, replies[-1].value, details)

@@ -82,7 +82,7 @@ def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> st
 
 def _sentence(question: str, passages: list[str], *, cites: bool) -> str:
     sentences = [(at, part.strip()) for at, text in enumerate(passages, 1) for part in _ENDS.split(text)]
-    at, best = max(sentences, key=lambda each: share(question, each[1]))
+    at, best = max(sentences, key=lambda pair: share(question, pair[1]))
     return f"{best} [{at}]" if cites else best
 
 

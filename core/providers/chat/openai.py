@@ -76,7 +76,7 @@ class OpenAIChat(Remote, Chat):
         return once(self._journal, key, lambda text: isinstance(text, str), ask)
 
     def _params(self, max_tokens: int, temperature: float, json_schema: JsonMap | None) -> dict[str, Any]:
-        """What the request says beside the texts; the answer depends on it."""
+        """Return what the request says beside the texts; the answer depends on it."""
         options = self._config.chat
         params: dict[str, Any] = {options.answer_limit: max_tokens + options.thinking_tokens}
         if options.temperature:

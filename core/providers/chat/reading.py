@@ -27,7 +27,7 @@ _LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({NUMBER}(?:(?:\s*[,
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[V]):
-    """What was read from an answer."""
+    """Value that was read from an answer."""
 
     value: V  # What can be used of it, perhaps nothing
     # What is wrong with the answer, in words that can be sent back; empty when it is as asked for. It never
@@ -60,10 +60,10 @@ def _no_constant(name: str) -> object:
 
 
 def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key twice")
-    return made
+    return mapping
 
 
 _RATINGS = "ratings"
@@ -79,9 +79,9 @@ def read_rows(answer: str) -> Reading[list[Row]]:
     rows: list[Row] = []
     wrong = 0
     for line in filter(None, map(str.strip, text.splitlines())):
-        found = _LINE.fullmatch(line)
-        if found:
-            rows.append((float(found[1]), *map(float, re.findall(NUMBER, found[2]))))
+        match = _LINE.fullmatch(line)
+        if match:
+            rows.append((float(match[1]), *map(float, re.findall(NUMBER, match[2]))))
         else:
             wrong += 1
     problem = f"{wrong} of its lines are not a passage's number, a colon and numbers" if wrong else ""

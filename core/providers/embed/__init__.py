@@ -56,7 +56,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = 
 
 
 def embedder_config(model: str | ModelConfig) -> ModelConfig:
-    """What is known of a model before it is made; needs neither a key nor a package.
+    """Return what is known of a model before it is made; needs neither a key nor a package.
 
     Raises:
         UnknownNameError: If the name is not in `EMBEDDERS`, or the provider not in `PROVIDERS`.
@@ -77,6 +77,6 @@ def make_embedder(model: str | ModelConfig, dim: int | None = None, **wired: Unp
         ProviderError: If there is no key, or a package that it needs is not installed.
     """
     config = embedder_config(model)
-    made = PROVIDERS[config.provider](config, dim, wired)
-    made.journal = wired.get("journal")
-    return made
+    embedder = PROVIDERS[config.provider](config, dim, wired)
+    embedder.journal = wired.get("journal")
+    return embedder

@@ -1,4 +1,4 @@
-"""What every embedder is: a name, a dimension and one method that turns texts into vectors.
+"""Base of embedders: a name, a dimension and one method that turns texts into vectors.
 
 `full_dim` is a dimension whose vectors, cut to `dim` and scaled to unit length, are this embedder's vectors
 (Matryoshka models); `dim` itself for others. A corpus is then embedded once, at `full_dim`, for all.
@@ -47,7 +47,7 @@ class Embedder(Model, ABC):
         """Embed at most `batch_items` texts with content: float32 [len(texts), dim]."""
 
     def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the model's name and the text, for the journal; JSON."""
+        """Return what a vector depends on besides the model's name and the text, for the journal; JSON."""
         return {"dim": self.dim, "purpose": purpose.value}
 
     def room(self) -> Room:
@@ -142,11 +142,11 @@ class Embedder(Model, ABC):
         for start in range(0, len(texts), _AT_ONCE):
             keys = {self._key(text, purpose): text for text in texts[start : start + _AT_ONCE]}
             known = self.journal.get_many(list(keys))
-            found = {key: reply for key, reply in known.items() if self._fits(reply.value)}
-            if found:
-                vectors = np.stack([reply.value for reply in found.values()])
-                used = total(reply.usage for reply in found.values())
-                yield [keys[key] for key in found], Reply(vectors, used, attempts=0, fresh=False)
+            replies = {key: reply for key, reply in known.items() if self._fits(reply.value)}
+            if replies:
+                vectors = np.stack([reply.value for reply in replies.values()])
+                used = total(reply.usage for reply in replies.values())
+                yield [keys[key] for key in replies], Reply(vectors, used, attempts=0, fresh=False)
 
     def _fits(self, vector: Vectors) -> bool:
         """Whether a vector that was kept may be used; earlier releases kept zeros where none had come."""
@@ -276,4 +276,4 @@ class TokenEmbedder(Embedder):
 
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:
-        """What a passage's vector is, given those of its tokens [n ≥ 1, dim]: float32 [dim]."""
+        """Pool the vectors of a passage's tokens [n ≥ 1, dim] into that of the passage: float32 [dim]."""

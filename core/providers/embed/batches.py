@@ -46,7 +46,7 @@ def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vector
     return [
         Reply(
             vector,
-            tuple(scaled(each, weight / whole) for each in reply.usage),
+            tuple(scaled(amount, weight / whole) for amount in reply.usage),
             reply.ms * weight / whole,
             attempts=reply.attempts,
         )
@@ -80,12 +80,12 @@ class Places:
         """The distinct texts with content."""
         return list(self._first)
 
-    def fill(self, vectors: Vectors, texts: Sequence[str], found: Vectors) -> int:
+    def fill(self, vectors: Vectors, texts: Sequence[str], distinct: Vectors) -> int:
         """Put the vectors of texts [len(texts), dim] into all of their rows."""
-        vectors[[self._first[text] for text in texts]] = found
+        vectors[[self._first[text] for text in texts]] = distinct
         again = [(at, row) for at, text in enumerate(texts) for row in self._more.get(text, ())]
         for at, row in again:
-            vectors[row] = found[at]
+            vectors[row] = distinct[at]
         return len(texts) + len(again)
 
 

@@ -41,14 +41,14 @@ class LocalEmbedder(Embedder):
         self.dim = (config.dim or size) if dim is None else dim
         allowed: Sequence[int] = (size,)
         if config.matryoshka and config.dims:
-            allowed = [each for each in config.dims if each <= size]
+            allowed = [allowed_dim for allowed_dim in config.dims if allowed_dim <= size]
         elif config.matryoshka and self.dim <= size:
             allowed = (self.dim,)
         require_dim(self.name, self.dim, allowed)
         self.full_dim = size if config.matryoshka else self.dim
 
     def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the model and the text."""
+        """Return what a vector depends on besides the model and the text."""
         prefix = {"prefix": self._prefixes.get(purpose, "")} if self._prefixes is not _NONE else {}
         return {**super().params(purpose), **prefix}
 
@@ -190,9 +190,9 @@ class SentenceTransformersEmbedder(LocalEmbedder):
     def _encoded(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         options = {"batch_size": self.batch_items, "show_progress_bar": False, "convert_to_numpy": True}
         if purpose in self._prefixes:
-            made = self._model.encode([self._prefixes[purpose] + text for text in texts], **options)
+            encoded = self._model.encode([self._prefixes[purpose] + text for text in texts], **options)
         else:  # the model's own prompts; before version 5 there is only one way
             name = "encode_query" if purpose is Purpose.QUERY else "encode_document"
-            made = getattr(self._model, name, self._model.encode)(list(texts), **options)
-        vectors: Vectors = np.asarray(made, dtype=np.float32)
+            encoded = getattr(self._model, name, self._model.encode)(list(texts), **options)
+        vectors: Vectors = np.asarray(encoded, dtype=np.float32)
         return vectors

@@ -45,7 +45,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         self._fit(config, dim, self._vectors_of(self._tokenizer.encode_batch(["a"])).shape[-1])
 
     def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the text."""
+        """Return what a vector depends on besides the text."""
         return {
             "dim": self.dim,
             "files": self._folder.digest,
@@ -70,14 +70,16 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
         first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]
-        found = self._vectors_of(windows)
-        if found.ndim != 3:
+        token_vectors = self._vectors_of(windows)
+        if token_vectors.ndim != 3:
             raise InputError(
                 f"{self.name} gives one vector per text, none per token.",
                 where="chunker",
                 do="Use an encoder with last_hidden_state for late chunking.",
             )
-        kept = [_content(window, rows, len(prefix)) for window, rows in zip(windows, found, strict=True)]
+        kept = [
+            _content(window, rows, len(prefix)) for window, rows in zip(windows, token_vectors, strict=True)
+        ]
         vectors, spans = _merged(kept)
         return TokenVectors(shortened(vectors, self.dim, scale=False), spans)
 
@@ -96,8 +98,8 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         for rank in (3, 2):
             for name, output in outputs.items():
                 if output.ndim == rank and name != "pooler_output":
-                    found: Vectors = output.astype(np.float32, copy=False)
-                    return found
+                    vectors: Vectors = output.astype(np.float32, copy=False)
+                    return vectors
         raise InputError(
             f"The model gives {', '.join(outputs)}, none of which holds vectors.",
             where=str(self._folder.path),
@@ -140,18 +142,18 @@ def _merged(windows: list[tuple[Vectors, NDArray[np.int64]]]) -> tuple[Vectors, 
 
 
 def _pooling(path: Path) -> Pooling:
-    told = read_json(path / "1_Pooling" / "config.json")
-    named = told.get("pooling_mode")
-    if told.get("pooling_mode_cls_token") or named == "cls":
+    config = read_json(path / "1_Pooling" / "config.json")
+    named = config.get("pooling_mode")
+    if config.get("pooling_mode_cls_token") or named == "cls":
         return "cls"
-    return "last" if told.get("pooling_mode_lasttoken") or named == "lasttoken" else "mean"
+    return "last" if config.get("pooling_mode_lasttoken") or named == "lasttoken" else "mean"
 
 
 def _prompts(path: Path) -> dict[Purpose, str]:
     prompts = read_json(path / "config_sentence_transformers.json").get("prompts") or {}
-    found = {}
+    prefixes = {}
     for purpose, names in _PROMPTS.items():
         text = next((prompts[name] for name in names if prompts.get(name)), "")
         if text:
-            found[purpose] = str(text)
-    return found
+            prefixes[purpose] = str(text)
+    return prefixes

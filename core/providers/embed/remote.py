@@ -27,7 +27,7 @@ from core.records import Basis, JsonMap
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one answer of a vendor held."""
+    """Contents of one answer of a vendor."""
 
     vectors: Sequence[Sequence[float]]  # one row of numbers per result
     tokens: float | None  # what the vendor counted, or None when it did not say
@@ -68,7 +68,7 @@ class RemoteEmbedder(Remote, Embedder):
         """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def params(self, purpose: Purpose) -> JsonMap:
-        """What a vector depends on besides the model and the text."""
+        """Return what a vector depends on besides the model and the text."""
         config = self._config
         asked = self.full_dim if config.cut == "here" else self.dim
         return {
@@ -79,7 +79,7 @@ class RemoteEmbedder(Remote, Embedder):
         }
 
     def input_type(self, purpose: Purpose) -> str | None:
-        """What the vendor calls a passage or a query; None = it is not told."""
+        """Return the vendor's word for a passage or a query; None = it is not sent."""
         types = self._config.input_types if self._config.input_types is not None else self.usual_types
         return (types or {}).get(purpose)
 
@@ -264,5 +264,5 @@ class OpenAIEmbedder(RemoteEmbedder):
         )
         tokens = answer.usage.prompt_tokens if answer.usage else None
         return Received(
-            [each.embedding for each in answer.data], tokens, [each.index for each in answer.data]
+            [entry.embedding for entry in answer.data], tokens, [entry.index for entry in answer.data]
         )

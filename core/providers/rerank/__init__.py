@@ -61,7 +61,7 @@ BY_CHAT: Mapping[str, Callable[[Chat], by_chat.ChatReranker]] = MappingProxyType
 def reranker_config(
     model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None
 ) -> tuple[str, ModelConfig]:
-    """What is known of a reranker before it is made; needs neither a key nor a package.
+    """Return what is known of a reranker before it is made; needs neither a key nor a package.
 
     Args:
         model: A key of `models` or of `RERANKERS`, a way of `BY_CHAT` with the name of a chat model, or a
@@ -102,9 +102,9 @@ def make_reranker(
     way, config = reranker_config(model, models)
     if way:  # the chat model keeps its replies, so that the reranker need not
         chat = make_chat(config, ready=False, **wired)
-        made: Reranker = BY_CHAT[way](chat)
+        reranker: Reranker = BY_CHAT[way](chat)
     else:
-        made = PROVIDERS[config.provider](config, wired)
+        reranker = PROVIDERS[config.provider](config, wired)
     if ready:
-        made.ready()
-    return made
+        reranker.ready()
+    return reranker

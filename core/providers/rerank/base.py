@@ -1,4 +1,4 @@
-"""What every reranker is: a name, and one method that scores passages for a query."""
+"""Base of rerankers: a name, and one method that scores passages for a query."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Reranker(Model, ABC):
         """Usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
 
     def params(self) -> JsonMap:
-        """What a score depends on besides the model's name and the texts, for the journal; JSON."""
+        """Return what a score depends on besides the model's name and the texts, for the journal; JSON."""
         return {}
 
     def too_much(self, passages: Sequence[str]) -> None:
@@ -235,7 +235,7 @@ def _order(scores: Scores, ties: Scores) -> NDArray[np.int64]:
 
 
 def _details(given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the calls counted, added up; of everything else the first."""
+    """Add up what the calls counted; take everything else from the first."""
     merged: dict[str, Any] = {}
     for details in given:
         for name, value in details.items():

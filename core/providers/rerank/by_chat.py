@@ -208,8 +208,8 @@ class ListwiseReranker(ChatReranker):
         shown = inferred.value.value.criteria or self.rated
         second = self._scored(query, passages, shown, extra)
         both = in_sequence([inferred, second])
-        told = self._told(inferred.value, shown)
-        return carrying(both, second.value, {**second.details, **both.details, **told})
+        details = self._inferred_details(inferred.value, shown)
+        return carrying(both, second.value, {**second.details, **both.details, **details})
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
         """Every prompt."""
@@ -218,11 +218,14 @@ class ListwiseReranker(ChatReranker):
         rating = self._expected(self.system, query_tokens + shown, passage_tokens, 1 + len(self.rated))
         return total([self.first.expected(self.chat, query_tokens), rating]) if self.first else rating
 
-    def _told(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
-        inferred, names = reading.value, [each.name for each in shown]
+    def _inferred_details(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
+        inferred, names = reading.value, [criterion.name for criterion in shown]
         if not self.rated:
             return {"points": names} | ({} if names else {"points_problem": reading.problem})
-        weights = {"weights": [each.weight for each in shown], "equal_weights": int(not inferred.weighted)}
+        weights = {
+            "weights": [criterion.weight for criterion in shown],
+            "equal_weights": int(not inferred.weighted),
+        }
         usable = inferred.criteria and inferred.weighted
         return {"criteria": names, **weights} | ({} if usable else {"criteria_problem": reading.problem})
 
@@ -242,10 +245,10 @@ class ListwiseReranker(ChatReranker):
             return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
 
         reply = self._rate(self.system, texts, passages, highest, extra, fits=fits, fewest=1)
-        names = [each.name for each in criteria]
+        names = [criterion.name for criterion in criteria]
         column = 1 + (names.index(AUTHORITY) if AUTHORITY in names else 0)
         ties = _scores(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
-        weights = [each.weight for each in criteria]
+        weights = [criterion.weight for criterion in criteria]
         scores = _scores(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
         return carrying(reply, scores, {**reply.details, "ties": np.nan_to_num(ties).tolist()})
 
@@ -257,7 +260,7 @@ class RelevanceOneTurn(ListwiseReranker):
 
 
 class RelevanceTwoTurn(ListwiseReranker):
-    """What makes a passage relevant is inferred from the query first."""
+    """Reranker that first infers from the query what makes a passage relevant."""
 
     method, label, first = "relevance-two-turn", "points", POINTS
 

@@ -1,4 +1,4 @@
-"""What passages are rated on beyond relevance: five fixed criteria, and what a first turn infers.
+"""Criteria that passages are rated on beyond relevance: five fixed ones, and those a first turn infers.
 
 REBEL's first turn (LeVine and Varjavand, "Relevance isn't all you need", §2.2, E.1) infers which qualities
 beyond relevance a good source should have, and the weight of each. That of relevance alone (C.4) infers what
@@ -98,11 +98,13 @@ If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}
 
 def listed(criteria: Sequence[Criterion]) -> str:
     """The criteria as they stand in the prompt; their weights do not, as the sum is made here."""
-    return "\n".join(f"{number}. {each.name}: {each.meaning}" for number, each in enumerate(criteria, 1))
+    return "\n".join(
+        f"{number}. {criterion.name}: {criterion.meaning}" for number, criterion in enumerate(criteria, 1)
+    )
 
 
 class Inferred(NamedTuple):
-    """What was inferred from a query."""
+    """Criteria that were inferred from a query."""
 
     criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, perhaps none
     weighted: bool  # whether the weights are the model's; else all are equal
@@ -167,9 +169,9 @@ def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
     named: dict[str, _Entry] = {}
     for name, meaning, weight in entries:
         short = " ".join(name.split())[:_LONGEST_NAME].strip(" *_")
-        told = " ".join(meaning.split())[:_LONGEST_MEANING]
-        if short and told and short.lower() != "relevance":
-            named.setdefault(short.lower(), (short, told, weight))
+        description = " ".join(meaning.split())[:_LONGEST_MEANING]
+        if short and description and short.lower() != "relevance":
+            named.setdefault(short.lower(), (short, description, weight))
     return list(named.values())
 
 
@@ -189,25 +191,25 @@ def _json_entries(text: str) -> tuple[list[_Entry], str]:
     if not isinstance(given, list):
         return [], 'it has no list "criteria"'
     entries = [
-        (each["name"], each["meaning"], _weight(each.get("weight")))
-        for each in given
-        if isinstance(each, Mapping)
-        and isinstance(each.get("name"), str)
-        and isinstance(each.get("meaning"), str)
+        (entry["name"], entry["meaning"], _weight(entry.get("weight")))
+        for entry in given
+        if isinstance(entry, Mapping)
+        and isinstance(entry.get("name"), str)
+        and isinstance(entry.get("meaning"), str)
     ]
     return entries, "" if len(entries) == len(given) else "not every entry has a name and a meaning"
 
 
 def _line_entries(text: str) -> tuple[list[_Entry], str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = [match for line in lines if (match := _LINE.fullmatch(line))]
-    heads = [_name_and_weight(match[1]) for match in found]
-    entries = [(name, match[2], weight) for (name, weight), match in zip(heads, found, strict=True)]
-    wrong = len(lines) - len(found)
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    heads = [_name_and_weight(match[1]) for match in matches]
+    entries = [(name, match[2], weight) for (name, weight), match in zip(heads, matches, strict=True)]
+    wrong = len(lines) - len(matches)
     return entries, f"{wrong} of its lines are not a number, a name, a colon and a meaning" if wrong else ""
 
 
 def _name_and_weight(head: str) -> tuple[str, float | None]:
-    """What stands before the colon: "Currency (0.5)"."""
-    found = _WEIGHTED.fullmatch(head)
-    return (found[1], _weight(float(found[2]))) if found else (head, None)
+    """Split what stands before the colon, such as "Currency (0.5)", into the name and the weight."""
+    match = _WEIGHTED.fullmatch(head)
+    return (match[1], _weight(float(match[2]))) if match else (head, None)

@@ -93,8 +93,8 @@ class SentenceTransformersReranker(LocalReranker):
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
         """The model's own scores."""
         pairs = [(query, passage) for passage in passages]
-        found = self._model.predict(pairs, batch_size=self.batch_items, show_progress_bar=False)
-        return np.asarray(found, dtype=np.float64).reshape(-1), {}
+        scores = self._model.predict(pairs, batch_size=self.batch_items, show_progress_bar=False)
+        return np.asarray(scores, dtype=np.float64).reshape(-1), {}
 
 
 class OnnxReranker(LocalReranker):

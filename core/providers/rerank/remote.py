@@ -30,7 +30,7 @@ from core.records import Basis
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one answer of a vendor held."""
+    """Contents of one answer of a vendor."""
 
     places: Sequence[int]  # which passage each result belongs to, counted from 0
     scores: Sequence[float]  # the score of each result
