@@ -204,7 +204,7 @@ class Given:
         """Take the given numbers, or the usual ones."""
         del step
         words = self.given.get(key)
-        value = tuple(usual if words is None else sorted(_within(key, each, low, high) for each in words))
+        value = tuple(usual if words is None else sorted(_within(key, word, low, high) for word in words))
         if len(value) != len(usual):
             raise InputError(f"{key}: {len(value)} numbers were given.", do=f"Give {len(usual)}.")
         self._note(key, label, list(value), None, about)

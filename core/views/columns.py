@@ -94,7 +94,10 @@ _EVERY = (
     Column("pct_proc", "%PROC", "share"),
     _number("latency_ms", "latency ms", 2),
     Column("cost", "$ / 1k", "usd", "Per 1,000 queries."),
-    *(_number(each, f"{each} ms", 2, "Over queries; empty = unknown or withheld.") for each in _PERCENTILES),
+    *(
+        _number(percentile, f"{percentile} ms", 2, "Over queries; empty = unknown or withheld.")
+        for percentile in _PERCENTILES
+    ),
     *(
         _number(f"{each}_{end}", f"{each} {end}", 2, "95 % order-statistic interval.")
         for each in _PERCENTILES

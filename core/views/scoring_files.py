@@ -163,7 +163,7 @@ def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
 
 
 def _golden_set(made: Import, asked: str | None) -> str:
-    known = [each.golden_set_id for each in made.golden_sets]
+    known = [golden_set.golden_set_id for golden_set in made.golden_sets]
     if "judgements" not in made.frames:
         raise InputError(
             "There are no judgements among these files.", do="Add a qrels file, for example with --qrels."

@@ -207,7 +207,7 @@ def _safe_names(names: Sequence[str]) -> dict[str, str]:
 
 def _as_json(values: pl.Series) -> pl.Series:
     texts = [
-        None if each is None else json.dumps(each, ensure_ascii=False, default=str)
-        for each in values.to_list()
+        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+        for value in values.to_list()
     ]
     return pl.Series(values.name, texts, dtype=pl.String)

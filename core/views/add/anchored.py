@@ -136,7 +136,7 @@ def _said(found: list[Derived]) -> str:
     chunkings = [each for each in found if each.golden_set.part_of]
     words = f" {count(rows, 'passage')} graded from spans"
     words += f", in {count(len(chunkings), 'chunking')} and as documents." if chunkings else "."
-    lost = [each for each in chunkings if each.lost.height]
+    lost = [chunking for chunking in chunkings if chunking.lost.height]
     for each in lost[:5]:
         words += (
             f" {count(each.lost.height, 'span')} in no chunk of {each.golden_set.name.rpartition(', ')[2]} "

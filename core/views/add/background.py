@@ -76,7 +76,7 @@ class ChangedError(InputError):
     """
 
     def __init__(self, changes: tuple[Changed, ...]) -> None:
-        words = [str(each) for each in changes]
+        words = [str(change) for change in changes]
         how = (
             "Say whether to restore what was deleted (--if-changed restore) or to leave it deleted and "
             "import a new version (--if-changed new)."
@@ -108,7 +108,7 @@ def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) ->
 def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
     """Ids of the records of an import that are parts of a collection or golden set."""
     records = getattr(made, RECORDS[kind])
-    return [getattr(each, f"{kind}_id") for each in records if each.part_of == name]
+    return [getattr(record, f"{kind}_id") for record in records if record.part_of == name]
 
 
 def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
@@ -220,7 +220,7 @@ def cancel(job: Job) -> None:
 
 def open_jobs(store: Path) -> list[Job]:
     """Imports that run, or that ended without anybody having seen how; the newest first."""
-    return [each for each in jobs.jobs(store.absolute().parent / _FOLDER) if not each.seen]
+    return [job for job in jobs.jobs(store.absolute().parent / _FOLDER) if not job.seen]
 
 
 def see(job: Job) -> None:
@@ -271,6 +271,6 @@ def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice |
     (folder / _SCRATCH).mkdir(exist_ok=True)
     decided = [f"--if-changed={choice}"] if choice else []
     command = ["--store", str(store), "import", *arguments, *decided, "--status", str(folder / STATUS)]
-    name = ", ".join(Path(each).name for each in arguments if not each.startswith("--"))[:200]
+    name = ", ".join(Path(argument).name for argument in arguments if not argument.startswith("--"))[:200]
     scratch = {"TMPDIR": str(folder / _SCRATCH)}
     return jobs.begin(folder, name, command, arguments=arguments, environ=scratch)

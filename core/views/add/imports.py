@@ -276,8 +276,8 @@ def _done(settled: Settled, choice: Choice | None) -> str:
     """What became of things that were there with other content, in words."""
     if not settled.changes:
         return ""
-    restored = [each for each in settled.changes if each.deleted == "same" and choice != "new"]
-    others = [each for each in settled.changes if each not in restored]
+    restored = [change for change in settled.changes if change.deleted == "same" and choice != "new"]
+    others = [change for change in settled.changes if change not in restored]
     words = {"Replaced": others} if choice == "replace" else {"Kept beside what was there": others}
     return "".join(
         f" {what}: {', '.join(map(str, named[:5]))}."
@@ -294,8 +294,8 @@ def collection_of(made: Import) -> str | None:
         for run in made.runs:
             rank[run.collection_id] += 1_000_000 + figures.get(run.run_id, 0)
         return rank.most_common(1)[0][0]
-    named = [each.collection_id for each in made.golden_sets]
-    named += [each.collection_id for each in made.collections]
+    named = [golden_set.collection_id for golden_set in made.golden_sets]
+    named += [collection.collection_id for collection in made.collections]
     return named[0] if named else None
 
 
@@ -309,6 +309,6 @@ def _figures(made: Import) -> dict[str, int]:
 
 def came(made: Import) -> int:
     """How many collections an import has something of."""
-    named = {each.collection_id for each in made.collections}
-    named |= {each.collection_id for each in made.golden_sets}
-    return len(named | {each.collection_id for each in made.runs})
+    named = {collection.collection_id for collection in made.collections}
+    named |= {golden_set.collection_id for golden_set in made.golden_sets}
+    return len(named | {run.collection_id for run in made.runs})

@@ -117,7 +117,9 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
     """
     stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
     wholes = dict(stored.iter_rows())  # part with the chunks of a collection → that collection
-    wholes |= {each.collection_id: each.part_of for each in made.collections if each.part_of}
+    wholes |= {
+        collection.collection_id: collection.part_of for collection in made.collections if collection.part_of
+    }
     owners = _owners(made, into, wholes)
     found = []
     for what, column in ID_COLUMNS.items():
@@ -177,7 +179,9 @@ def _latest(snapshot: Snapshot) -> list[str]:
 
 def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
     """Whether an import names ids of one collection only, which neither it nor the store defines."""
-    named = {run.collection_id for run in made.runs} | {each.collection_id for each in made.golden_sets}
+    named = {run.collection_id for run in made.runs} | {
+        golden_set.collection_id for golden_set in made.golden_sets
+    }
     return (
         len(named) == 1 and not named & known and not {"queries", "passages", "chunks"} & made.frames.keys()
     )
@@ -207,7 +211,7 @@ def follows(snapshot: Snapshot, made: Import, workspace: str | None) -> str | No
 
 def _are_texts_of(snapshot: Snapshot, made: Import, workspace: str, known: frozenset[str]) -> bool:
     """Whether an import has the texts of queries or passages that a collection uses and has none of."""
-    named = {each.collection_id for each in made.collections}
+    named = {collection.collection_id for collection in made.collections}
     if made.runs or len(named) != 1 or named & known or "chunks" in made.frames:
         return False
     shelf = _Shelf(snapshot, Import(), workspace, {})
@@ -229,7 +233,10 @@ def _is_covered(shelf: _Shelf, made: Import, what: str) -> bool:
 def _owners(made: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
     """Runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
     named = [(run.run_id, run.label, run.collection_id, True) for run in made.runs]
-    named += [(each.golden_set_id, each.name, each.collection_id, False) for each in made.golden_sets]
+    named += [
+        (golden_set.golden_set_id, golden_set.name, golden_set.collection_id, False)
+        for golden_set in made.golden_sets
+    ]
     rows = [(*who, into or wholes.get(name, name), ranks) for *who, name, ranks in named]
     columns = {"owner": pl.String, "label": pl.String, "collection": pl.String, "ranks": pl.Boolean}
     return pl.DataFrame(rows, schema=columns, orient="row")

@@ -60,7 +60,9 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
                     parts = parts_of(made, kind, name)
                     replacing |= {chosen, *(chosen + part.removeprefix(name) for part in parts)}
                 if back and not gives_way and kind == "collection":  # restored as it was
-                    others = tuple(each for each in made.collections if each.collection_id != name)
+                    others = tuple(
+                        collection for collection in made.collections if collection.collection_id != name
+                    )
                     made = replace(made, collections=others)
             chosen = chosen or name
             made = renamed(made, kind, name, chosen, known=chosen in found.known)
@@ -69,7 +71,7 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
     made, changes = replace(made, runs=tuple(runs)), [*changes, *rivals]
     undecided = [] if choice in ("new", "replace") else changes
     if choice == "restore":
-        undecided = [each for each in changes if each.deleted != "same"]
+        undecided = [change for change in changes if change.deleted != "same"]
     return Settled(
         made,
         replacing=frozenset(replacing),
@@ -127,7 +129,7 @@ class _Shelf:
     def _equal_rows(self, known: str, name: str, made: Import) -> bool:
         key = f"{self._kind}_id"
         if self._kind == "golden_set":
-            of = {each.golden_set_id: each.collection_id for each in made.golden_sets}
+            of = {golden_set.golden_set_id: golden_set.collection_id for golden_set in made.golden_sets}
             if name in of and self._collections[known] != of[name]:
                 return False
         for table, rows in self._offered.items():
@@ -184,9 +186,9 @@ def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
             ids = made.frames[table].lazy().select(f"{kind}_id").unique().collect().to_series()
             found |= dict.fromkeys(ids.sort().to_list())
     if kind == "collection":
-        named = [each.collection_id for each in made.collections]
-        named += [each.collection_id for each in made.golden_sets]
-        named += [each.collection_id for each in made.runs]
+        named = [collection.collection_id for collection in made.collections]
+        named += [golden_set.collection_id for golden_set in made.golden_sets]
+        named += [run.collection_id for run in made.runs]
         deleted = set(snapshot.collections(removed=True)["collection_id"])
         found |= dict.fromkeys(name for name in named if name in deleted)
     wholes = {getattr(each, f"{kind}_id"): each.part_of for each in getattr(made, RECORDS[kind])}

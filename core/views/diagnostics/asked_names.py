@@ -241,7 +241,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     """Draw the change of D_name beside that of quality by form: a colour and a symbol per stack."""
     panels = theme.Panels(["Δ D_name, %", f"Δ {quality.name}"], across=2, height=420)
     stacks = table.select("stack", "rewrite").unique(maintain_order=True)
-    labels = [rewritten(*each) for each in stacks.iter_rows()]
+    labels = [rewritten(*row) for row in stacks.iter_rows()]
     colours = theme.colours_for(labels)
     for place, (label, (stack, rewrite)) in enumerate(zip(labels, stacks.iter_rows(), strict=True)):
         rows = table.filter(stack=stack, rewrite=rewrite)
@@ -252,7 +252,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
             some = rows.drop_nulls(x)
             if some.height:
                 panels.add(panel, _dots(some, label, look, (x, low, high, n)))
-    panels.figure.update_yaxes(categoryorder="array", categoryarray=[MEANS[each] for each in reversed(FORMS)])
+    panels.figure.update_yaxes(categoryorder="array", categoryarray=[MEANS[form] for form in reversed(FORMS)])
     panels.figure.update_yaxes(showticklabels=False, col=2)
     for panel, reference in enumerate(PAPER):
         at = panels.at(panel)

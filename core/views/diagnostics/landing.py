@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the engines take a second to load
 
 def land(store: Store, batch: Batch) -> None:
     """Write figures; those of the same embedder, dimension and language take the place of earlier ones."""
-    names = ", ".join(each.collection_id for each in batch.collections)
+    names = ", ".join(collection.collection_id for collection in batch.collections)
     with store.write("diagnose", names[:500]) as writer:
         add(writer, store.read(), batch)
 
@@ -30,7 +30,7 @@ def land(store: Store, batch: Batch) -> None:
 def add(writer: Writer, snapshot: Snapshot, batch: Batch) -> None:
     """Add figures to a transaction; what was deleted comes back with these, earlier figures make way."""
     known, deleted = (set(snapshot.collections(removed=gone)["collection_id"]) for gone in (False, True))
-    names = [each.collection_id for each in batch.collections]
+    names = [collection.collection_id for collection in batch.collections]
     writer.restore("collection", [name for name in names if name in deleted])
     writer.add(batch, replacing=[name for name in names if name in known | deleted])
 
@@ -67,7 +67,7 @@ def sources(snapshot: Snapshot) -> list[str]:
 
 def specification(form: Form) -> str:
     """Return the form as the text of a specification (TOML)."""
-    dims = [int(each) for each in form.dims if each.isdecimal()]
+    dims = [int(dim) for dim in form.dims if dim.isdecimal()]
     head = {
         "name": f"names, {' and '.join(form.embedders)}",
         "language": list(form.languages),

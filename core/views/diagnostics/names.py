@@ -127,7 +127,7 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
     """Return averages, checks and the paper's figures as JSON has them."""
     return {
         "summary": summary(rows).to_dicts(),
-        "checks": [each._asdict() for each in checks(rows)],
+        "checks": [check._asdict() for check in checks(rows)],
         "published": published().to_dicts(),
     }
 
@@ -221,7 +221,7 @@ def _percent(value: float) -> str:
 def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
     """The paper's figures, least to most."""
     values = paper.filter(condition=condition, measure=measure)["value"].sort().to_list()
-    parts = [signed(each, "{:.1f}".format) if measure == CHANGE else score(each) for each in values]
+    parts = [signed(value, "{:.1f}".format) if measure == CHANGE else score(value) for value in values]
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
 
 

@@ -162,7 +162,7 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
 
 def names(perturbs: Sequence[str]) -> list[str]:
     """Perturbations as people read them."""
-    return [each or ASKED_CLEAN for each in perturbs]
+    return [perturb or ASKED_CLEAN for perturb in perturbs]
 
 
 def choice_under_noise(view: View) -> str:
@@ -205,5 +205,7 @@ def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:
             # near misses before forms that are words: nobody types a mask
             alone[way] = max(alone.get(way, level), level, key=lambda one: (str(one).isdecimal(), str(one)))
     way = next((way for way in WAYS if way in alone), WAYS[0])
-    levels = {each.name: each.default for each in PERTURBATIONS} | {way: alone.get(way, 4)}
+    levels = {perturbation.name: perturbation.default for perturbation in PERTURBATIONS} | {
+        way: alone.get(way, 4)
+    }
     return Measure(f"Robust[{measure.name}]", None, (*measure.params, *levels.items()))

@@ -230,7 +230,7 @@ def met(found: Judged, one: int, other: int) -> pl.DataFrame:
 
 def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
     """`met` as people read it: a row per grade, a column per grade of the other with share and interval."""
-    said = [_percent(*each) for each in rows.select("share", "low", "high").iter_rows()]
+    said = [_percent(*row) for row in rows.select("share", "low", "high").iter_rows()]
     wide = rows.with_columns(said=pl.Series(said)).pivot("other_grade", index=["grade", "n"], values="said")
     return wide.rename({str(grade): f"to_{grade}" for grade in range(1, GRADES + 1)})
 

@@ -121,19 +121,19 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
 def queues_of(book: Book, snapshot: Snapshot, collection_id: str) -> list[Queue]:
     """Every queue of a collection's passages, of chunks of its documents too, the newest first."""
     wanted = {collection_id, *parts_of(snapshot, collection_id)}
-    return [each for each in book.queues() if each.collection_id in wanted]
+    return [queue for queue in book.queues() if queue.collection_id in wanted]
 
 
 def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
     """The cards of a queue in its order; a text that is gone is empty."""
     queries = snapshot.queries(whole_of(snapshot, collection_id))
     questions = dict(queries.select("query_id", "text").iter_rows())
-    found = snapshot.passages(collection_id, sorted({each.passage_id for each in items}))
+    found = snapshot.passages(collection_id, sorted({item.passage_id for item in items}))
     texts = {
         name: (title or "", text)
         for name, title, text in found.select("passage_id", "title", "text").iter_rows()
     }
-    return [Card(questions.get(each.query_id, ""), *texts.get(each.passage_id, ("", ""))) for each in items]
+    return [Card(questions.get(item.query_id, ""), *texts.get(item.passage_id, ("", ""))) for item in items]
 
 
 def answering(snapshot: Snapshot, scope: Scope) -> dict[str, str]:
@@ -283,7 +283,7 @@ def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
     judge = " ".join(judge.split())
     if not judge:
         raise InputError("Who judges?", do="Type your name: your grades are kept under it.")
-    same = {each.judge for each in book.queues() if each.judge.casefold() == judge.casefold()}
+    same = {queue.judge for queue in book.queues() if queue.judge.casefold() == judge.casefold()}
     if same and judge not in same:
         raise InputError(f"{judge!r} is known as {same.pop()!r}.", do="Spell it so, or take another name.")
     refuse_taken(snapshot.golden_sets(collection), set_of(collection, judge), judge)
@@ -293,9 +293,9 @@ def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
 def progress(items: Sequence[Item], mode: Mode) -> Progress:
     """How far a queue is; of those to be ordered five are one card."""
     size = OF_FIVE if mode == "order" else 1
-    spent = [each.seconds * size for each in items if each.seconds is not None]
-    done = sum(each.at is not None for each in items)
-    skipped = sum(each.skipped for each in items)
+    spent = [item.seconds * size for item in items if item.seconds is not None]
+    done = sum(item.at is not None for item in items)
+    skipped = sum(item.skipped for item in items)
     return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
 
 
@@ -325,7 +325,7 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
         batch = landed_chunks(snapshot, book, queue.judge, collection)
         golden = batch.golden_sets[0]
         with store.write("judge", f"{name}: {golden.notes}"[:500]) as writer:
-            writer.add(batch, replacing=[each.golden_set_id for each in batch.golden_sets])
+            writer.add(batch, replacing=[golden_set.golden_set_id for golden_set in batch.golden_sets])
         return golden
     before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
     if name in set(known["golden_set_id"]):

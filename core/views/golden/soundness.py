@@ -190,7 +190,9 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
         .agg(pl.col("query_id").first(), passages="passage_id", merits=pl.col("merit").cast(pl.Float64))
     )
     best_first = -np.arange(float(OF_FIVE))
-    taus = [order_agreement(best_first, np.array(each, dtype=float)) for each in batches["merits"].to_list()]
+    taus = [
+        order_agreement(best_first, np.array(merit, dtype=float)) for merit in batches["merits"].to_list()
+    ]
     rows = batches.select("query_id", "passages", tau=pl.Series(taus, dtype=pl.Float64).fill_nan(None))
     of_query = (
         rows.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())["tau"]

@@ -89,7 +89,7 @@ def before_and_after(
         means.append(field.means(scoring))
     rows = rows.filter(pl.col("run_id").is_in(field.stacks))
     sign = 1.0 if quality.higher_is_better else -1.0
-    best = [int(np.nanargmax(each)) for each in means]
+    best = [int(np.nanargmax(mean)) for mean in means]
     marks = [
         ", ".join(word for word, at in zip(("best before", "best after"), best, strict=True) if at == row)
         for row in range(rows.height)

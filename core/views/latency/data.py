@@ -126,7 +126,7 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     """run_id, stage, n, p50, p95, p99, basis of figures that came without results per query."""
-    measures = [f"latency_{each}" for each in PERCENTILES]
+    measures = [f"latency_{percentile}" for percentile in PERCENTILES]
     rows = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("measure").is_in(measures))
     rows = rows.unique(["run_id", "stage", "measure"], keep="first", maintain_order=True)
     schema = {"run_id": pl.String, "stage": pl.String, "n": pl.Int64}

@@ -83,7 +83,7 @@ def _named(what: str, names: Iterable[str], known: pl.Series, **where: str) -> N
 
 def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
     """The collections or golden sets of some rows that the store tells."""
-    names = [each.name for each in fields(kind)]
+    names = [field.name for field in fields(kind)]
     for row in rows.select(names).iter_rows(named=True):
         if "manifest" in row:
             row |= {"manifest": json.loads(row["manifest"]), "parents": tuple(row["parents"])}

@@ -266,7 +266,7 @@ def worked(measure: Measure) -> Worked:
     elif measure.name.startswith("Robust["):
         others = [Ranked(measure, NOISY)] if chosen(measure.values) else []
         steps = (*steps, *(f"Perturbed, the query ranks {' '.join(NOISY)} instead." for _ in others))
-        sides = [expression(each) for each in (ranked, *others)]
+        sides = [expression(other) for other in (ranked, *others)]
         worst = "min" if measure.info.higher_is_better else "max"
         step = f"{worst}({', '.join(sides)})" if others else sides[0]
     elif measure.inner:

@@ -75,7 +75,9 @@ def after(store: Store, job: Job) -> After | None:
     if reader is None:
         return None
     require_models(reader, job.models, to_run=True)
-    golden = next((each.golden_set_id for each in job.setup.golden_sets if each.part_of is None), None)
+    golden = next(
+        (golden_set.golden_set_id for golden_set in job.setup.golden_sets if golden_set.part_of is None), None
+    )
     reader = reader if reader.golden_set else reader.model_copy(update={"golden_set": golden})
 
     def do(turn: Turn, run_ids: Sequence[str]) -> None:
@@ -84,8 +86,8 @@ def after(store: Store, job: Job) -> After | None:
         asked = set(job.queries["query_id"])
         read = material(snapshot, job.collection_id, reader, [name for name in run_ids if name in there])
         replays = tuple(
-            replace(each, ranked={query: ids for query, ids in each.ranked.items() if query in asked})
-            for each in read.replays
+            replace(replay, ranked={query: ids for query, ids in replay.ranked.items() if query in asked})
+            for replay in read.replays
         )
         made = ReaderJob(
             name=job.name, reader=reader, material=replace(read, replays=replays), models=job.models,
@@ -119,10 +121,10 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
         for name in ids
     )
     wanted: dict[str, set[str]] = {}
-    for each in replays:
-        names_of = wanted.setdefault(each.searched, set())
-        for query, ranked in each.ranked.items():
-            names_of.update(ranked, each.gold.get(query, ()) if "gold" in reader.modes else ())
+    for replay in replays:
+        names_of = wanted.setdefault(replay.searched, set())
+        for query, ranked in replay.ranked.items():
+            names_of.update(ranked, replay.gold.get(query, ()) if "gold" in reader.modes else ())
     texts = {}
     for name, passages in wanted.items():
         corpus = corpus_of(snapshot.passages(name, sorted(passages)))

@@ -103,7 +103,7 @@ def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
         written = CLEAR_PARAMS.fullmatch(text)
         if written is None:
             raise ValueError(text)
-        params[written[1]] = [_value(each.strip()) for each in written[2].split(",")]
+        params[written[1]] = [_value(part.strip()) for part in written[2].split(",")]
     return params
 
 
@@ -128,13 +128,13 @@ def fault_words(told: JsonMap, asked: int) -> list[str]:
     """
     words = []
     if told.get("failed"):
-        kinds = Counter(str(each["kind"]) for each in told["faults"])
+        kinds = Counter(str(fault["kind"]) for fault in told["faults"])
         listed = ", ".join(f"{kind} ({number})" for kind, number in kinds.most_common())
         words.append(
             f"{told['failed']} of {count(asked, 'question')} failed and count as answered with nothing:"
             f" {listed}."
         )
-        words += [_fault(each) for each in told["faults"][:_SHOWN]]
+        words += [_fault(fault) for fault in told["faults"][:_SHOWN]]
     if told.get("unmatched"):
         named = ", ".join(map(str, told.get("unmatched_passages", ())[:_SHOWN]))
         words.append(

@@ -85,7 +85,7 @@ def bill(plan: Bill) -> dict[str, Any]:
 
 def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
     """Everything about a plan."""
-    own = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in _OF_BILLS}
+    own = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name not in _OF_BILLS}
     return own | bill(plan)
 
 

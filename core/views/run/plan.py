@@ -61,8 +61,8 @@ _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 def stack_rows(made: Plan) -> pl.DataFrame:
     """The stacks, with what 1,000 queries cost in production (null where it is not known)."""
     rows = [
-        (each.stack.stack_id, each.stack.label, each.pool, each.usd_per_1k, each.reason)
-        for each in made.stacks
+        (stack.stack.stack_id, stack.stack.label, stack.pool, stack.usd_per_1k, stack.reason)
+        for stack in made.stacks
     ]
     return pl.DataFrame(rows, schema=_STACKS, orient="row")
 
@@ -71,8 +71,8 @@ def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
     """What every kind of index takes of so many passages; those of the stacks first."""
     from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
 
-    sizes = at_scale((each.stack.spec for each in made.stacks), passages, book)
-    rows = [{**asdict(each), "params": canonical_json(each.params) if each.params else ""} for each in sizes]
+    sizes = at_scale((stack.stack.spec for stack in made.stacks), passages, book)
+    rows = [{**asdict(size), "params": canonical_json(size.params) if size.params else ""} for size in sizes]
     made_of = pl.DataFrame(rows, schema=_SCALE, orient="row")
     return made_of.with_columns(
         (pl.col(f"{place}_bytes") / 1e9).round(3).alias(f"{place}_gb") for place in ("memory", "disk")
@@ -82,15 +82,15 @@ def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
 def services(made: Plan) -> list[str]:
     """Who is asked for each model, and which key goes there."""
     told = []
-    for each in made.services:
-        if not each.key_env:
+    for service in made.services:
+        if not service.key_env:
             key = "no key"
-        elif not each.allowed_by:
-            key = f"key {each.key_env}, which may not be sent there"
+        elif not service.allowed_by:
+            key = f"key {service.key_env}, which may not be sent there"
         else:
-            allowed = "" if each.allowed_by == "vendor" else ", allowed by who runs this"
-            key = f"key {each.key_env}{allowed}"
-        told.append(f"{each.model} is asked at {each.url}: {key}")
+            allowed = "" if service.allowed_by == "vendor" else ", allowed by who runs this"
+            key = f"key {service.key_env}{allowed}"
+        told.append(f"{service.model} is asked at {service.url}: {key}")
     return told
 
 

@@ -101,7 +101,7 @@ def parse(line: str) -> list[Scenario]:
 
 
 def _scenario(name: str, rest: str) -> Scenario:
-    words = [each.strip() for each in rest.split(",") if each.strip()]
+    words = [part.strip() for part in rest.split(",") if part.strip()]
     rule: Rule = "quality"
     if words and len(words[0].split()) == 1:
         rule = cast(Rule, words.pop(0))

@@ -79,8 +79,8 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
     first, *others = (
-        Column(f"{each.name} in words", each.name, "text", "With 95 % interval and n.", width=175)
-        for each in sorted(measures(view.quality), key=lambda each: each.name != view.quality.name)
+        Column(f"{measure.name} in words", measure.name, "text", "With 95 % interval and n.", width=175)
+        for measure in sorted(measures(view.quality), key=lambda each: each.name != view.quality.name)
     )
     latency = COLUMNS["latency_ms"].but(about=f"{view.latency.name}.")
     yield Table(
