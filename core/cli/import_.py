@@ -28,7 +28,7 @@ from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
 from core.views.add.anchored import StoredDocuments
-from core.views.add.background import ChangedError, Choice, offers, told
+from core.views.add.background import ChangedError, Choice, as_sentence, offers
 from core.views.add.imports import bring, came, collection_of, described, format_table, read_into
 from core.views.add.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.views.add.words import summary
@@ -254,7 +254,7 @@ def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChang
         if wanted != "ask" or not sys.stdin.isatty():
             raise
         changed = [str(each) for each in error.changes]
-        complain(told(changed))
+        complain(as_sentence(changed))
         said = typer.prompt(f"{', '.join(offers(changed))} or stop?", default="stop", err=True)
         if said not in offers(changed):
             raise

@@ -143,14 +143,14 @@ def run(
         )
         return
     asked = [quality_of(part) for part in split_list(measures)]
-    computed, told = wanted(asked, snapshot, known["run_id"].to_list())
+    computed, reported = wanted(asked, snapshot, known["run_id"].to_list())
     parts = [
         score_table(
             snapshot,
             of,
             golden_set_of(snapshot, str(name), golden_set),
             computed,
-            told=told,
+            reported=reported,
             per_query=per_query,
             over=queries,
             tell=_tell,

@@ -1,4 +1,4 @@
-"""What a section asks, and of whom: a visitor of the dashboard, or a command that was told beforehand."""
+"""Questions of a section, whoever answers: a visitor of the dashboard, or a command given its choices."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ class Given:
         words = self._last(key)
         value = (offered[0] if usual is None else usual) if words is None else None
         if words is not None:
-            value = next((each for each in offered if str(each) == words), None)
+            value = next((option for option in offered if str(option) == words), None)
             if value is None:
-                raise UnknownNameError(key, words, [str(each) for each in offered])
-        self._note(key, label, value, [str(each) for each in offered], about)
+                raise UnknownNameError(key, words, [str(option) for option in offered])
+        self._note(key, label, value, [str(option) for option in offered], about)
         return value  # type: ignore[return-value]  # one of the offered, or the usual one
 
     def listed(

@@ -1,4 +1,4 @@
-"""What a section of a page consists of, whoever draws it: the dashboard, a command, a file, a notebook.
+"""Blocks of a page's section, whoever draws them: the dashboard, a command, a file, a notebook.
 
 A section is a pure function of a view and of what is asked in it; it yields blocks and knows nobody who draws
 them.
@@ -51,7 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """What a click on a mark, or the tick of a row, chooses."""
+    """Choice that a click on a mark, or the tick of a row, makes."""
 
     rows: pl.DataFrame  # in which the first custom datum of a mark, or the ticked row, is looked up
     sets: Mapping[str, str]  # column by the setting that takes its value
@@ -144,7 +144,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What the dashboard alone has, such as a form or a button that writes."""
+    """Block that the dashboard alone has, such as a form or a button that writes."""
 
     name: str  # by which `core.ui.controls` knows it
     given: Mapping[str, Any] = field(default_factory=dict)  # what it is called with

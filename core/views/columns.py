@@ -99,11 +99,15 @@ _EVERY = (
         for percentile in _PERCENTILES
     ),
     *(
-        _number(f"{each}_{end}", f"{each} {end}", 2, "95 % order-statistic interval.")
-        for each in _PERCENTILES
+        _number(f"{percentile}_{end}", f"{percentile} {end}", 2, "95 % order-statistic interval.")
+        for percentile in _PERCENTILES
         for end in ("low", "high")
     ),
-    *(_text(f"{each}_{why}", f"{each} {why}") for each in _PERCENTILES for why in ("note", "reason")),
+    *(
+        _text(f"{percentile}_{why}", f"{percentile} {why}")
+        for percentile in _PERCENTILES
+        for why in ("note", "reason")
+    ),
     _number("slope", "ms per candidate", 2),
     _number("intercept", "ms at K = 0", 0),
     _number("stacks", "stacks", 0),
@@ -125,7 +129,7 @@ _EVERY = (
     _score("recall", "recall", "Share of the exact K neighbours that the index finds, over n queries."),
     _score("recall_low", "recall low", "95 % interval over queries."),
     _score("recall_high", "recall high", "95 % interval over queries."),
-    *(_number(f"{each}_ms", f"{each} ms", 2) for each in _PERCENTILES),
+    *(_number(f"{percentile}_ms", f"{percentile} ms", 2) for percentile in _PERCENTILES),
     _number("queries_per_second", "queries / s", 0, "Of all clients together."),
     Column("usd_per_1k", "$ / 1k", "usd", "Per 1,000 queries."),
     _number("searches", "searches", 0, "Behind the latencies."),
@@ -149,7 +153,7 @@ _EVERY = (
     _score("f1_high", "high", "Upper end of the 95 % bootstrap interval of F1 over queries."),
     _number("kept", "passages", 1, "Kept, mean over the queries."),
     # Comparisons of stacks
-    *(_text(each, each, width=200) for each in ("before", "after", "against")),
+    *(_text(key, key, width=200) for key in ("before", "after", "against")),
     _text("second", "stack", width=200),
     _text("axis", "axis"),
     _text("says", "what it says", width=290),
@@ -157,7 +161,7 @@ _EVERY = (
     _text("verdict", "verdict", "Real where the adjusted p is below 0.05.", 120),
     _number("p_holm", "p adjusted", 4, "Randomisation test, Holm-adjusted over this table."),
     _number("p", "p", 4, "Paired randomisation test, not adjusted."),
-    *(_number(each, each, 0) for each in ("wins", "ties", "losses")),
+    *(_number(key, key, 0) for key in ("wins", "ties", "losses")),
     _score(
         "superiority",
         "P(better)",
@@ -244,12 +248,12 @@ _EVERY = (
     _score("bias", "bias"),
     Column("same", "same grade", "share"),
     *(
-        _number(each, label, 3, _KAPPA)
-        for each, label in (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
+        _number(key, label, 3, _KAPPA)
+        for key, label in (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
     ),
     *(
-        _number(f"{each}_{end}", f"{each}, {end}", 3, "95 % interval over queries.")
-        for each in ("kappa", "quadratic")
+        _number(f"{key}_{end}", f"{key}, {end}", 3, "95 % interval over queries.")
+        for key in ("kappa", "quadratic")
         for end in ("low", "high")
     ),
     # Diagnostics
@@ -349,8 +353,8 @@ _EVERY = (
     Column("over_bm25_mean", "over BM25, mean", "signed", "Of all k; Table 8.", 1),
     _number("recall_at_k_star", "recall at k*", 1, "Percent of gold paragraphs; Table 9."),
     # Measures
-    *(_text(each, each) for each in ("formula", "parameter", "parameters", "default", "type")),
-    *(_text(each, each) for each in ("range", "ceiling", "needs", "elsewhere")),
+    *(_text(key, key) for key in ("formula", "parameter", "parameters", "default", "type")),
+    *(_text(key, key) for key in ("range", "ceiling", "needs", "elsewhere")),
     _text("not_applicable", "not applicable"),
     _text("defined_in", "defined in"),
     _number("ratio", "K / Np", 1),
@@ -454,4 +458,4 @@ def columns(chosen: Columns) -> tuple[Column, ...]:
     Raises:
         KeyError: If a name is in none of `COLUMNS`.
     """
-    return tuple(COLUMNS[each] if isinstance(each, str) else each for each in chosen)
+    return tuple(COLUMNS[column] if isinstance(column, str) else column for column in chosen)

@@ -70,27 +70,27 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
 
 
 def levers(row: Mapping[str, Any]) -> str:
-    """What the paper suggests to try."""
+    """Explain what the paper suggests to try."""
     return f"The CLQ paper (§6) suggests: {LEVERS[row['reading']]}."
 
 
 def limiting(row: Mapping[str, Any], quality: Quality) -> str:
-    """What limits a stack and what to try, or why that is not known; takes a row of the stack table."""
+    """Say what limits a stack and what to try, or why that is not known; takes a row of the stack table."""
     if row["quality"] is None or row["proc"] is None:
         return f"Not known: no ceiling (PROC) for {quality.name} on record."
     proc = max(row["quality"], row["proc"])
-    found = pl.select(split(pl.lit(row["quality"]), pl.lit(proc))).row(0, named=True)
+    lost = pl.select(split(pl.lit(row["quality"]), pl.lit(proc))).row(0, named=True)
     first = {RETRIEVAL: "The pool limits first", ORDERING: "The order within the pool limits first"}
     share = text.percent(row["quality"] / proc if proc else None)
     return (
-        f"{first.get(found['reading'], 'Both limit about equally')}: {found['retrieval']:.3f} is lost in "
-        f"retrieval and {found['ordering']:.3f} in ordering. To try: {LEVERS[found['reading']]}. Pool "
+        f"{first.get(lost['reading'], 'Both limit about equally')}: {lost['retrieval']:.3f} is lost in "
+        f"retrieval and {lost['ordering']:.3f} in ordering. To try: {LEVERS[lost['reading']]}. Pool "
         f"convention: {row['pool'] or NO_POOL}; %PROC {share}."
     )
 
 
 def caveats(row: Mapping[str, Any], *, mixed: bool) -> dict[str, str]:
-    """What to try and how to read the bars, by the words of the chip; mixed = of several pool conventions."""
+    """Say what to try and how to read the bars, by the words of a chip; mixed = several pool conventions."""
     pools = MIXED_POOLS if mixed else ""
     return {"what to try": levers(row), "several pools": pools, "how to read": HOW}
 
@@ -188,7 +188,7 @@ def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 
 def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:
-    """What a quality lacks to 1: ordering, retrieval, and the reading, which says where to begin."""
+    """Split what a quality lacks to 1: ordering, retrieval, and the reading, which says where to begin."""
     ordering = (proc - actual).clip(lower_bound=0)
     retrieval = 1 - pl.max_horizontal(actual, proc)
     reading = (
@@ -225,20 +225,20 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
 
 @section()
 def limit(view: View, ask: Ask) -> Blocks:
-    """What is lost in ordering and in retrieval, stack by stack."""
+    """Show what is lost in ordering and in retrieval, stack by stack."""
     offered = conventions(view.table, view.decision.chosen)
     pool = ask.listed("Candidate pool", offered, "pool", about=POOL, width=240) if offered else ""
-    found = headroom(view.table, view.quality, pool, view.decision.chosen)
-    if found is None:
+    lost = headroom(view.table, view.quality, pool, view.decision.chosen)
+    if lost is None:
         yield no_ceiling(view.quality)
         return
-    mixed = found.table["pool"].n_unique() > 1
-    yield Answer(answer(found.explained), caveats=caveats(found.explained, mixed=mixed))
-    yield Cards(cards(found.explained, view.quality))
-    yield Chart(found.figure, "headroom", numbers(found.explained, view.quality))
+    mixed = lost.table["pool"].n_unique() > 1
+    yield Answer(answer(lost.explained), caveats=caveats(lost.explained, mixed=mixed))
+    yield Cards(cards(lost.explained, view.quality))
+    yield Chart(lost.figure, "headroom", numbers(lost.explained, view.quality))
     actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]
     yield Table(
-        found.table,
+        lost.table,
         "headroom",
         ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
         (*actual[1:], "proc", "n", "quality_basis"),

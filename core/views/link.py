@@ -64,9 +64,9 @@ def settings(
     book: PriceBook,
     runs: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """What a workspace is set to, by the keys of the address; of a derived price book the changed prices."""
+    """Return a workspace's settings by key of the address; of a derived price book the changed prices."""
     measure = quality.measure
-    found: dict[str, object] = {
+    values: dict[str, object] = {
         "ws": scope.collection_id,
         "gs": scope.golden_set_id,
         "runs": runs,
@@ -75,8 +75,8 @@ def settings(
     }
     if measure is not None:
         known = {param.name: parameter_key(param) for param in measure.info.params}
-        found |= {key: value for name, value in measure.params if (key := known[name])}
-    return found | {
+        values |= {key: value for name, value in measure.params if (key := known[name])}
+    return values | {
         "on": latency.percentile,
         "lat": latency.scope,
         **_generator(latency),

@@ -44,8 +44,8 @@ class Page:
 
     def drawn(self) -> tuple[Section, ...]:
         """Its sections that whoever asks draws; their module is imported with the first question."""
-        made: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
-        return made
+        sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
+        return sections
 
     @property
     def group(self) -> str:

@@ -27,25 +27,25 @@ _ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a s
 
 
 def every_k(
-    found: Evidence, measures: Iterable[Measure], *, depth: int | None = None, asked: Mask | None = None
+    graded: Evidence, measures: Iterable[Measure], *, depth: int | None = None, asked: Mask | None = None
 ) -> pl.DataFrame:
     """Values per cutoff, run and query."""
-    scored = found.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
-    deepest = found.depth if depth is None else depth
-    runs, queries = len(found.run_ids), len(found.query_ids)
+    scored = graded.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
+    deepest = graded.depth if depth is None else depth
+    runs, queries = len(graded.run_ids), len(graded.query_ids)
     columns = {
         "k": pl.Series(np.repeat(np.arange(1, deepest + 1, dtype=np.int32), runs * queries)),
-        "run": _named(found.run_ids, np.tile(np.repeat(np.arange(runs, dtype=np.uint32), queries), deepest)),
-        "query_id": _named(found.query_ids, np.tile(np.arange(queries, dtype=np.uint32), deepest * runs)),
+        "run": _named(graded.run_ids, np.tile(np.repeat(np.arange(runs, dtype=np.uint32), queries), deepest)),
+        "query_id": _named(graded.query_ids, np.tile(np.arange(queries, dtype=np.uint32), deepest * runs)),
     }
     for measure, values in scored.items():
         # Cutoffs are first in memory: in this order the values are taken as they lie.
         columns[str(measure)] = pl.Series(np.moveaxis(values, -1, 0).reshape(-1))
-    made = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    cells = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
     if asked is None or asked.all():
-        return made
+        return cells
     known = pl.Series(np.tile(asked.ravel(), deepest))
-    return made.with_columns(pl.when(known).then(pl.col(pl.Float64)))
+    return cells.with_columns(pl.when(known).then(pl.col(pl.Float64)))
 
 
 def _named(names: Sequence[str], places: np.ndarray) -> pl.Series:
@@ -75,11 +75,11 @@ def in_parts(
     some = 1
     first = 0
     while first < len(run_ids):
-        found = evidence(snapshot, run_ids[first : first + some], golden_set_id, measures)
-        asked = asked_in(found, snapshot.timings) if asked_only else None
-        yield every_k(found, measures, depth=depth, asked=asked)
+        graded = evidence(snapshot, run_ids[first : first + some], golden_set_id, measures)
+        asked = asked_in(graded, snapshot.timings) if asked_only else None
+        yield every_k(graded, measures, depth=depth, asked=asked)
         first += some
-        cells = len(found.query_ids) * max(1, found.depth if depth is None else depth)
+        cells = len(graded.query_ids) * max(1, graded.depth if depth is None else depth)
         some = max(1, _ROWS // max(1, cells))
 
 
@@ -113,7 +113,7 @@ _KEY = ["query_id", "passage_id"]
 
 
 def score_files(
-    made: Import,
+    imported: Import,
     measures: Sequence[Measure],
     *,
     golden_set_id: str | None = None,
@@ -124,7 +124,7 @@ def score_files(
     """Score the runs of an import that is in no store.
 
     Args:
-        made: What was read, rankings and judgements among it.
+        imported: What was read, rankings and judgements among it.
         golden_set_id: The judgements, where there are several sets of them.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.scoring_table.counted`.
@@ -139,32 +139,32 @@ def score_files(
         UnknownNameError: If there is no golden set of that name.
     """
     require_cutoffs(measures)
-    found = evidence_of(made, golden_set_id)
-    timed = made.frames.get("timings", frame("timings", [])).lazy().select("run_id", "query_id")
-    seen = counted(found, lambda run_ids: timed.filter(pl.col("run_id").is_in(run_ids)).collect(), over)
-    names = {run.run_id: run.label for run in made.runs}
-    for words in (seen.said, unjudged(found, measures, names)):
+    graded = evidence_of(imported, golden_set_id)
+    timed = imported.frames.get("timings", frame("timings", [])).lazy().select("run_id", "query_id")
+    seen = counted(graded, lambda run_ids: timed.filter(pl.col("run_id").is_in(run_ids)).collect(), over)
+    names = {run.run_id: run.label for run in imported.runs}
+    for words in (seen.said, unjudged(graded, measures, names)):
         if tell and words:
             tell(words)
     labels = pl.DataFrame(list(names.items()), schema=["run", "stack"], orient="row")
     return labelled(scored_rows(seen, measures, per_query=per_query), labels, per_query=per_query)
 
 
-def evidence_of(made: Import, golden_set_id: str | None = None) -> Evidence:
+def evidence_of(imported: Import, golden_set_id: str | None = None) -> Evidence:
     """Join the rankings of an import with its judgements."""
-    if "rankings" not in made.frames:
+    if "rankings" not in imported.frames:
         raise InputError("There are no rankings among these files.", do="Add the files of the runs.")
-    chosen = _golden_set(made, golden_set_id)
-    judged = made.frames["judgements"].lazy().filter(golden_set_id=chosen).collect()
-    ranked = made.frames["rankings"].lazy().select("run_id", "stage", "rank", *_KEY)
+    chosen = _golden_set(imported, golden_set_id)
+    judged = imported.frames["judgements"].lazy().filter(golden_set_id=chosen).collect()
+    ranked = imported.frames["rankings"].lazy().select("run_id", "stage", "rank", *_KEY)
     graded = ranked.join(judged.lazy().select(*_KEY, "grade"), on=_KEY, how="left").drop("passage_id")
     rows = graded.collect()
-    return of_graded(_graded(rows, made, judged, "final"), _graded(rows, made, judged, "pool"))
+    return of_graded(_graded(rows, imported, judged, "final"), _graded(rows, imported, judged, "pool"))
 
 
-def _golden_set(made: Import, asked: str | None) -> str:
-    known = [golden_set.golden_set_id for golden_set in made.golden_sets]
-    if "judgements" not in made.frames:
+def _golden_set(imported: Import, asked: str | None) -> str:
+    known = [golden_set.golden_set_id for golden_set in imported.golden_sets]
+    if "judgements" not in imported.frames:
         raise InputError(
             "There are no judgements among these files.", do="Add a qrels file, for example with --qrels."
         )
@@ -175,10 +175,10 @@ def _golden_set(made: Import, asked: str | None) -> str:
     return asked or known[0]
 
 
-def _graded(rows: pl.DataFrame, made: Import, judged: pl.DataFrame, stage: str) -> Graded:
+def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: str) -> Graded:
     """Rankings of one stage as arrays."""
     rows = rows.filter(stage=stage)
-    runs = tuple(run.run_id for run in made.runs)
+    runs = tuple(run.run_id for run in imported.runs)
     queries = tuple(judged["query_id"].unique().sort())
     run, query = _places(rows["run_id"], runs), _places(rows["query_id"], queries)
     rank = rows["rank"].to_numpy() - 1

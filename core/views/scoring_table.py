@@ -51,29 +51,29 @@ class Counted:
     said: str  # what was done, in words; empty where every run was asked every judged query
 
 
-def counted(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
+def counted(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
     """Leave out what the runs were not asked."""
-    asked = asked_in(found, timings)
-    sets = overlap(found.run_ids, asked)
+    asked = asked_in(graded, timings)
+    sets = overlap(graded.run_ids, asked)
     over = over or (Over.SHARED if sets.differ else Over.ALL)
-    nothing = ("",) * len(found.run_ids)
+    nothing = ("",) * len(graded.run_ids)
     if not sets.differ and not sets.unasked:
-        return Counted(found, np.zeros_like(asked), nothing, "")
+        return Counted(graded, np.zeros_like(asked), nothing, "")
     if over is Over.ALL:
         words = f"{about_queries(sets, shared=False, offer=False)} {_otherwise(over)}"
-        return Counted(found, np.zeros_like(asked), nothing, words)
+        return Counted(graded, np.zeros_like(asked), nothing, words)
     if over is Over.OWN:
         words = (
             f"Of {sets.judged} judged queries the runs were asked {sets.fewest} to {sets.most}; each is "
             f"scored on its own, so their values do not compare. {_otherwise(over)}"
         )
-        return Counted(found, ~asked, (NOT_ASKED,) * len(found.run_ids), words)
-    apart = np.array([run_id in sets.apart for run_id in found.run_ids])
+        return Counted(graded, ~asked, (NOT_ASKED,) * len(graded.run_ids), words)
+    apart = np.array([run_id in sets.apart for run_id in graded.run_ids])
     places = np.flatnonzero(asked[~apart].all(axis=0))
     few = f"of {sets.judged} judged queries, fewer than {ENOUGH} of them with the others"
-    why = [f"was asked {sets.apart[name]} {few}" if name in sets.apart else "" for name in found.run_ids]
+    why = [f"was asked {sets.apart[name]} {few}" if name in sets.apart else "" for name in graded.run_ids]
     words = f"{about_queries(sets, shared=True, offer=False)} {_otherwise(over)}"
-    shared = found.among({found.query_ids[place] for place in places.tolist()})
+    shared = graded.among({graded.query_ids[place] for place in places.tolist()})
     return Counted(shared, np.repeat(apart[:, None], len(places), axis=1), tuple(why), words)
 
 
@@ -107,7 +107,7 @@ def score_table(
     golden_set_id: str | None,
     measures: Sequence[Measure],
     *,
-    told: Sequence[Quality] = (),
+    reported: Sequence[Quality] = (),
     per_query: bool = False,
     over: Over | None = Over.ALL,
     tell: Callable[[str], None] | None = None,
@@ -117,7 +117,7 @@ def score_table(
     Args:
         runs: Rows of `Snapshot.runs`.
         golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
-        told: Measures that are not computed: of every run what it came with.
+        reported: Measures that are not computed: of every run what it came with.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.views.scoring_table.counted`.
         tell: Is told what does not compare, and what was done about it.
@@ -133,17 +133,17 @@ def score_table(
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=_UNLABELLED)]
     if measures and golden_set_id and not ranked.is_empty():
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
-        seen = counted(found, snapshot.timings, over)
+        graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
+        seen = counted(graded, snapshot.timings, over)
         called = dict(ranked.select("run_id", "label").iter_rows())
-        for words in (seen.said, unjudged(found, measures, called)):
+        for words in (seen.said, unjudged(graded, measures, called)):
             if tell and words:
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
     rest = runs.join(ranked, on="run_id", how="anti")
     if per_query:
         asked = [(rest, Quality(str(measure.at(None)), measure.k or 1)) for measure in measures]
-        parts += _reported_queries(snapshot, [*asked, *((runs, name) for name in told)])
+        parts += _reported_queries(snapshot, [*asked, *((runs, name) for name in reported)])
     elif measures and not rest.is_empty():
         names = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
         figures = pl.concat(_reported(snapshot, rest, name) for name in names)
@@ -152,7 +152,7 @@ def score_table(
             what = f"{text.count(came, 'run comes', 'runs come')} as averages of an evaluation elsewhere"
             tell(f"{what}, which do not compare with scores made here.")
         parts.append(figures)
-    parts += [] if per_query else [_reported(snapshot, runs, name) for name in told]
+    parts += [] if per_query else [_reported(snapshot, runs, name) for name in reported]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     return labelled(pl.concat(parts, how="diagonal"), labels, per_query=per_query)
 
@@ -170,12 +170,12 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
             raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
 
 
-def unjudged(found: Evidence, measures: Sequence[Measure], labels: Mapping[str, str]) -> str:
+def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str, str]) -> str:
     """Name the runs of which no passage within the largest cutoff is judged; empty where there is none."""
     k = max(measure.k or 1 for measure in measures)
-    top = found.grades[:, :, :k]
+    top = graded.grades[:, :, :k]
     most = top.max(axis=(1, 2), initial=EMPTY_SLOT)  # the best grade of each run; 0 = it ranks unjudged only
-    names = [labels[found.run_ids[run]] for run in np.flatnonzero(most == 0)]
+    names = [labels[graded.run_ids[run]] for run in np.flatnonzero(most == 0)]
     if not names:
         return ""
     listed = ", ".join(names[:_NAMED]) + (f" (+{len(names) - _NAMED})" if names[_NAMED:] else "")
@@ -194,18 +194,18 @@ def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) 
 
 
 def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
-    found = seen.found
+    graded = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
-    usual = applies_to_none(found, measure)
+    usual = applies_to_none(graded, measure)
     reasons = [
         (why if none else "") or lacking or usual
         for why, none, lacking in zip(
-            seen.why, [bool(row.all()) for row in seen.hidden], unperturbed(found, measure), strict=True
+            seen.why, [bool(row.all()) for row in seen.hidden], unperturbed(graded, measure), strict=True
         )
     ]
     return pl.DataFrame(
-        {"run": found.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
+        {"run": graded.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
     ).with_columns(
         pl.col("value", "ci_low", "ci_high").fill_nan(None),
         pl.when(pl.col("n") == 0).then(pl.Series(reasons, dtype=pl.String)).alias("reason"),
@@ -214,7 +214,7 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
 
 
 def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
-    found, hidden = seen.found, seen.hidden
+    graded, hidden = seen.found, seen.hidden
     runs, queries = values.shape
     empty = np.isnan(values)
     reasons = np.full(values.shape, None, dtype=object)
@@ -222,12 +222,12 @@ def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFram
         if hidden[run, query]:
             reasons[run, query] = seen.why[run]
             continue
-        counts, pool = found.counts_of(run)[query], found.pool_grades[run, query]
+        counts, pool = graded.counts_of(run)[query], graded.pool_grades[run, query]
         reasons[run, query] = na_reason(measure, counts, pool) or _UNJUDGED
     return pl.DataFrame(
         {
-            "run": np.repeat(found.run_ids, queries),
-            "query_id": np.tile(found.query_ids, runs),
+            "run": np.repeat(graded.run_ids, queries),
+            "query_id": np.tile(graded.query_ids, runs),
             "value": values.ravel(),
             "reason": pl.Series(reasons.ravel().tolist(), dtype=pl.String),
             "n": np.where(empty, 0, 1).astype(np.int32).ravel(),
@@ -242,7 +242,7 @@ def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr]:
 def _reported_queries(
     snapshot: Snapshot, asked: Sequence[tuple[pl.DataFrame, Quality]]
 ) -> Iterator[pl.DataFrame]:
-    """What runs report of single queries, measure by measure.
+    """Read what runs report of single queries, measure by measure.
 
     Raises:
         InputError: None of them reports any, of a measure that is not computed.
@@ -270,7 +270,7 @@ def _reported_queries(
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """What runs came with, with their n and interval where they gave one."""
+    """Read what runs came with, with their n and interval where they gave one."""
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
         .filter((pl.col("measure") == quality.bare) & (pl.col("k") == quality.k))
@@ -302,19 +302,19 @@ def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl
     known = [_printed(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]
     if scope.golden_set_id is not None and not computed.is_empty():
         known.append(_computed(snapshot, computed, scope, measures))
-    found = pl.concat(known, how="vertical_relaxed")
-    return runs.join(found, on="run_id", how="left", maintain_order="left")
+    values = pl.concat(known, how="vertical_relaxed")
+    return runs.join(values, on="run_id", how="left", maintain_order="left")
 
 
 def _printed(snapshot: Snapshot, runs: pl.DataFrame, measures: Sequence[Quality]) -> pl.DataFrame:
     printed = snapshot.aggregates(runs["run_id"].to_list())
-    made = runs.select("run_id")
+    columns = runs.select("run_id")
     for quality in measures:
         same = (pl.col("measure") == quality.bare) & (pl.col("k") == quality.k)
         one = printed.filter(same).unique("run_id", keep="first")
         column = one.select("run_id", pl.col("value").alias(quality.name))
-        made = made.join(column, on="run_id", how="left", maintain_order="left")
-    return made
+        columns = columns.join(column, on="run_id", how="left", maintain_order="left")
+    return columns
 
 
 def _computed(
@@ -322,11 +322,11 @@ def _computed(
 ) -> pl.DataFrame:
     parsed = [quality.measure for quality in measures]
     only, golden = among(snapshot, scope), scope.golden_set_id or ""
-    found = evidence(snapshot, runs["run_id"].to_list(), golden, parsed, only=only)
-    made = pl.DataFrame({"run_id": found.run_ids})
-    return made.with_columns(
+    graded = evidence(snapshot, runs["run_id"].to_list(), golden, parsed, only=only)
+    scores = pl.DataFrame({"run_id": graded.run_ids})
+    return scores.with_columns(
         pl.lit(None, pl.Float64).alias(quality.name)
         if measure is None
-        else pl.Series(quality.name, mean(at_cutoff(found, measure))[0]).fill_nan(None)
+        else pl.Series(quality.name, mean(at_cutoff(graded, measure))[0]).fill_nan(None)
         for quality, measure in zip(measures, parsed, strict=True)
     )

@@ -111,7 +111,7 @@ def plain(text: str) -> str:
     line = isolated(" ".join(text.splitlines()))
     if _HARMLESS.fullmatch(line) and not _REPLACED_LATE.search(line):
         return line
-    joined = _REPLACED_LATE.sub(lambda found: "".join(char + _WORD_JOINER for char in found[0]), line)
+    joined = _REPLACED_LATE.sub(lambda match: "".join(char + _WORD_JOINER for char in match[0]), line)
     return "".join(f"\\{char}" if char in _MARKDOWN else char for char in joined)
 
 
@@ -194,15 +194,15 @@ def upright(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _safe_names(names: Sequence[str]) -> dict[str, str]:
     """New names for the columns whose names a spreadsheet would run; all stay distinct."""
-    taken, found = set(names), {}
+    taken, renamed = set(names), {}
     for name in names:
         if re.match(_FORMULA, name):
             safe = f"'{name}"
             while safe in taken:
                 safe = f"'{safe}"
             taken.add(safe)
-            found[name] = safe
-    return found
+            renamed[name] = safe
+    return renamed
 
 
 def _as_json(values: pl.Series) -> pl.Series:

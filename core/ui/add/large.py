@@ -16,7 +16,7 @@ from core.ui import cache, door, show
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
 from core.views.add import background, imports, words
-from core.views.add.background import Choice, offers, told
+from core.views.add.background import Choice, as_sentence, offers
 from core.views.add.matching import Unmatched
 from core.views.add.versions import settle
 from core.views.text import plain, upright
@@ -62,7 +62,7 @@ def write(made: Import, names: Sequence[str], unmatched: Unmatched, choice: Choi
 
 def decision(changed: Sequence[str]) -> Choice | None:
     """Ask what to do about what the store has with other content, or had; None until that is said."""
-    st.markdown(f":material/difference: {plain(told(changed))}")
+    st.markdown(f":material/difference: {plain(as_sentence(changed))}")
     ways = offers(changed)
     chosen: Choice | None = st.radio(
         "What should become of it?", list(ways), index=None, format_func=ways.__getitem__

@@ -1,4 +1,4 @@
-"""What imported spans say about the passages that a store has: the grades of every chunking's chunks."""
+"""Grades that imported spans give the passages that a store has: those of every chunking's chunks."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
     These are the chunks of every chunking that the store has of the collection, and its own passages where
     they are the documents. Grades that are there already stay, unless the spans give way to others.
     """
-    made = settled.made
-    if JudgedSpans.name not in {each.format for each in made.detected}:
+    imported = settled.made
+    if JudgedSpans.name not in {file.format for file in imported.detected}:
         return settled, ""  # an export brings its grades itself
-    spans = made.frames["spans"].lazy().collect()
-    brought = {golden.golden_set_id: golden for golden in made.golden_sets}
+    spans = imported.frames["spans"].lazy().collect()
+    brought = {golden.golden_set_id: golden for golden in imported.golden_sets}
     known = {golden.golden_set_id: golden for golden in records(GoldenSet, snapshot.golden_sets(parts=True))}
     known |= brought
-    found = [
+    graded = [
         derived
         for name in spans["golden_set_id"].unique().sort()
         if name in known
         for derived in _derived(snapshot, settled, known[name], spans.filter(golden_set_id=name))
     ]
-    if not found:
+    if not graded:
         return settled, ""
-    fresh = tuple(each.golden_set for each in found if each.golden_set.golden_set_id not in brought)
-    rows = [each.judgements.lazy().select(list(TABLES["judgements"])) for each in found]
-    if "judgements" in made.frames:
-        rows.insert(0, made.frames["judgements"].lazy())
-    frames = {**made.frames, "judgements": pl.concat(rows)}
+    fresh = tuple(derived.golden_set for derived in graded if derived.golden_set.golden_set_id not in brought)
+    rows = [derived.judgements.lazy().select(list(TABLES["judgements"])) for derived in graded]
+    if "judgements" in imported.frames:
+        rows.insert(0, imported.frames["judgements"].lazy())
+    frames = {**imported.frames, "judgements": pl.concat(rows)}
     stored = set(snapshot.golden_sets(parts=True)["golden_set_id"])
-    again = {each.golden_set_id for each in fresh} & stored
-    whole = replace(made, golden_sets=(*made.golden_sets, *fresh), frames=frames)
-    return replace(settled, made=whole, replacing=settled.replacing | again), _said(found)
+    again = {golden.golden_set_id for golden in fresh} & stored
+    whole = replace(imported, golden_sets=(*imported.golden_sets, *fresh), frames=frames)
+    return replace(settled, made=whole, replacing=settled.replacing | again), _said(graded)
 
 
 def _derived(
@@ -76,7 +76,9 @@ def _derived(
     name = golden.golden_set_id
     graded = set(snapshot.golden_sets(parts=True).filter(pl.col("judgements") > 0)["golden_set_id"])
     if name in settled.replacing:
-        graded -= {each for each in graded if each == name or each.startswith(part_id(name, ""))}
+        graded -= {
+            golden_id for golden_id in graded if golden_id == name or golden_id.startswith(part_id(name, ""))
+        }
     if "judgements" in settled.made.frames:
         rows = settled.made.frames["judgements"].lazy()
         graded |= set(rows.select(pl.col("golden_set_id").unique()).collect().to_series())
@@ -112,13 +114,13 @@ def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> 
 def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]) -> pl.DataFrame:
     """The documents as chunks of themselves, of those that are passages here."""
     known = collection_id in snapshot.collections()["collection_id"]
-    found = [snapshot.passages(collection_id, sources)] if known else []
+    frames = [snapshot.passages(collection_id, sources)] if known else []
     if "passages" in settled.made.frames:
         own = (pl.col("collection_id") == collection_id) & pl.col("passage_id").is_in(sources)
-        found.append(settled.made.frames["passages"].lazy().filter(own).collect())
-    if not found:
+        frames.append(settled.made.frames["passages"].lazy().filter(own).collect())
+    if not frames:
         return frame("chunks", [])
-    rows = pl.concat([each.select("collection_id", "passage_id", "text") for each in found])
+    rows = pl.concat([passages.select("collection_id", "passage_id", "text") for passages in frames])
     rows = rows.unique("passage_id", keep="last", maintain_order=True).filter(pl.col("text") != "")
     placed = rows.select(
         "collection_id",
@@ -130,16 +132,14 @@ def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources
     return frame("chunks", placed.to_dict())
 
 
-def _said(found: list[Derived]) -> str:
-    """What was graded, in words."""
-    rows = sum(each.judgements.height for each in found)
-    chunkings = [each for each in found if each.golden_set.part_of]
+def _said(graded: list[Derived]) -> str:
+    """Say what was graded."""
+    rows = sum(derived.judgements.height for derived in graded)
+    chunkings = [derived for derived in graded if derived.golden_set.part_of]
     words = f" {count(rows, 'passage')} graded from spans"
     words += f", in {count(len(chunkings), 'chunking')} and as documents." if chunkings else "."
     lost = [chunking for chunking in chunkings if chunking.lost.height]
-    for each in lost[:5]:
-        words += (
-            f" {count(each.lost.height, 'span')} in no chunk of {each.golden_set.name.rpartition(', ')[2]} "
-            "that covers enough of them."
-        )
+    for chunking in lost[:5]:
+        name = chunking.golden_set.name.rpartition(", ")[2]
+        words += f" {count(chunking.lost.height, 'span')} in no chunk of {name} that covers enough of them."
     return words

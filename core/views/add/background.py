@@ -56,12 +56,12 @@ class Changed:
 
 
 def offers(changed: Sequence[str]) -> Mapping[Choice, str]:
-    """What can be done about changes, given in words: restored only where all of them are but deleted."""
-    return AFTER_DELETION if all(each.endswith(_GONE["same"]) for each in changed) else CHOICES
+    """Offer the ways to settle changes, given in words: to restore only where all of them are but deleted."""
+    return AFTER_DELETION if all(words.endswith(_GONE["same"]) for words in changed) else CHOICES
 
 
-def told(changed: Sequence[str]) -> str:
-    """Changes in a sentence."""
+def as_sentence(changed: Sequence[str]) -> str:
+    """Name changes in a sentence."""
     some = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
     if offers(changed) is AFTER_DELETION:
         return f"The same was in the store and was deleted: {some}."
@@ -84,7 +84,7 @@ class ChangedError(InputError):
             else "Say whether to keep both as a new version (--if-changed new) or to replace what is there "
             "(--if-changed replace)."
         )
-        super().__init__(f"{told(words)} Nothing was written.", do=how)
+        super().__init__(f"{as_sentence(words)} Nothing was written.", do=how)
         self.changes = changes
 
 
@@ -96,26 +96,26 @@ OWNED: Mapping[Kind, tuple[str, ...]] = {
 """Tables whose rows belong to a collection or a golden set."""
 
 
-def renamed(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
     """The import with another id for a collection or golden set and its parts, wherever they are named."""
     if name == chosen:
-        return made
-    for part in parts_of(made, kind, name):
-        made = _with_id(made, kind, part, chosen + part.removeprefix(name), known=False)
-    return _with_id(made, kind, name, chosen, known=known)
+        return imported
+    for part in parts_of(imported, kind, name):
+        imported = _with_id(imported, kind, part, chosen + part.removeprefix(name), known=False)
+    return _with_id(imported, kind, name, chosen, known=known)
 
 
-def parts_of(made: Import, kind: Kind, name: str) -> list[str]:
+def parts_of(imported: Import, kind: Kind, name: str) -> list[str]:
     """Ids of the records of an import that are parts of a collection or golden set."""
-    records = getattr(made, RECORDS[kind])
+    records = getattr(imported, RECORDS[kind])
     return [getattr(record, f"{kind}_id") for record in records if record.part_of == name]
 
 
-def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+def _with_id(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
     key, own = f"{kind}_id", Collection if kind == "collection" else GoldenSet
     frames = {
         table: altered(rows, pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
-        for table, rows in made.frames.items()
+        for table, rows in imported.frames.items()
     }
 
     def moved(record: Named) -> Named:
@@ -130,21 +130,21 @@ def _with_id(made: Import, kind: Kind, name: str, chosen: str, *, known: bool) -
                 changes["name"] = chosen if record.name == name else f"{record.name} ({chosen})"
         return replace(record, **changes)
 
-    collections = [moved(collection) for collection in made.collections]
+    collections = [moved(collection) for collection in imported.collections]
     if kind == "collection" and known:
         collections = [collection for collection in collections if collection.collection_id != chosen]
     elif kind == "collection" and chosen not in {collection.collection_id for collection in collections}:
         collections.append(Collection(collection_id=chosen, name=chosen, source=f"another version of {name}"))
     return replace(
-        made,
+        imported,
         frames=frames,
         collections=tuple(collections),
-        golden_sets=tuple(moved(golden) for golden in made.golden_sets),
-        runs=tuple(moved(run) for run in made.runs),
+        golden_sets=tuple(moved(golden) for golden in imported.golden_sets),
+        runs=tuple(moved(run) for run in imported.runs),
     )
 
 
-def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
+def with_own_runs(imported: Import, snapshot: Snapshot) -> Import:
     """The import with other ids for runs that the store, deleted ones included, has in another collection.
 
     A run's id is that of its content; the same run of a new version of its collection is another one.
@@ -152,18 +152,18 @@ def with_own_runs(made: Import, snapshot: Snapshot) -> Import:
     stored = dict(snapshot.with_deleted().runs().select("run_id", "collection_id").iter_rows())
     ids = {
         run.run_id: f"r-{short_hash(run.run_id, run.collection_id)}"
-        for run in made.runs
+        for run in imported.runs
         if stored.get(run.run_id, run.collection_id) != run.collection_id
     }
     if not ids:
-        return made
+        return imported
     moved = pl.col("run_id").replace(ids)
     frames = {
         table: altered(rows, moved) if "run_id" in TABLES[table] else rows
-        for table, rows in made.frames.items()
+        for table, rows in imported.frames.items()
     }
-    runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in made.runs)
-    return replace(made, frames=frames, runs=runs)
+    runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in imported.runs)
+    return replace(imported, frames=frames, runs=runs)
 
 
 _FOLDER, _SCRATCH, _FILES = "imports", "scratch", "files"
@@ -191,7 +191,7 @@ def begin(
     """
     folder = jobs.new_folder(store.absolute().parent / _FOLDER)
     try:
-        paths = [_placed(each, folder / _FILES / str(place)) for place, each in enumerate(offered)]
+        paths = [_placed(item, folder / _FILES / str(place)) for place, item in enumerate(offered)]
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"The upload cannot be written down: {error}.", where=str(folder)) from error

@@ -94,7 +94,7 @@ class Strange:
 
 @dataclass(frozen=True)
 class Plan:
-    """What offered files would bring."""
+    """The import that offered files would make, or the problem with them."""
 
     made: Import | None = None  # what would be taken; None where something must be decided or mended first
     problem: ClqError | None = None  # why nothing can be taken yet; None if it can
@@ -121,16 +121,16 @@ def plan(
         The plan; a problem with the files is part of it, not raised.
     """
     try:
-        made = read_into(offered, options, snapshot, workspace=workspace, apart=apart)
-        matched = matches(snapshot, made)
-        foreign = workspace and not apart and belongs_anywhere(made, options.known_collections)
+        imported = read_into(offered, options, snapshot, workspace=workspace, apart=apart)
+        matched = matches(snapshot, imported)
+        foreign = workspace and not apart and belongs_anywhere(imported, options.known_collections)
         return Plan(
-            made,
+            imported,
             None,
             matched,
             _strange(offered, options, snapshot, matched, apart or {}),
-            () if apart else suggested(snapshot, made),
-            matches(snapshot, made, workspace) if foreign else (),
+            () if apart else suggested(snapshot, imported),
+            matches(snapshot, imported, workspace) if foreign else (),
         )
     except ClqError as error:
         return Plan(problem=error)
@@ -159,12 +159,12 @@ def read_into(
     """
     if apart:
         return _in_groups(offered, options, snapshot, workspace, apart)
-    made = load(offered, options, progress)
-    into = follows(snapshot, made, workspace) if options.collection_id is None else None
-    if into is None and unmatched == "own" and refused(matches(snapshot, made)):
-        into = own_name(made, snapshot)
+    imported = load(offered, options, progress)
+    into = follows(snapshot, imported, workspace) if options.collection_id is None else None
+    if into is None and unmatched == "own" and refused(matches(snapshot, imported)):
+        into = own_name(imported, snapshot)
     if into is None:
-        return made
+        return imported
     known = load(offered, replace(options, collection_id=into), progress)
     if into in options.known_collections and into != workspace:
         note = f"It goes into {shown(into)}, whose queries it names; or name another (--collection)."
@@ -173,7 +173,7 @@ def read_into(
 
 
 def name_of(item: Offered) -> str:
-    """What an offered file or folder is called."""
+    """Name an offered file or folder."""
     return item.name if hasattr(item, "name") else Path(item).name
 
 
@@ -204,7 +204,7 @@ def _strange(
     into = options.collection_id or foreign[0].collection_id
     alone = [Strange((name_of(item),), _alone(item, replace(options, collection_id=into), snapshot))
              for item in items if len(items) > 1]  # fmt: skip
-    strangers = tuple(each for each in alone if each.matches)
+    strangers = tuple(strange for strange in alone if strange.matches)
     whole = Strange(tuple(map(name_of, items)), foreign)
     return strangers if 0 < len(strangers) < len(items) else (whole,)
 
@@ -217,9 +217,9 @@ def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, 
         return ()
 
 
-def own_name(made: Import, snapshot: Snapshot) -> str:
+def own_name(imported: Import, snapshot: Snapshot) -> str:
     """A name that no collection has or had, from those of the collection and of the first thing in it."""
-    first = made.runs[0] if made.runs else made.golden_sets[0]
+    first = imported.runs[0] if imported.runs else imported.golden_sets[0]
     label = first.label if isinstance(first, Run) else first.name
     taken = {*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]}
     name = slug(f"{first.collection_id} {label}")
@@ -229,7 +229,7 @@ def own_name(made: Import, snapshot: Snapshot) -> str:
 
 def bring(
     store: Store,
-    made: Import,
+    imported: Import,
     note: str,
     on_wait: Callable[[float], None] | None = None,
     *,
@@ -255,9 +255,9 @@ def bring(
     before = store.revision()
     with store.write("import", note, on_wait=on_wait) as writer:
         snapshot = store.read()
-        if unmatched != "take" and (strange := refused(matches(snapshot, made))):
+        if unmatched != "take" and (strange := refused(matches(snapshot, imported))):
             raise UnmatchedError(strange)
-        settled = settle(snapshot, made, choice)
+        settled = settle(snapshot, imported, choice)
         if settled.undecided:
             raise ChangedError(settled.undecided)
         for kind, name in settled.restored:
@@ -268,12 +268,12 @@ def bring(
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."
-    words = ", ".join(worded(what, rows) for what, rows in made.taken.items())
+    words = ", ".join(worded(what, rows) for what, rows in imported.taken.items())
     return True, f"Added as revision {after}: {words}.{graded}{_done(settled, choice)}"
 
 
 def _done(settled: Settled, choice: Choice | None) -> str:
-    """What became of things that were there with other content, in words."""
+    """Say what became of things that were there with other content."""
     if not settled.changes:
         return ""
     restored = [change for change in settled.changes if change.deleted == "same" and choice != "new"]
@@ -286,29 +286,29 @@ def _done(settled: Settled, choice: Choice | None) -> str:
     )
 
 
-def collection_of(made: Import) -> str | None:
+def collection_of(imported: Import) -> str | None:
     """The collection to open in the workspace: of several the one with most runs, then most figures."""
-    if made.runs:
-        figures = _figures(made)
+    if imported.runs:
+        figures = _figures(imported)
         rank: Counter[str] = Counter()
-        for run in made.runs:
+        for run in imported.runs:
             rank[run.collection_id] += 1_000_000 + figures.get(run.run_id, 0)
         return rank.most_common(1)[0][0]
-    named = [golden_set.collection_id for golden_set in made.golden_sets]
-    named += [collection.collection_id for collection in made.collections]
+    named = [golden_set.collection_id for golden_set in imported.golden_sets]
+    named += [collection.collection_id for collection in imported.collections]
     return named[0] if named else None
 
 
-def _figures(made: Import) -> dict[str, int]:
+def _figures(imported: Import) -> dict[str, int]:
     """Results over all queries that each run came with."""
-    if "aggregates" not in made.frames:
+    if "aggregates" not in imported.frames:
         return {}
-    counted = made.frames["aggregates"].lazy().group_by("run_id").len().collect()
+    counted = imported.frames["aggregates"].lazy().group_by("run_id").len().collect()
     return dict(counted.iter_rows())
 
 
-def came(made: Import) -> int:
+def came(imported: Import) -> int:
     """How many collections an import has something of."""
-    named = {collection.collection_id for collection in made.collections}
-    named |= {golden_set.collection_id for golden_set in made.golden_sets}
-    return len(named | {run.collection_id for run in made.runs})
+    named = {collection.collection_id for collection in imported.collections}
+    named |= {golden_set.collection_id for golden_set in imported.golden_sets}
+    return len(named | {run.collection_id for run in imported.runs})

@@ -59,7 +59,7 @@ class Match:
 
     @property
     def where(self) -> str:
-        """What those that exist do, and where: ``exist in cranfield``."""
+        """Say of those that exist that they do, and where: ``exist in cranfield``."""
         sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
         return f"{_AMONG.get(self.among, 'exist in')} {shown(self.collection_id)}{sample}"
 
@@ -85,16 +85,16 @@ class UnmatchedError(InputError):
         matches: Those of which this is so.
     """
 
-    def __init__(self, found: Sequence[Match]) -> None:
-        who = ", ".join(map(shown, found[0].strangers[:_FEW]))
-        said = f"{'; '.join(map(str, found))}: nothing of {who}."
-        super().__init__(" ".join([said, *(each.examples for each in found)]), do=ways(found))
-        self.matches = tuple(found)
+    def __init__(self, matched: Sequence[Match]) -> None:
+        who = ", ".join(map(shown, matched[0].strangers[:_FEW]))
+        said = f"{'; '.join(map(str, matched))}: nothing of {who}."
+        super().__init__(" ".join([said, *(match.examples for match in matched)]), do=ways(matched))
+        self.matches = tuple(matched)
 
 
-def ways(found: Sequence[Match]) -> str:
-    """What can be done about matches that are refused, as options of the command line."""
-    strips = " ".join(f"--strip '{each.what}={each.strip}'" for each in found if each.strip)
+def ways(matched: Sequence[Match]) -> str:
+    """List the ways out of matches that are refused, as options of the command line."""
+    strips = " ".join(f"--strip '{match.what}={match.strip}'" for match in matched if match.strip)
     return "; or ".join(
         [
             "Name the right collection (--collection)",
@@ -105,7 +105,7 @@ def ways(found: Sequence[Match]) -> str:
     )
 
 
-def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[Match, ...]:
+def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Match, ...]:
     """Compare the ids that an import names with those of its collections.
 
     Args:
@@ -118,137 +118,143 @@ def matches(snapshot: Snapshot, made: Import, into: str | None = None) -> tuple[
     stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
     wholes = dict(stored.iter_rows())  # part with the chunks of a collection → that collection
     wholes |= {
-        collection.collection_id: collection.part_of for collection in made.collections if collection.part_of
+        collection.collection_id: collection.part_of
+        for collection in imported.collections
+        if collection.part_of
     }
-    owners = _owners(made, into, wholes)
-    found = []
+    owners = _owners(imported, into, wholes)
+    matched = []
     for what, column in ID_COLUMNS.items():
-        named, sampled = _named(made, column)
+        named, sampled = _named(imported, column)
         rows = named.join(owners, on="owner")
         for (name,), some in rows.partition_by("collection", as_dict=True).items():
-            shelf = _Shelf(snapshot, made, str(name), wholes)
+            shelf = _Shelf(snapshot, imported, str(name), wholes)
             if of := shelf.reference(what):
-                found += _match(shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled)
+                matched += _match(
+                    shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled
+                )
     # No pattern for queries is of use where not one passage would exist all the same.
     lost = {
-        match.collection_id for match in found if match.what == "passages" and not match.known + match.fit
+        match.collection_id for match in matched if match.what == "passages" and not match.known + match.fit
     }
     useful = [
         replace(match, strip=None, fit=0)
         if match.what == "queries" and match.collection_id in lost
         else match
-        for match in found
+        for match in matched
     ]
     return tuple(sorted(useful, key=lambda match: match.collection_id))
 
 
-def refused(found: Sequence[Match]) -> list[Match]:
+def refused(matched: Sequence[Match]) -> list[Match]:
     """Those of which nothing exists: by the collection's own ids, or else by all that is known."""
-    weak = [each for each in found if not each.defined]
-    foreign = {each.collection_id for each in weak} - {each.collection_id for each in weak if each.known}
-    weak_ones = [each for each in weak if each.collection_id in foreign and not each.known]
-    return [each for each in found if each.strangers and (each.defined or each in weak_ones)]
+    weak = [match for match in matched if not match.defined]
+    foreign = {match.collection_id for match in weak} - {match.collection_id for match in weak if match.known}
+    weak_ones = [match for match in weak if match.collection_id in foreign and not match.known]
+    return [match for match in matched if match.strangers and (match.defined or match in weak_ones)]
 
 
-def fits(found: Sequence[Match]) -> bool:
+def fits(matched: Sequence[Match]) -> bool:
     """Whether an import may well belong to a collection: at least half of its ids exist there.
 
     Of a collection without passages only those that were judged or ranked are known; one of them will do.
     """
-    return bool(found) and all(
-        each.known >= _HALF * each.offered if each.defined or each.what == "queries" else each.known > 0
-        for each in found
+    return bool(matched) and all(
+        match.known >= _HALF * match.offered if match.defined or match.what == "queries" else match.known > 0
+        for match in matched
     )
 
 
 _MOST_TRIED = 50  # collections, the latest
 
 
-def suggested(snapshot: Snapshot, made: Import) -> tuple[Match, ...]:
+def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:
     """Of an import that goes into a new collection, the matches with the stored one that it fits best."""
-    if not belongs_anywhere(made, frozenset(snapshot.collections()["collection_id"])):
+    if not belongs_anywhere(imported, frozenset(snapshot.collections()["collection_id"])):
         return ()
-    tried = [matches(snapshot, made, name) for name in _latest(snapshot)]
-    fitting = [found for found in tried if fits(found)]
-    return max(fitting, key=lambda found: sum(each.known / each.offered for each in found), default=())
+    tried = [matches(snapshot, imported, name) for name in _latest(snapshot)]
+    fitting = [matched for matched in tried if fits(matched)]
+    return max(fitting, key=lambda matched: sum(match.known / match.offered for match in matched), default=())
 
 
 def _latest(snapshot: Snapshot) -> list[str]:
     return snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
 
 
-def belongs_anywhere(made: Import, known: frozenset[str]) -> bool:
+def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
     """Whether an import names ids of one collection only, which neither it nor the store defines."""
-    named = {run.collection_id for run in made.runs} | {
-        golden_set.collection_id for golden_set in made.golden_sets
+    named = {run.collection_id for run in imported.runs} | {
+        golden_set.collection_id for golden_set in imported.golden_sets
     }
     return (
-        len(named) == 1 and not named & known and not {"queries", "passages", "chunks"} & made.frames.keys()
+        len(named) == 1
+        and not named & known
+        and not {"queries", "passages", "chunks"} & imported.frames.keys()
     )
 
 
-def follows(snapshot: Snapshot, made: Import, workspace: str | None) -> str | None:
+def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str | None:
     """Find the stored collection that an import belongs to where nobody named one; None for a new one.
 
     It is the open workspace where at least half of the ids exist there, or of the ids in use there come with
     their texts; and for a table of queries alone the only collection that has nearly all of them.
     """
     known = frozenset(snapshot.collections()["collection_id"])
-    if workspace and belongs_anywhere(made, known) and fits(matches(snapshot, made, workspace)):
+    if workspace and belongs_anywhere(imported, known) and fits(matches(snapshot, imported, workspace)):
         return workspace
-    if workspace and _are_texts_of(snapshot, made, workspace, known):
+    if workspace and _are_texts_of(snapshot, imported, workspace, known):
         return workspace
-    if {"rankings", "judgements", "spans"} & made.frames.keys() or not belongs_anywhere(made, known):
+    if {"rankings", "judgements", "spans"} & imported.frames.keys() or not belongs_anywhere(imported, known):
         return None
-    tried = {name: matches(snapshot, made, name) for name in _latest(snapshot)}
+    tried = {name: matches(snapshot, imported, name) for name in _latest(snapshot)}
     whole = [
         name
-        for name, found in tried.items()
-        if found and all(each.known >= _MOST * each.offered for each in found)
+        for name, matched in tried.items()
+        if matched and all(match.known >= _MOST * match.offered for match in matched)
     ]
     return whole[0] if len(whole) == 1 else None
 
 
-def _are_texts_of(snapshot: Snapshot, made: Import, workspace: str, known: frozenset[str]) -> bool:
+def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: frozenset[str]) -> bool:
     """Whether an import has the texts of queries or passages that a collection uses and has none of."""
-    named = {collection.collection_id for collection in made.collections}
-    if made.runs or len(named) != 1 or named & known or "chunks" in made.frames:
+    named = {collection.collection_id for collection in imported.collections}
+    if imported.runs or len(named) != 1 or named & known or "chunks" in imported.frames:
         return False
     shelf = _Shelf(snapshot, Import(), workspace, {})
-    brought = [what for what in ID_COLUMNS if what in made.frames]
-    return bool(brought) and all(_is_covered(shelf, made, what) for what in brought)
+    brought = [what for what in ID_COLUMNS if what in imported.frames]
+    return bool(brought) and all(_is_covered(shelf, imported, what) for what in brought)
 
 
-def _is_covered(shelf: _Shelf, made: Import, what: str) -> bool:
+def _is_covered(shelf: _Shelf, imported: Import, what: str) -> bool:
     """Whether texts come for at least half of the ids in use, of which none has its text."""
     column, used = ID_COLUMNS[what], shelf.used(what)
     if used is None or shelf.stored(what):
         return False
     ids = shelf.existing(_Reference(used), column, None)
-    rows, _ = _some(made.frames[what])
+    rows, _ = _some(imported.frames[what])
     come = set(rows.select(column).unique().collect().to_series())
     return bool(ids) and len(come.intersection(ids)) >= _HALF * len(ids)
 
 
-def _owners(made: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
+def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
     """Runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
-    named = [(run.run_id, run.label, run.collection_id, True) for run in made.runs]
+    named = [(run.run_id, run.label, run.collection_id, True) for run in imported.runs]
     named += [
         (golden_set.golden_set_id, golden_set.name, golden_set.collection_id, False)
-        for golden_set in made.golden_sets
+        for golden_set in imported.golden_sets
     ]
     rows = [(*who, into or wholes.get(name, name), ranks) for *who, name, ranks in named]
     columns = {"owner": pl.String, "label": pl.String, "collection": pl.String, "ranks": pl.Boolean}
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def _named(made: Import, column: str) -> tuple[pl.DataFrame, int | None]:
+def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
     """Owner and id of everything that runs and golden sets name, each once; rows where they are a sample."""
     parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
     for table in _OWNED:
-        if table not in made.frames or column not in TABLES[table]:
+        if table not in imported.frames or column not in TABLES[table]:
             continue
-        rows, some = _some(made.frames[table])
+        rows, some = _some(imported.frames[table])
         sampled = some if some is not None else sampled
         named = rows.select(pl.col(RULES[table].owner).alias("owner"), pl.col(column).alias("id"))
         parts.append(named.drop_nulls().unique().collect())
@@ -263,8 +269,8 @@ def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
     if whole <= _SAMPLE:
         return rows.lazy(), None
     share = max(1, _SAMPLE // len(rows.frames))
-    some = [each.head(share) for each in rows.frames]
-    return pl.concat(some), sum(each.select(pl.len()).collect().item() for each in some)
+    some = [head.head(share) for head in rows.frames]
+    return pl.concat(some), sum(head.select(pl.len()).collect().item() for head in some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +282,10 @@ class _Reference:
 
 
 class _Shelf:
-    """What is known of the ids of one collection: what the store has, and what the import brings."""
+    """Ids known of one collection: those that the store has, and those that the import brings."""
 
-    def __init__(self, snapshot: Snapshot, made: Import, name: str, wholes: Mapping[str, str]) -> None:
-        self._snapshot, self._made, self.name = snapshot, made, name
+    def __init__(self, snapshot: Snapshot, imported: Import, name: str, wholes: Mapping[str, str]) -> None:
+        self._snapshot, self._made, self.name = snapshot, imported, name
         self._mine = [name, *(part for part, whole in wholes.items() if whole == name)]
         stored = snapshot.collections(parts=True)["collection_id"]
         whole: Mapping[str, list[str]] = {
@@ -314,12 +320,12 @@ class _Shelf:
     def existing(self, of: _Reference, column: str, asked: Sequence[str] | None, most: int = 0) -> list[str]:
         """Ids that exist, in the store or in the import."""
         owners = self._owners[of.table]
-        found = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
+        existing = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
         if of.own_judgements or of.table in ID_COLUMNS:
             rows = self._made.frames[of.table].lazy() if of.own_judgements else self._brought(of.table)
             ids = rows.select(column).unique().collect().to_series()
-            found |= set(ids if asked is None else ids.filter(ids.is_in(list(asked))))
-        return sorted(found)[: most or None]
+            existing |= set(ids if asked is None else ids.filter(ids.is_in(list(asked))))
+        return sorted(existing)[: most or None]
 
 
 def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
@@ -352,22 +358,22 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
 
 
 def _kept(pattern: str, ids: Sequence[str]) -> list[str]:
-    """What a pattern keeps of ids that fit it."""
+    """Return the ids without a pattern's fixed ends, sorted, each once."""
     head, _, tail = pattern.partition(STAR)
-    return sorted({each[len(head) : len(each) - len(tail)] for each in ids})
+    return sorted({name[len(head) : len(name) - len(tail)] for name in ids})
 
 
 def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
-    """What all foreign ids begin or end with, where without it (nearly) all of them exist."""
+    """Find the beginning or end of all foreign ids without which (nearly) all of them exist."""
     tried = foreign[:: max(1, len(foreign) // _TRIED)][:_TRIED]
-    begin, end = _common(foreign), _common([each[::-1] for each in foreign])[::-1]
+    begin, end = _common(foreign), _common([name[::-1] for name in foreign])[::-1]
     heads, tails = range(1, len(begin) + 1), range(1, len(end) + 1)
     cuts = {(head, 0) for head in heads} | {(0, tail) for tail in tails}
     cuts |= {(head, tail) for head in heads for tail in tails} if len(begin) * len(end) < _PAIRS else set()
     kept = {
-        cut: {each[cut[0] : len(each) - cut[1]] for each in tried} - {""}
+        cut: {name[cut[0] : len(name) - cut[1]] for name in tried} - {""}
         for cut in cuts
-        if all(len(each) > sum(cut) and not _inside_number(each, *cut) for each in foreign)
+        if all(len(name) > sum(cut) and not _inside_number(name, *cut) for name in foreign)
     }
     asked = sorted(set().union(*kept.values()))
     there = set(shelf.existing(of, column, asked)) if asked else set()
@@ -385,6 +391,6 @@ def _inside_number(name: str, head: int, tail: int) -> bool:
 
 
 def _common(ids: Sequence[str]) -> str:
-    """What all begin with."""
+    """Return the beginning that all texts share."""
     pairs = zip(min(ids)[:_LONGEST], max(ids), strict=False)
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

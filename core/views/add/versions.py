@@ -36,7 +36,7 @@ class Settled:
     undecided: tuple[Changed, ...] = ()  # those of the changes that the choice says nothing about
 
 
-def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Settled:
+def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -> Settled:
     """Find out what an import would change, and make it so that it can be written.
 
     What the store has under a later version of the name counts as there: importing it again is nothing new.
@@ -48,32 +48,32 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
     replacing: set[str] = set()
     restored: list[tuple[Kind, str]] = []
     for kind in _KINDS:
-        shelf = _Shelf(snapshot, kind, made)
-        for name in _ids(kind, made, snapshot):
-            found = shelf.find(name, made)
-            chosen = found.same
-            if chosen is None and found.change:
-                changes.append(found.change)
-                chosen, back, gives_way = _decided(found, choice)
+        shelf = _Shelf(snapshot, kind, imported)
+        for name in _ids(kind, imported, snapshot):
+            shelved = shelf.find(name, imported)
+            chosen = shelved.same
+            if chosen is None and shelved.change:
+                changes.append(shelved.change)
+                chosen, back, gives_way = _decided(shelved, choice)
                 restored += [(kind, chosen)] if back and chosen else []
                 if gives_way and chosen:
-                    parts = parts_of(made, kind, name)
+                    parts = parts_of(imported, kind, name)
                     replacing |= {chosen, *(chosen + part.removeprefix(name) for part in parts)}
                 if back and not gives_way and kind == "collection":  # restored as it was
                     others = tuple(
-                        collection for collection in made.collections if collection.collection_id != name
+                        collection for collection in imported.collections if collection.collection_id != name
                     )
-                    made = replace(made, collections=others)
+                    imported = replace(imported, collections=others)
             chosen = chosen or name
-            made = renamed(made, kind, name, chosen, known=chosen in found.known)
-    made = with_own_runs(made, snapshot)
-    runs, removed, rivals = _runs(snapshot, made.runs, choice)
-    made, changes = replace(made, runs=tuple(runs)), [*changes, *rivals]
+            imported = renamed(imported, kind, name, chosen, known=chosen in shelved.known)
+    imported = with_own_runs(imported, snapshot)
+    runs, removed, rivals = _runs(snapshot, imported.runs, choice)
+    imported, changes = replace(imported, runs=tuple(runs)), [*changes, *rivals]
     undecided = [] if choice in ("new", "replace") else changes
     if choice == "restore":
         undecided = [change for change in changes if change.deleted != "same"]
     return Settled(
-        made,
+        imported,
         replacing=frozenset(replacing),
         removed=tuple(dict.fromkeys(removed)),
         restored=tuple(restored),
@@ -84,7 +84,7 @@ def settle(snapshot: Snapshot, made: Import, choice: Choice | None = None) -> Se
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the store has under a name and its later versions."""
+    """Versions that the store has of a name: itself and its later ones."""
 
     known: list[str]  # their ids, oldest first, deleted ones too
     same: str | None = None  # the one that has the content already and is not deleted
@@ -93,9 +93,9 @@ class _Found:
 
 
 class _Shelf:
-    """What the store has of a kind, beside the rows of that kind that an import brings; both read once."""
+    """Stored rows of a kind, beside those of that kind that an import brings; both read once."""
 
-    def __init__(self, snapshot: Snapshot, kind: Kind, made: Import) -> None:
+    def __init__(self, snapshot: Snapshot, kind: Kind, imported: Import) -> None:
         self._whole = snapshot.with_deleted()
         self._kind: Kind = kind
         # What is hidden with its collection comes back when that is restored.
@@ -103,33 +103,33 @@ class _Shelf:
         present = _all(self._whole, kind)
         self._present = frozenset(present)
         self._versions = _by_version(present)
-        self._frames = {table: made.frames[table] for table in OWNED[kind] if table in made.frames}
+        self._frames = {table: imported.frames[table] for table in OWNED[kind] if table in imported.frames}
 
-    def find(self, name: str, made: Import) -> _Found:
-        """What there is under a name and its later versions."""
-        known = [each for _, each in self._versions.get(name, ())]
-        there = [each for each in known if each in self._seen]
-        same = next((each for each in there if self._equal(each, name, made)), None)
+    def find(self, name: str, imported: Import) -> _Found:
+        """Look up a name and its later versions."""
+        known = [version for _, version in self._versions.get(name, ())]
+        there = [version for version in known if version in self._seen]
+        same = next((version for version in there if self._equal(version, name, imported)), None)
         if same or not known:
             return _Found(known, same)
-        gone = [each for each in known if each not in self._seen]
-        again = next((each for each in gone if self._equal(each, name, made)), None)
+        gone = [version for version in known if version not in self._seen]
+        again = next((version for version in gone if self._equal(version, name, imported)), None)
         deleted: Literal["no", "same", "other"] = "same" if again else "no" if there else "other"
         return _Found(known, None, again, Changed(self._kind, name, tuple(there or gone), deleted))
 
-    def _equal(self, known: str, name: str, made: Import) -> bool:
+    def _equal(self, known: str, name: str, imported: Import) -> bool:
         """Whether the store has the rows of `name` and its parts under the id `known`.
 
         What it lacks may be added: tables, and parts.
         """
-        moved = {part: known + part.removeprefix(name) for part in parts_of(made, self._kind, name)}
+        moved = {part: known + part.removeprefix(name) for part in parts_of(imported, self._kind, name)}
         held = {part: there for part, there in moved.items() if there in self._present}
-        return all(self._equal_rows(there, own, made) for own, there in {name: known, **held}.items())
+        return all(self._equal_rows(there, own, imported) for own, there in {name: known, **held}.items())
 
-    def _equal_rows(self, known: str, name: str, made: Import) -> bool:
+    def _equal_rows(self, known: str, name: str, imported: Import) -> bool:
         key = f"{self._kind}_id"
         if self._kind == "golden_set":
-            of = {golden_set.golden_set_id: golden_set.collection_id for golden_set in made.golden_sets}
+            of = {golden_set.golden_set_id: golden_set.collection_id for golden_set in imported.golden_sets}
             if name in of and self._collections[known] != of[name]:
                 return False
         for table, rows in self._offered.items():
@@ -160,39 +160,39 @@ class _Shelf:
         return dict(rows.select("golden_set_id", "collection_id").iter_rows())
 
 
-def _decided(found: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
+def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
     """The id to use (None: not decided), whether that is restored, whether what it holds gives way."""
-    change = found.change
+    change = shelved.change
     if change is None or choice is None:
         return None, False, False
     if choice == "new":
-        last = found.known[-1].removeprefix(change.name).lstrip("-")
+        last = shelved.known[-1].removeprefix(change.name).lstrip("-")
         return f"{change.name}-{int(last or 1) + 1}", False, False
-    if found.again:
-        return found.again, True, False
+    if shelved.again:
+        return shelved.again, True, False
     if choice == "restore":
         return None, False, False
     return change.known[-1], change.deleted != "no", True
 
 
-def _ids(kind: Kind, made: Import, snapshot: Snapshot) -> list[str]:
+def _ids(kind: Kind, imported: Import, snapshot: Snapshot) -> list[str]:
     """Collections or golden sets of which the import has rows, and collections it names that are deleted.
 
     Parts go with their whole: what is done about that is done about them.
     """
-    found: dict[str, None] = {}
+    ids_of_kind: dict[str, None] = {}
     for table in OWNED[kind]:
-        if table in made.frames:
-            ids = made.frames[table].lazy().select(f"{kind}_id").unique().collect().to_series()
-            found |= dict.fromkeys(ids.sort().to_list())
+        if table in imported.frames:
+            ids = imported.frames[table].lazy().select(f"{kind}_id").unique().collect().to_series()
+            ids_of_kind |= dict.fromkeys(ids.sort().to_list())
     if kind == "collection":
-        named = [collection.collection_id for collection in made.collections]
-        named += [golden_set.collection_id for golden_set in made.golden_sets]
-        named += [run.collection_id for run in made.runs]
+        named = [collection.collection_id for collection in imported.collections]
+        named += [golden_set.collection_id for golden_set in imported.golden_sets]
+        named += [run.collection_id for run in imported.runs]
         deleted = set(snapshot.collections(removed=True)["collection_id"])
-        found |= dict.fromkeys(name for name in named if name in deleted)
-    wholes = {getattr(each, f"{kind}_id"): each.part_of for each in getattr(made, RECORDS[kind])}
-    return list(dict.fromkeys(wholes.get(name) or name for name in found))
+        ids_of_kind |= dict.fromkeys(name for name in named if name in deleted)
+    wholes = {getattr(record, f"{kind}_id"): record.part_of for record in getattr(imported, RECORDS[kind])}
+    return list(dict.fromkeys(wholes.get(name) or name for name in ids_of_kind))
 
 
 def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
@@ -203,13 +203,13 @@ def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
 
 def _by_version(ids: Sequence[str]) -> Mapping[str, Sequence[tuple[int, str]]]:
     """Number and id of what the store has under a name and its later versions, oldest first."""
-    found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-    for each in ids:
-        found[each].append((1, each))
-    for each in ids:
-        if (later := _LATER.fullmatch(each)) and later[1] in found:
-            found[later[1]].append((int(later[2]), each))
-    return {name: sorted(versions) for name, versions in found.items()}
+    versions_of: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name in ids:
+        versions_of[name].append((1, name))
+    for name in ids:
+        if (later := _LATER.fullmatch(name)) and later[1] in versions_of:
+            versions_of[later[1]].append((int(later[2]), name))
+    return {name: sorted(versions) for name, versions in versions_of.items()}
 
 
 def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
@@ -228,13 +228,13 @@ def _runs(
     ours = {run.run_id for run in offered}
     imported = live.filter(pl.col("origin") == Origin.IMPORT.value, ~pl.col("run_id").is_in(ours))
     versions = _by_label(imported.sort("added_revision", "created_at"))
-    made: list[Run] = []
+    named: list[Run] = []
     removed: list[str] = []
     changes: list[Changed] = []
     for run in offered:
         rivals = versions.get((run.collection_id, run.label), ())
         if run.run_id in present or not rivals:
-            made.append(_as_stored(run, stored.get(run.run_id)))
+            named.append(_as_stored(run, stored.get(run.run_id)))
             continue
         changes.append(Changed("run", run.label, tuple(run_id for run_id, _ in rivals)))
         label = run.label
@@ -247,18 +247,18 @@ def _runs(
         if label != run.label:
             stack = Stack({"name": label}) if set(run.stack.spec) == {"name"} else run.stack
             run = replace(run, label=label, stack=stack)  # noqa: PLW2901
-        made.append(_as_stored(run, stored.get(run.run_id)))
-    return made, removed, changes
+        named.append(_as_stored(run, stored.get(run.run_id)))
+    return named, removed, changes
 
 
 def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
     """Ids and labels of runs, by their collection and the label that they carry or are a version of."""
-    found: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    by_label: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for run_id, collection, label in runs.select("run_id", "collection_id", "label").iter_rows():
-        found[collection, label].append((run_id, label))
+        by_label[collection, label].append((run_id, label))
         if version := _VERSION.fullmatch(label):
-            found[collection, version[1]].append((run_id, label))
-    return found
+            by_label[collection, version[1]].append((run_id, label))
+    return by_label
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:

@@ -96,77 +96,79 @@ def on_page(message: str) -> str:
 
 
 def open_numbers(problem: OpenNumbersError) -> str:
-    """What is asked of numbers that can be read in two ways."""
+    """Ask of numbers that can be read in two ways how to read them."""
     which = "these columns" if len(problem.columns) > 1 else "this column"
     return f"How are the numbers of {which} of {problem.name} written?"
 
 
 def read_as(column: Open, way: Reading) -> str:
-    """What the button says that reads a column in one way: its first cells as they would be."""
+    """Name the button that reads a column in one way: its first cells as they would be."""
     return f"Read as {' · '.join(column.ways[way])} ({SAID[way]})"
 
 
-def taken(made: Import) -> pl.DataFrame:
-    """What will be taken, per table: what, rows."""
-    names = [_TABLES.get(table, ("", table))[1] for table in made.taken]
-    return pl.DataFrame({"what": names, "rows": list(made.taken.values())})
+def taken(imported: Import) -> pl.DataFrame:
+    """Count what will be taken, per table: what, rows."""
+    names = [_TABLES.get(table, ("", table))[1] for table in imported.taken]
+    return pl.DataFrame({"what": names, "rows": list(imported.taken.values())})
 
 
-def makes(made: Import) -> pl.DataFrame:
-    """What the store will list: kind, name, collection, details; runs first."""
-    rows = [("stack", run.label, run.collection_id, "") for run in made.runs]
+def makes(imported: Import) -> pl.DataFrame:
+    """List what the store will have: kind, name, collection, details; runs first."""
+    rows = [("stack", run.label, run.collection_id, "") for run in imported.runs]
     rows += [
         ("golden set", golden.name, golden.collection_id, f"grades: {golden.mapping}")
-        for golden in made.golden_sets
+        for golden in imported.golden_sets
     ]
     return pl.DataFrame(
         rows, schema=dict.fromkeys(("kind", "name", "collection", "details"), pl.String), orient="row"
     )
 
 
-def left_out(made: Import) -> pl.DataFrame:
-    """What will be left out: how many, reason, first place."""
-    rows = [(lost.count, on_page(lost.reason), lost.first) for lost in made.left_out]
+def left_out(imported: Import) -> pl.DataFrame:
+    """List what will be left out: how many, reason, first place."""
+    rows = [(lost.count, on_page(lost.reason), lost.first) for lost in imported.left_out]
     schema = {"how_many": pl.Int64, "reason": pl.String, "first": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def things(made: Import) -> str:
-    """What people call the whole of an import: ``4 stacks``, ``40 passages, 8 questions, 1 golden set``."""
-    return ", ".join(worded(what, made.taken[what]) for what in _whole(made))
+def things(imported: Import) -> str:
+    """Name the whole of an import: ``4 stacks``, ``40 passages, 8 questions, 1 golden set``."""
+    return ", ".join(worded(what, imported.taken[what]) for what in _whole(imported))
 
 
-def _whole(made: Import) -> list[str]:
+def _whole(imported: Import) -> list[str]:
     """The kinds that an import is named by; of one with none of them, the first kind that it has."""
-    taken = made.taken
+    taken = imported.taken
     usual = [what for what in _NAMING if what in taken]
     return usual or [what for what in taken if what != "collections"][:1] or list(taken)
 
 
-def adds(made: Import) -> str:
-    """What the button will do, in a sentence, and what is left out, in another."""
-    named = {*_whole(made), "collections"}
-    more = ", ".join(worded(what, rows) for what, rows in made.taken.items() if what not in named)
-    adding = f"Adds {things(made)}{f' with {more}' if more else ''}."
-    lost = [f"{each.count:,} × {each.reason}" if each.count > 1 else each.reason for each in made.left_out]
+def adds(imported: Import) -> str:
+    """Say what the button will do, in a sentence, and what is left out, in another."""
+    named = {*_whole(imported), "collections"}
+    more = ", ".join(worded(what, rows) for what, rows in imported.taken.items() if what not in named)
+    adding = f"Adds {things(imported)}{f' with {more}' if more else ''}."
+    lost = [
+        f"{loss.count:,} × {loss.reason}" if loss.count > 1 else loss.reason for loss in imported.left_out
+    ]
     more = f" and {len(lost) - _SHOWN} more kinds" if len(lost) > _SHOWN else ""
     return f"{adding} Left out: {on_page('; '.join(lost[:_SHOWN]))}{more}." if lost else adding
 
 
-def summary(made: Import) -> list[str]:
-    """What was read as what, what was left out and what was decided, each a line."""
-    read = [f"{each.name}: {each.format}" for each in made.detected[:20]]
-    lost = [f"Left out: {each.count:,} {each.reason} ({each.first})" for each in made.left_out[:20]]
-    return [on_page(line) for line in (*read, *lost, *made.notes[:20])]
+def summary(imported: Import) -> list[str]:
+    """Say what was read as what, what was left out and what was decided, each a line."""
+    read = [f"{file.name}: {file.format}" for file in imported.detected[:20]]
+    lost = [f"Left out: {loss.count:,} {loss.reason} ({loss.first})" for loss in imported.left_out[:20]]
+    return [on_page(line) for line in (*read, *lost, *imported.notes[:20])]
 
 
-def matched(found: Sequence[Match]) -> dict[str, bool]:
+def matched(matches: Sequence[Match]) -> dict[str, bool]:
     """How far ids exist, a line for each collection, and whether all do.
 
     For example ``225 of 225 queries (100 %) · 3,040 of 3,050 passages (99 %) exist in cranfield``.
     """
     places: dict[str, list[Match]] = {}
-    for match in found:
+    for match in matches:
         places.setdefault(match.where, []).append(match)
     return {
         f"{' · '.join(match.share for match in some)} {where}": all(not match.foreign for match in some)
@@ -179,24 +181,25 @@ def sides(match: Match) -> str:
     return f"yours: {', '.join(map(shown, match.foreign))} · there: {', '.join(map(shown, match.held))}"
 
 
-def strip_label(found: Sequence[Match]) -> str:
-    """What the button says that takes off what ids have more: ``Strip “Q” (60 match)``."""
-    strips = [match for match in found if match.strip]
+def strip_label(matches: Sequence[Match]) -> str:
+    """Name the button that takes off what ids have more: ``Strip “Q” (60 match)``."""
+    strips = [match for match in matches if match.strip]
     marks = " and ".join(f"“{(match.strip or '').replace(STAR, '…').strip('…')}”" for match in strips)
     return f"Strip {marks} ({' + '.join(f'{match.fit:,}' for match in strips)} match)"
 
 
-def missing_parts(snapshot: Snapshot, made: Import, collection_id: str) -> list[str]:
-    """What the store will still lack before every page can show the import, each a clause."""
-    if "rankings" not in made.frames:
+def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> list[str]:
+    """List what the store will still lack before every page can show the import, each a clause."""
+    if "rankings" not in imported.frames:
         return []
-    judged = bool(made.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
-    figures = made.frames.get("aggregates", frame("aggregates", [])).lazy()
+    judged = bool(imported.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
+    figures = imported.frames.get("aggregates", frame("aggregates", [])).lazy()
     timed = not figures.filter(pl.col("measure").str.starts_with("latency_p")).collect().is_empty()
     lacks = {
         "judgements (quality stays unknown until you add qrels)": not judged,
-        "latencies (on the chart these stacks stand apart)": "timings" not in made.frames and not timed,
-        "usage (their cost stays unknown)": "usage" not in made.frames and "aggregates" not in made.frames,
+        "latencies (on the chart these stacks stand apart)": "timings" not in imported.frames and not timed,
+        "usage (their cost stays unknown)": "usage" not in imported.frames
+        and "aggregates" not in imported.frames,
     }
     return [words for words, lacking in lacks.items() if lacking]
 
@@ -243,7 +246,9 @@ def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]
         row: What a row is; None = not known yet.
     """
     usual = (
-        _CHOICES[row] if row else tuple(dict.fromkeys(each for some in _CHOICES.values() for each in some))
+        _CHOICES[row]
+        if row
+        else tuple(dict.fromkeys(choice for some in _CHOICES.values() for choice in some))
     )
     own = known.get(column, LEFT_OUT)
     value = named(own, column) if own else None
@@ -274,26 +279,26 @@ def _of_numbers(value: Value) -> str:
     )
 
 
-def columns_of(each: Preview, row: Row | None) -> dict[str, str]:
+def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
     """Column → meaning as recognised, for rows that are this."""
-    if row == each.row:
-        return {column: meaning for meaning, column in each.mapping.items()}
-    found = recognised(each.columns, each.rows, TableAs(row=row), each.name)
-    return {column: meaning for meaning, column in found.items()}
+    if row == preview.row:
+        return {column: meaning for meaning, column in preview.mapping.items()}
+    meanings = recognised(preview.columns, preview.rows, TableAs(row=row), preview.name)
+    return {column: meaning for meaning, column in meanings.items()}
 
 
-def said(each: Preview, row: Row | None, chosen: Mapping[str, str]) -> TableAs | None:
-    """What a visitor said of a table; None where all is as recognised.
+def said(preview: Preview, row: Row | None, chosen: Mapping[str, str]) -> TableAs | None:
+    """Compare a visitor's choices for a table with those recognised; None where all are the same.
 
     Args:
         chosen: Column → meaning as it stands on the page.
     """
-    known = columns_of(each, row)
+    known = columns_of(preview, row)
     columns = {
         meaning: column for column, meaning in chosen.items() if meaning and known.get(column) != meaning
     }
     without = frozenset(column for column, meaning in chosen.items() if not meaning and column in known)
-    if not columns and not without and row == each.row:
+    if not columns and not without and row == preview.row:
         return None
     return TableAs(columns, row, without)
 

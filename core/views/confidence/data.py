@@ -1,4 +1,4 @@
-"""What page Confidence reads of a workspace, kept where somebody draws often.
+"""Data of page Confidence, read of a workspace and kept where somebody draws often.
 
 A function of a view goes by what its stack table is made of: limits and rule are given beside it.
 """
@@ -27,7 +27,7 @@ JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
 
 
 def decided(view: View, rule: Rule) -> Decision:
-    """What a rule selects within the limits."""
+    """Apply a rule within the limits."""
     if rule == view.rule:
         return view.decision
     return decide(view.table, view.constraints, rule, paired=view.paired)
@@ -63,7 +63,7 @@ def drawn(
 
 @keep("Choosing for noisy queries…")
 def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
-    """What would be chosen for perturbed queries, in words."""
+    """Say what would be chosen for perturbed queries."""
     return choice_under_noise(view.but(constraints=constraints, rule=rule))
 
 
@@ -79,8 +79,8 @@ def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
     """Every stack in every setting of the weights of a measure, and the pairs that swap places."""
     names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
     only = among(view.snapshot, view.scope)
-    found = evidence(view.snapshot, list(names), view.scope.golden_set_id or "", only=only)
-    scored = weights.score_grid(found, Measure.parse(measure))
+    graded = evidence(view.snapshot, list(names), view.scope.golden_set_id or "", only=only)
+    scored = weights.score_grid(graded, Measure.parse(measure))
     return scored, weights.flips(scored, names)
 
 
@@ -98,7 +98,7 @@ def judgements_per_query(view: View) -> float:
 def look_ahead(
     view: View, constraints: Constraints, rule: Rule, rows: tuple[int, ...], more: tuple[int, ...]
 ) -> Plan:
-    """What more queries and timings would do to the choice between some rows of the stack table."""
+    """Predict what more queries and timings would do to the choice between some rows of the stack table."""
     known = sample(view)
     assert known is not None  # asked for where there are results per query only  # noqa: S101
     return worth.plan(view.table, rows, known, (constraints, rule), more)
@@ -113,7 +113,7 @@ def to_judge(view: View, constraints: Constraints) -> Next | None:
 
 @keep()
 def with_grades(view: View, constraints: Constraints, more: str) -> pl.DataFrame:
-    """What the grades of another golden set make of the leading stacks."""
+    """Score the leading stacks on the grades of another golden set."""
     del constraints
     return before_and_after(view.snapshot, view.table, view.decision, view.scope, view.quality, more=more)
 

@@ -31,7 +31,7 @@ SLIGHT = "next to nothing"  # A change that its two numbers, as they are written
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
-    """What would have to be true: one row per number, each changed by itself.
+    """Change one number at a time until the choice turns: one row per number.
 
     Args:
         turns: From `core.decide.near.turns` on the same table.
@@ -132,9 +132,9 @@ def shares(
         unknown = [pl.lit(None, pl.Float64).alias(name) for name in CHANCES]
         reason = pl.lit("no results per query: nothing can be resampled").alias("reason")
         return table.select("run_id", *unknown, reason)
-    found = chances(sample, *limits, resamples=resamples, seed=seed)
-    counted = zip(CHANCES, (found.frontier, found.sla, found.feasible, found.best), strict=True)
-    varies = pl.Series(found.varies)
+    sampled = chances(sample, *limits, resamples=resamples, seed=seed)
+    counted = zip(CHANCES, (sampled.frontier, sampled.sla, sampled.feasible, sampled.best), strict=True)
+    varies = pl.Series(sampled.varies)
     return table.select(
         "run_id",
         *(pl.when(varies).then(pl.Series(share).fill_nan(None)).alias(name) for name, share in counted),

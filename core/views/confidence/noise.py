@@ -77,8 +77,8 @@ def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
     Of two whole golden sets neither is the truth for the other unless somebody says so.
     """
     sizes = dict(snapshot.golden_sets(scope.collection_id).select("golden_set_id", "judgements").rows())
-    found = auditors(snapshot, scope)
-    return next((name for name in found if sizes[name] < sizes[str(scope.golden_set_id)]), None)
+    others = auditors(snapshot, scope)
+    return next((name for name in others if sizes[name] < sizes[str(scope.golden_set_id)]), None)
 
 
 def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
@@ -140,45 +140,45 @@ def noise(
     if refusal(snapshot, table, scope, quality) or measure is None or golden is None:
         return None
     ranked = table.filter("has_rankings")["run_id"].to_list()
-    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    graded = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
     rows = snapshot.judgements(golden).join(
         snapshot.judgements(reference).select(*_PAIR, known="grade"), on=_PAIR, how="left"
     )
     grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
     counts = audited(grade, known)
-    if not counts.any() or not found.query_ids:
+    if not counts.any() or not graded.query_ids:
         return None
-    asked = pl.Series(list(queries or found.query_ids), dtype=pl.String)
+    asked = pl.Series(list(queries or graded.query_ids), dtype=pl.String)
     drawn = weights(len(asked), resamples, seed)
-    columns = [asked.index_of(name) for name in found.query_ids]
+    columns = [asked.index_of(name) for name in graded.query_ids]
     never = np.zeros(resamples)  # queries to which the measure applies on no stack are not resampled
     drawn = np.column_stack([never if at is None else drawn[:, at] for at in columns])
-    judged = of_rows(found, rows, snapshot.rankings(ranked, stage="final"), measure)
+    judged = of_rows(graded, rows, snapshot.rankings(ranked, stage="final"), measure)
 
     def scoring(grades: np.ndarray, pools: np.ndarray) -> Floats:
-        return found.rescored(measure, grades, pools)
+        return graded.rescored(measure, grades, pools)
 
     means = replicates(judged, counts, scoring, drawn, seed=seed)
-    return Noise(reference, int(counts.sum()), found.run_ids, means, seed)
+    return Noise(reference, int(counts.sum()), graded.run_ids, means, seed)
 
 
-def of_rows(found: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
+def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
     """Judged passages and where the stacks have them."""
-    queries = {name: place for place, name in enumerate(found.query_ids)}
+    queries = {name: place for place, name in enumerate(graded.query_ids)}
     rows = (
         rows.filter(pl.col("query_id").is_in(list(queries)))
         .with_columns(query=pl.col("query_id").replace_strict(queries, return_dtype=pl.Int64))
         .sort("query", maintain_order=True)
         .with_row_index("row")
     )
-    runs = {name: place for place, name in enumerate(found.run_ids)}
+    runs = {name: place for place, name in enumerate(graded.run_ids)}
     met = rankings.join(rows.select(*_PAIR, "row", "query"), on=_PAIR).select(
         "row", "query", "rank", run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64)
     )
     run, query, row, rank = (met[name].to_numpy() for name in ("run", "query", "row", "rank"))
     rank_of = np.zeros((len(runs), rows.height), dtype=np.int64)
     rank_of[run, row] = rank
-    top = found.grades[:, :, : measure.k]
+    top = graded.grades[:, :, : measure.k]
     slots = np.where(top < 0, rows.height + 1, rows.height).astype(np.intp)
     shown = rank <= slots.shape[2]
     slots[run[shown], query[shown], rank[shown] - 1] = row[shown]
@@ -230,7 +230,7 @@ def leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
 def redecided(
     table: pl.DataFrame, decision: Decision, limits: tuple[Constraints, Rule], drawn: Noise
 ) -> tuple[pl.DataFrame, Decision]:
-    """What would be chosen on the reference's grades among the stacks within the limits.
+    """Choose on the reference's grades among the stacks within the limits.
 
     Returns:
         Their rows with quality and interval as `noisy_rows` has them, and the decision among these.
@@ -257,7 +257,7 @@ def noise_words(
     noisy: Noise,
     quality: Quality,
 ) -> str:
-    """What another judge's grades make of the choice: its quality, and what ties."""
+    """Say what another judge's grades make of the choice: its quality, and what ties."""
     rows, other = redecided
     chosen = table["run_id"][decision.chosen or 0]
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)

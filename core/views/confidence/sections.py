@@ -102,7 +102,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
 def caveats(
     view: View, decision: Decision, asked: View, counted: pl.DataFrame, noisy: Noise | None
 ) -> dict[str, str]:
-    """What weakens the chances, by the words of a chip."""
+    """List what weakens the chances, by the words of a chip."""
     rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
     return {
         "judge noise": judge_noise(view, decision, asked.rule, noisy),
@@ -112,7 +112,7 @@ def caveats(
 
 
 def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:
-    """What judge noise does to the choice, or why it is left out; empty where it is off."""
+    """Show what judge noise does to the choice, or why it is left out; nothing where it is off."""
     if view.noise is None or decision.chosen is None:
         return ""
     if noisy is None:
@@ -191,7 +191,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
 
 @section("worth measuring more")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
-    """What more queries, judgements, timings and stacks would do to the choice, and what they cost."""
+    """Show what more queries, judgements, timings and stacks would do to the choice, and what they cost."""
     counted = data.chances(view, view.constraints, view.rule, view.noise)
     rows = worth.leading(view.table, view.decision, counted)
     if data.sample(view) is None or not rows:
@@ -211,7 +211,7 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
 
 @dataclass(frozen=True)
 class Money:
-    """What somebody would spend."""
+    """Price of one more query, and how many queries the money pays for."""
 
     price: Bill  # of one more query
     affordable: int | None  # queries that the money pays for; None = any number, since a query costs nothing
@@ -285,14 +285,14 @@ def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
 
 def _passages(view: View, ask: Ask) -> Blocks:
     """The passages to judge next, handed over to Golden sets, and what the grades of others did."""
-    found = data.to_judge(view, view.constraints)
-    if found is None:
+    unjudged = data.to_judge(view, view.constraints)
+    if unjudged is None:
         return
     yield Text("Which passages to judge next", "heading")
-    yield Text(next_words(found, view.quality))
-    rows = found.worth.rows.head(USUAL)
+    yield Text(next_words(unjudged, view.quality))
+    rows = unjudged.worth.rows.head(USUAL)
     if not rows.is_empty():
-        yield Table(rows, "judge_next", PASSAGES, whole=found.worth.rows)
+        yield Table(rows, "judge_next", PASSAGES, whole=unjudged.worth.rows)
         yield Control("judge next", {"scope": view.scope, "rows": rows})
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]

@@ -94,7 +94,7 @@ class Grid:
         return self.run_ids[int(self.best[0]) if len(self.best) else 0]
 
 
-def score_grid(found: Evidence, measure: Measure) -> Grid:
+def score_grid(graded: Evidence, measure: Measure) -> Grid:
     """Score all stacks in all cells.
 
     Args:
@@ -102,7 +102,7 @@ def score_grid(found: Evidence, measure: Measure) -> Grid:
     """
     home = usual(measure)
     cells = CELLS if home in CELLS else (*CELLS, home)
-    as_usual = at_cutoff(found, home.of(measure))
+    as_usual = at_cutoff(graded, home.of(measure))
     scores, n = mean(as_usual)
     twins = _twins(as_usual)
     alone = np.flatnonzero((twins == np.arange(len(twins))) & ~np.isnan(scores))
@@ -110,22 +110,22 @@ def score_grid(found: Evidence, measure: Measure) -> Grid:
     parts, kept = [], []
     step = max(1, _ROWS // max(1, len(twins)))
     for first in range(0, len(cells), step):  # the scores of all cells at once could need much memory
-        values = np.stack([at_cutoff(found, cell.of(measure)) for cell in cells[first : first + step]])
+        values = np.stack([at_cutoff(graded, cell.of(measure)) for cell in cells[first : first + step]])
         parts.append(_means(values))
         kept.append(values[:, best])
-    means, low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
+    means, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
     start = cells.index(home)
     return Grid(
         measure=measure,
         cells=cells,
         start=start,
-        run_ids=found.run_ids,
+        run_ids=graded.run_ids,
         means=means,
         low=low,
         high=high,
         n=n,
-        ranks=np.stack([_ranks(each) for each in means]),
-        taus=np.array([order_agreement(means[start], each) for each in means]),
+        ranks=np.stack([_ranks(mean) for mean in means]),
+        taus=np.array([order_agreement(means[start], mean) for mean in means]),
         twins=twins,
         best=best,
         best_values=np.concatenate(kept),
@@ -162,7 +162,7 @@ def _ranks(scores: Floats) -> NDArray[np.int64]:
 
 
 def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
-    """What the limits select in each cell; the best few are told apart query by query.
+    """Apply the limits in each cell; the best few are told apart query by query.
 
     Args:
         grid: From `score_grid`.
@@ -177,29 +177,29 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
         constraints = replace(constraints, higher_is_better=up, floor=None)
     scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
     rows = scored.join(table, on="run_id", how="left", maintain_order="left")
-    made: list[str | None] = []
+    chosen_in: list[str | None] = []
     known = np.flatnonzero(np.isin(grid.twins, grid.best))
     ids = [grid.run_ids[row] for row in known]
     order = np.argsort(grid.best)
     place = order[np.searchsorted(grid.best, grid.twins[known], sorter=order)]
     for means, low, high, scores in zip(grid.means, grid.low, grid.high, grid.best_values, strict=True):
         named = {"quality": means, "quality_low": low, "quality_high": high}.items()
-        cell = rows.with_columns(pl.Series(name, each).fill_nan(None) for name, each in named)
+        cell = rows.with_columns(pl.Series(name, values).fill_nan(None) for name, values in named)
         pairs = Paired(ids, scores[place]) if scores.size else None
         chosen = decide(cell, constraints, paired=pairs).chosen
-        made.append(None if chosen is None else str(rows["name"][chosen]))
-    return made
+        chosen_in.append(None if chosen is None else str(rows["name"][chosen]))
+    return chosen_in
 
 
 def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
     """Every stack in every cell: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
     stacks, cells = len(grid.run_ids), len(grid.cells)
     said = [names[run_id] for run_id in grid.run_ids]
-    each = {knob: np.repeat([getattr(cell, knob) for cell in grid.cells], stacks) for knob in KNOBS}
+    knobs = {knob: np.repeat([getattr(cell, knob) for cell in grid.cells], stacks) for knob in KNOBS}
     return pl.DataFrame(
         {
             "name": said * cells,
-            **each,
+            **knobs,
             "usual": np.repeat(np.arange(cells) == grid.start, stacks),
             "quality": grid.means.ravel(),
             "low": grid.low.ravel(),
@@ -226,7 +226,7 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
     said = [names[run_id] for run_id in grid.run_ids]
     sizes = np.bincount(grid.twins, minlength=len(said))
     own = grid.twins == np.arange(len(said))
-    made = pl.DataFrame(
+    rows = pl.DataFrame(
         {
             "name": said,
             "quality": grid.means[grid.start],
@@ -240,7 +240,7 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
         },
         schema_overrides={"name": pl.String, "twin": pl.String},
     )
-    return made.filter(pl.col("rank") > 0).sort("rank", "name")
+    return rows.filter(pl.col("rank") > 0).sort("rank", "name")
 
 
 def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
@@ -280,7 +280,7 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
     turned = np.flatnonzero((gaps < -SAME).any(axis=0))
     there = np.full(len(apart), np.nan)
     if len(turned):
-        sides = [grid.best_values[worst[turned], each[turned]] for each in (first, second)]
+        sides = [grid.best_values[worst[turned], positions[turned]] for positions in (first, second)]
         pairs = np.arange(len(turned))
         tested = compare(Sample.means(np.concatenate(sides)), pairs, pairs + len(turned), setup)
         there[turned] = tested["p_holm"].to_numpy()

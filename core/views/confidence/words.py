@@ -1,4 +1,4 @@
-"""What page Confidence says."""
+"""Sentences of page Confidence."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def turning_words(turned: pl.DataFrame) -> str:
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
-    found = mine.filter(pl.col("then").is_not_null())
-    if found.is_empty():
+    turning = mine.filter(pl.col("then").is_not_null())
+    if turning.is_empty():
         return "No change of one number alone lets the runner-up win."
     ways = [
         f"{number} {then}" if change == SLIGHT else f"{number} {then} instead of {now}"
-        for number, now, then, change in found.select("number", "now", "then", "change").rows()
+        for number, now, then, change in turning.select("number", "now", "then", "change").rows()
     ]
     return f"The runner-up, {mine['stack'][0]}, would be chosen with {', or with '.join(ways)}."
 
@@ -218,7 +218,7 @@ ABOUT_WEIGHTS = (
 
 
 def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
-    """What the letters of `agreement` stand for."""
+    """Explain the letters of `agreement`."""
     named = [f"{letter} = {name}" for name, letter in letters(chosen, grid.start).items() if name is not None]
     none = ["– = none"] if None in chosen else []
     return (
@@ -295,7 +295,7 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
 
 
 def price_words(price: Bill, leading_ones: int) -> str:
-    """What a further query costs, in words."""
+    """Say what a further query costs."""
     running = "of unknown cost" if price.running is None else f"{text.usd(price.running, '')}"
     words = f"One query: {text.usd(price.judging, '')} for judging, {running} for running "
     words += text.count(leading_ones, "leading stack")
@@ -304,16 +304,16 @@ def price_words(price: Bill, leading_ones: int) -> str:
     return f"{words}."
 
 
-def timing_words(found: Plan, price: Bill) -> str:
-    """What timing the same queries again would do, in words."""
-    if found.timed is None:
+def timing_words(plan: Plan, price: Bill) -> str:
+    """Say what timing the same queries again would do."""
+    if plan.timed is None:
         return "No stack has a latency per query, so what repeats would do is unknown."
-    if found.timed.left_now == 0:
+    if plan.timed.left_now == 0:
         return "Timing the same queries again changes nothing: no latency is near a limit that matters."
-    cost = "" if price.running is None else f" ({text.usd(price.running * found.queries, '')} a round)"
+    cost = "" if price.running is None else f" ({text.usd(price.running * plan.queries, '')} a round)"
     parts = [
         f"{text.count(repeat, 'round')} more: {text.percent(share)}"
-        for repeat, share in zip(REPEATS, found.timed.flip.tolist(), strict=True)
+        for repeat, share in zip(REPEATS, plan.timed.flip.tolist(), strict=True)
     ]
     return f"The chance that timing the same queries again{cost} changes the choice: {'; '.join(parts)}."
 
@@ -332,10 +332,10 @@ def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -
     waiting = queries.filter(pl.col("judged") == 0).height
     first = f"{text.count(waiting, 'stored query')} without judgements could be next. "
     head = first if waiting else ""
-    told = rows.filter(pl.col("best") / pl.col("share") >= MOVED)
-    if told.is_empty():
+    moving = rows.filter(pl.col("best") / pl.col("share") >= MOVED)
+    if moving.is_empty():
         return f"{head}Between {one} and {other} no tag stands out: any further queries tell about as much."
-    best = told.row(0, named=True)
+    best = moving.row(0, named=True)
     return (
         f"{head}Between {one} and {other} the queries with {best['tag']} vary most (standard deviation "
         f"{best['spread']:.3f}, n = {best['n']}): {text.percent(best['best'])} of further queries instead of "

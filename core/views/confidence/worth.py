@@ -1,4 +1,4 @@
-"""What is worth measuring more: queries to judge, timings to repeat, stacks to add, and what each costs."""
+"""Worth of measuring more: queries to judge, timings to repeat, stacks to add, and the cost of each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEAST = 5  # Queries of a tag below which no spread is told
 
 @dataclass(frozen=True)
 class Plan:
-    """What more evaluation would do."""
+    """Effects of more evaluation."""
 
     rows: tuple[int, ...]  # rows of the stack table that were looked at
     judged: Outlook  # with more queries
@@ -87,26 +87,26 @@ def amounts(affordable: int | None) -> tuple[int, ...]:
     return tuple(sorted({*USUAL, *extra}))
 
 
-def plan_rows(found: Plan, price: Bill) -> pl.DataFrame:
+def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
     """One row per number of further queries, nothing first.
 
     Returns:
         more, n (queries then), usd (what they cost; null where a query's price is unknown), flip and left
         (shares; see `core.decide.planner.Outlook`).
     """
-    more = [0, *found.judged.more]
+    more = [0, *plan.judged.more]
     return pl.DataFrame(
         {
             "more": more,
-            "n": [found.queries + each for each in more],
-            "usd": [each * price.per_query for each in more],
-            "flip": [0.0, *found.judged.flip.tolist()],
-            "left": [found.judged.left_now, *found.judged.left.tolist()],
+            "n": [plan.queries + further for further in more],
+            "usd": [further * price.per_query for further in more],
+            "flip": [0.0, *plan.judged.flip.tolist()],
+            "left": [plan.judged.left_now, *plan.judged.left.tolist()],
         }
     )
 
 
-def rival_rows(table: pl.DataFrame, found: Plan, decision: Decision) -> pl.DataFrame:
+def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFrame:
     """Which stacks evaluation without end would choose, the likeliest first.
 
     Returns:
@@ -114,9 +114,9 @@ def rival_rows(table: pl.DataFrame, found: Plan, decision: Decision) -> pl.DataF
         interval and n, latency_ms, cost; stacks that no world chooses are left out.
     """
     marks = {decision.runner_up: "runner-up", decision.chosen: "chosen"}
-    rows = table[list(found.rows)].with_columns(
-        pl.Series("final", found.judged.final, dtype=pl.Float64),
-        pl.Series("today", [marks.get(row) for row in found.rows], dtype=pl.String),
+    rows = table[list(plan.rows)].with_columns(
+        pl.Series("final", plan.judged.final, dtype=pl.Float64),
+        pl.Series("today", [marks.get(row) for row in plan.rows], dtype=pl.String),
     )
     numbers = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
     kept = rows.filter((pl.col("final") > 0) | pl.col("today").is_not_null())
@@ -183,8 +183,8 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
     rows = _searched(table, axes, limits) if missing_model() is None else {}
     for key, near in _near(table, axes, decision).items():
         rows[key] = {**rows[key], **near, "said_by": BOTH} if key in rows else near
-    made = [{**dict.fromkeys(_PROPOSED), **row} for row in rows.values()]
-    return pl.DataFrame(made, schema=_PROPOSED)
+    proposed = [{**dict.fromkeys(_PROPOSED), **row} for row in rows.values()]
+    return pl.DataFrame(proposed, schema=_PROPOSED)
 
 
 def _near(table: pl.DataFrame, axes: Sequence[str], decision: Decision) -> dict[_Key, dict[str, Any]]:
@@ -192,25 +192,25 @@ def _near(table: pl.DataFrame, axes: Sequence[str], decision: Decision) -> dict[
     target = None if chosen is None else table["quality"][chosen]
     if target is None:
         return {}
-    found = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
+    near = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
     rows = {}
-    for each in found:
-        spec = {**table.select(axes).row(each.of, named=True), each.axis: each.after}
+    for neighbour in near:
+        spec = {**table.select(axes).row(neighbour.of, named=True), neighbour.axis: neighbour.after}
         rows[_key(axes, spec)] = {
             "stack": stack_label(spec),
-            "of": table["name"][each.of],
-            "step": _step(each.axis, each.before, each.after),
+            "of": table["name"][neighbour.of],
+            "step": _step(neighbour.axis, neighbour.before, neighbour.after),
             "said_by": EFFECTS,
-            "guess": each.quality,
-            "spread": each.spread,
-            "chance": each.chance,
+            "guess": neighbour.quality,
+            "spread": neighbour.spread,
+            "chance": neighbour.chance,
         }
     return rows
 
 
 def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> dict[_Key, dict[str, Any]]:
     quality, ms, usd = (floats(table, name) for name in ("quality", "latency_ms", "cost"))
-    found = unmeasured(
+    proposals = unmeasured(
         table.select(axes),
         (quality, ms, usd),
         SearchLimits.model_construct(
@@ -221,14 +221,14 @@ def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> 
         seed=SEED,
     )
     return {
-        _key(axes, each.spec): {
-            "stack": stack_label(each.spec),
-            "of": table["name"][each.of],
-            "step": ", ".join(_step(*step) for step in each.steps),
+        _key(axes, proposal.spec): {
+            "stack": stack_label(proposal.spec),
+            "of": table["name"][proposal.of],
+            "step": ", ".join(_step(*step) for step in proposal.steps),
             "said_by": SEARCH,
             "place": place,
         }
-        for place, each in enumerate(found, 1)
+        for place, proposal in enumerate(proposals, 1)
     }
 
 

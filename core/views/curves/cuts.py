@@ -57,7 +57,7 @@ def tokens_sent(
     """
     counts = vocabulary(generator, book)
     price = None if generator is None else book.find(generator, "input_tokens")
-    each = pl.lit(None if price is None else 1000 * price.each, pl.Float64)
+    usd = pl.lit(None if price is None else 1000 * price.each, pl.Float64)
     sums = running_tokens(snapshot, runs, counts, depth=depth, only=only)
     parts = [pl.DataFrame(schema=WEIGHTS)]
     for run_id, name in runs.select("run_id", "name").iter_rows():
@@ -77,7 +77,7 @@ def tokens_sent(
     return (
         pl.concat(parts)
         .with_columns(pl.when(known).then(pl.col("tokens", "tokens_low", "tokens_high")))
-        .with_columns(usd_per_1k=pl.col("tokens") * each, counted=pl.lit(counter(counts).note or counts))
+        .with_columns(usd_per_1k=pl.col("tokens") * usd, counted=pl.lit(counter(counts).note or counts))
     )
 
 
@@ -96,14 +96,14 @@ def running_tokens(
     """Tokens of Top(K) of every query."""
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     searched = snapshot.searched(ranked)
-    made: dict[str, Running] = {}
+    running: dict[str, Running] = {}
     for collection_id in dict.fromkeys(searched.values()):
         here = [run_id for run_id in ranked if searched[run_id] == collection_id]
         rows = _top(snapshot, here, depth, only)
         lengths = _lengths(snapshot, collection_id, rows["passage_id"].unique(), counts)
         rows = rows.join(lengths, on="passage_id", how="left")
-        made |= {str(run_id): _running(part) for (run_id,), part in rows.group_by("run_id")}
-    return made
+        running |= {str(run_id): _running(part) for (run_id,), part in rows.group_by("run_id")}
+    return running
 
 
 def _top(snapshot: Snapshot, run_ids: Sequence[str], depth: int, only: Container[str] | None) -> pl.DataFrame:
@@ -175,10 +175,10 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     if scope.golden_set_id is None or runs.is_empty():
         return Cuts(pl.DataFrame(schema=COLUMNS), "Cutting needs rankings with scores, and judgements.")
     only = among(snapshot, scope)
-    found = evidence(snapshot, [run_id], scope.golden_set_id, only=only)
-    grades = found.grades[0]
-    relevant = found.counts_of(0)[:, REL - 1 :].sum(axis=1).astype(np.int64)
-    scores = _scores(snapshot, run_id, found)
+    graded = evidence(snapshot, [run_id], scope.golden_set_id, only=only)
+    grades = graded.grades[0]
+    relevant = graded.counts_of(0)[:, REL - 1 :].sum(axis=1).astype(np.int64)
+    scores = _scores(snapshot, run_id, graded)
     deep = (grades >= 0).sum(axis=1)
     usable = [_descending(scores[row, : deep[row]]) for row in range(len(deep))]
     counted = np.array(usable) & (relevant > 0)
@@ -189,22 +189,22 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     kept = np.stack(list(ways.values()))
     report = cut_report(kept, grades[rows], relevant[rows], threshold=REL)
     running = running_tokens(snapshot, runs, counts, depth=grades.shape[1], only=only).get(run_id)
-    queries = [found.query_ids[row] for row in rows]
+    queries = [graded.query_ids[row] for row in rows]
     table = _table(tuple(ways), report, _tokens(running, queries, kept))
     missing = int((relevant > 0).sum() - len(rows))
     words = f"{text.count(missing, 'query has', 'queries have')} no scores to cut by." if missing else ""
     return Cuts(table, words)
 
 
-def _scores(snapshot: Snapshot, run_id: str, found: Evidence) -> npt.NDArray[np.float64]:
+def _scores(snapshot: Snapshot, run_id: str, graded: Evidence) -> npt.NDArray[np.float64]:
     """Return the scores of the final ranking [queries, depth]; NaN = none."""
     rows = snapshot.rankings([run_id], stage="final").filter(
-        pl.col("query_id").is_in(found.query_ids), pl.col("rank") <= found.depth
+        pl.col("query_id").is_in(graded.query_ids), pl.col("rank") <= graded.depth
     )
-    made = np.full(found.grades.shape[1:], np.nan)
-    (query,) = places(rows, query_id=found.query_ids)
-    made[query, rows["rank"].to_numpy() - 1] = rows["score"].fill_null(np.nan).to_numpy()
-    return made
+    scores = np.full(graded.grades.shape[1:], np.nan)
+    (query,) = places(rows, query_id=graded.query_ids)
+    scores[query, rows["rank"].to_numpy() - 1] = rows["score"].fill_null(np.nan).to_numpy()
+    return scores
 
 
 def _descending(scores: npt.NDArray[np.float64]) -> bool:
@@ -227,11 +227,11 @@ def _ways(
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Return how many passages each way keeps of every query's ranking."""
     ks = sorted({k for k in (*FIXED, fixed) if k < deep.max()})
-    made = {f"K = {k}": np.minimum(k, deep) for k in ks} | {"everything": deep}
+    kept = {f"K = {k}": np.minimum(k, deep) for k in ks} | {"everything": deep}
     for name in usable():
         cut = {"method": name}
-        made[name] = np.array([keep(cut, row[:size]) for row, size in zip(scores, deep, strict=True)])
-    return made
+        kept[name] = np.array([keep(cut, row[:size]) for row, size in zip(scores, deep, strict=True)])
+    return kept
 
 
 def _tokens(
@@ -249,9 +249,9 @@ def _tokens(
 def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.float64]) -> pl.DataFrame:
     low, high = bootstrap_means(report.f1)
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
-    made = {"way": ways, "dynamic": [way in CUTS for way in ways], **means, "f1_low": low, "f1_high": high}
-    made |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
-    return pl.DataFrame(made, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
+    columns = {"way": ways, "dynamic": [way in CUTS for way in ways], **means, "f1_low": low, "f1_high": high}
+    columns |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
+    return pl.DataFrame(columns, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 
 def figure(rows: pl.DataFrame) -> go.Figure:
@@ -274,12 +274,12 @@ def figure(rows: pl.DataFrame) -> go.Figure:
     return theme.figure(traces, x="passages kept (mean)", y="F1 of what is kept", height=380)
 
 
-def answer(found: Cuts, fixed: int) -> str:
+def answer(compared: Cuts, fixed: int) -> str:
     """Which way is best by F1, beside the fixed K."""
-    if found.rows.is_empty():
-        return found.left_out
-    best = found.rows.sort("f1", descending=True).row(0, named=True)
-    usual = found.rows.filter(pl.col("way") == f"K = {fixed}")
+    if compared.rows.is_empty():
+        return compared.left_out
+    best = compared.rows.sort("f1", descending=True).row(0, named=True)
+    usual = compared.rows.filter(pl.col("way") == f"K = {fixed}")
     beside = ""
     if not usual.is_empty() and best["way"] != f"K = {fixed}":
         row = usual.row(0, named=True)

@@ -46,8 +46,8 @@ def curve_table(
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
         wanted = _wanted(measure)
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
-        parts.append(_computed(found, ranked, measure, wanted))
+        graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
+        parts.append(_computed(graded, ranked, measure, wanted))
     rest = runs.filter(~pl.col("has_rankings"))
     if not rest.is_empty():
         parts.append(_reported(snapshot, rest))
@@ -64,22 +64,22 @@ def _wanted(measure: Measure | None) -> list[Measure]:
 
 
 def _computed(
-    found: Evidence, runs: pl.DataFrame, measure: Measure | None, wanted: Sequence[Measure]
+    graded: Evidence, runs: pl.DataFrame, measure: Measure | None, wanted: Sequence[Measure]
 ) -> pl.DataFrame:
-    depth = min(MAX_DEPTH, found.depth)
-    scored = found.score(wanted, depth)
+    depth = min(MAX_DEPTH, graded.depth)
+    scored = graded.score(wanted, depth)
     names = dict(runs.select("run_id", "name").iter_rows())
-    own_depth = (found.grades >= 0).any(axis=1).sum(axis=1)
+    own_depth = (graded.grades >= 0).any(axis=1).sum(axis=1)
     parts = []
-    for each, values in scored.items():
+    for scored_measure, values in scored.items():
         means, n = aggregate(values)
-        for row, run_id in enumerate(found.run_ids):
+        for row, run_id in enumerate(graded.run_ids):
             ks = np.arange(1, min(depth, max(1, own_depth[row])) + 1)
             own = {"value": means[row, : len(ks)], "n": n[row, : len(ks)], "low": None, "high": None}
-            if each == measure:
+            if scored_measure == measure:
                 low, high = bootstrap_curve(values[row])
                 own |= {"low": low[: len(ks)], "high": high[: len(ks)]}
-            of = {"name": names[run_id], "measure": str(each), "k": ks, "basis": "measured"}
+            of = {"name": names[run_id], "measure": str(scored_measure), "k": ks, "basis": "measured"}
             parts.append(pl.DataFrame({**of, **own}, schema_overrides=COLUMNS).select(list(COLUMNS)))
     return pl.concat(parts).with_columns(pl.col("value", "low", "high").fill_nan(None))
 
@@ -133,7 +133,7 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
 
 
 def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
-    """What the deepest candidate pool of a family has beside the shallowest; takes `depth_table`."""
+    """Say what the deepest candidate pool of a family gains on the shallowest; takes `depth_table`."""
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     span = f"K from {first['candidates']} to {last['candidates']}"
@@ -218,7 +218,7 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
 
 def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.Spec:
     tokens = rows.get_column("tokens", default=pl.repeat(None, rows.height, eager=True))
-    told = [
+    hover = [
         f"K = {k}{'' if tokens is None else f', {tokens:,.0f} tokens sent'}: {text.score(value)}"
         f"{text.interval(low, high)}, {text.sample(n)}"
         for k, tokens, value, low, high, n in rows.select(
@@ -232,7 +232,7 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.
         mode="lines+markers" if rows.height <= 12 else "lines",
         line={"color": colour, "width": 3.5 if stress else 1.8},
         legendgroup=text.escape(name),
-        customdata=told,
+        customdata=hover,
         hovertemplate="%{fullData.name}<br>%{customdata}<extra></extra>",
     )
 

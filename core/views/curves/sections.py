@@ -52,17 +52,17 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
     x = axes[ask.one("Against", axes, "kx", usual=page.X_AXES["k"])]
     rows = points(view, tuple(names), generator)
-    found = page.curves(rows, view.quality, theme.colours_for(names), x)
+    curves = page.curves(rows, view.quality, theme.colours_for(names), x)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["pool"])}
-    yield Answer(found.answer, caveats=chips)
-    if found.main.data:
-        yield Chart(found.main, "curves", found.answer)
+    yield Answer(curves.answer, caveats=chips)
+    if curves.main.data:
+        yield Chart(curves.main, "curves", curves.answer)
     else:
         yield Text(page.nothing(rows, view.quality, x), "info")
-    if found.beside.data:
+    if curves.beside.data:
         yield Text("Every other measure", "heading")
-        yield Chart(found.beside, "measures", "Every other measure of the same stacks")
+        yield Chart(curves.beside, "measures", "Every other measure of the same stacks")
     else:
         yield Text(page.NO_OTHERS, "caption")
     own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
@@ -71,7 +71,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
 
 @section("by candidate depth")
 def by_candidate_depth(view: View, ask: Ask) -> Blocks:
-    """What a deeper candidate pool buys and costs."""
+    """Show what a deeper candidate pool buys and costs."""
     depths = page.depth_table(view.table)
     if depths.is_empty():
         yield Answer(page.NO_DEPTHS)
@@ -93,15 +93,15 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
     if run_id is None:
         yield Answer("No stack is chosen.")
         return
-    found = cut(view, run_id, cuts.vocabulary(generator, view.book))
-    sentence = cuts.answer(found, view.quality.k)
-    left_out = found.left_out if found.rows.height else ""
+    compared = cut(view, run_id, cuts.vocabulary(generator, view.book))
+    sentence = cuts.answer(compared, view.quality.k)
+    left_out = compared.left_out if compared.rows.height else ""
     yield Answer(sentence, caveats={"how to read": cuts.HOW, "not all queries": left_out})
     if lacking := cuts.lacking():
         yield Text(lacking, "caption")
-    if found.rows.height:
-        yield Chart(cuts.figure(found.rows), "cut_offs", sentence)
-        yield Table(found.rows, "cut_offs", CUT)
+    if compared.rows.height:
+        yield Chart(cuts.figure(compared.rows), "cut_offs", sentence)
+        yield Table(compared.rows, "cut_offs", CUT)
 
 
 POINTS = (

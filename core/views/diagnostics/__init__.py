@@ -1,1 +1,1 @@
-"""What page Diagnostics shows: data, words and charts."""
+"""Data, words and charts of page Diagnostics."""

@@ -35,7 +35,7 @@ _GOOD = 4
 
 @dataclass(frozen=True)
 class Renamed:
-    """What a workspace's stacks were asked with other names."""
+    """Stacks of a workspace that were asked with other names."""
 
     gathered: Gathered  # clean runs and those of other names, on the questions that name something
     names: Names  # what these name
@@ -75,24 +75,24 @@ def _asked(
     best = snapshot.judgements(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)
     best = best.sort("grade", "passage_id", descending=[True, False]).unique("query_id", maintain_order=True)
     searched = pl.concat_str("title", "text", separator="\n", ignore_nulls=True)
-    told = queries.join(best.select("query_id", "passage_id"), on="query_id").join(
+    texts = queries.join(best.select("query_id", "passage_id"), on="query_id").join(
         passages.select("passage_id", passage=searched), on="passage_id"
     )
-    return tuple(told.select("text", "passage").iter_rows())
+    return tuple(texts.select("text", "passage").iter_rows())
 
 
 Measured = tuple[str, int]  # An embedder with its dimension
 
 
-def embedders(snapshot: Snapshot, found: Renamed) -> dict[Measured, dict[str, JsonMap]]:
+def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, JsonMap]]:
     """Return the embedders of the stacks, each with what its questions were put into."""
     specs = dict(snapshot.runs().select("run_id", "spec").iter_rows())
-    made: dict[Measured, dict[str, JsonMap]] = {}
-    for run_id, perturb in found.gathered.rows.select("run_id", "perturb").iter_rows():
+    embedders_of: dict[Measured, dict[str, JsonMap]] = {}
+    for run_id, perturb in renamed.gathered.rows.select("run_id", "perturb").iter_rows():
         spec = json.loads(specs[run_id])
         if perturb and spec.get("embedder") and spec.get("dim"):
-            made.setdefault((spec["embedder"], spec["dim"]), {})[perturb] = spec["perturb"]
-    return made
+            embedders_of.setdefault((spec["embedder"], spec["dim"]), {})[perturb] = spec["perturb"]
+    return embedders_of
 
 
 def margins(
@@ -128,23 +128,25 @@ def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:
             Collection(collection_id=own, name=title, source=f"{MEASURED} on {scope.collection_id}")
         )
         parts.append(some.with_columns(collection_id=pl.lit(own), diagnosis=pl.lit(DIAGNOSIS)))
-    made = {"diagnostics": frame("diagnostics", pl.concat(parts).to_dict())} if parts else {}
-    return Batch(collections=tuple(collections), frames=made)
+    frames = {"diagnostics": frame("diagnostics", pl.concat(parts).to_dict())} if parts else {}
+    return Batch(collections=tuple(collections), frames=frames)
 
 
-def known_margins(snapshot: Snapshot, scope: Scope, found: Renamed) -> pl.DataFrame:
+def known_margins(snapshot: Snapshot, scope: Scope, renamed: Renamed) -> pl.DataFrame:
     """Return the margins that the store has of a workspace, and those of embedders that are quick here."""
     from core.providers.embed import make_embedder  # noqa: PLC0415 - takes long to load
 
-    wanted = embedders(snapshot, found)
+    wanted = embedders(snapshot, renamed)
     own = [f"names-{name}-{dim}-in-{scope.collection_id}" for name, dim in wanted]
     held = diagnosed(snapshot, DIAGNOSIS).filter(pl.col("collection_id").is_in(own)).select(*MARGINED)
     there = set(held.select(_OF).iter_rows())
-    quick = {each: ways for each, ways in wanted.items() if each[0] in QUICK and each not in there}
-    return pl.concat([held, margins(questions(found.asked, found.names), quick, make_embedder)])
+    quick = {
+        embedder: ways for embedder, ways in wanted.items() if embedder[0] in QUICK and embedder not in there
+    }
+    return pl.concat([held, margins(questions(renamed.asked, renamed.names), quick, make_embedder)])
 
 
-def side_by_side(found: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
+def side_by_side(renamed: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
     """Set what other names take of quality beside what they take of D_name.
 
     Returns:
@@ -152,9 +154,9 @@ def side_by_side(found: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
         n (questions that name something), and d_name (as they are), d_change (in percent) and d_n, null
         without an embedder; stacks by their clean quality, the best first.
     """
-    if not found:
+    if not renamed:
         return pl.DataFrame(schema=BESIDE)
-    rows = effects(found.gathered.rows, found.gathered.values, lambda *_: (None, None))
+    rows = effects(renamed.gathered.rows, renamed.gathered.values, lambda *_: (None, None))
     clean = rows.filter(perturb=CLEAN).select("family", "rewrite", clean="quality")
     of = pl.col("family").str.json_path_match
     rows = rows.filter(pl.col("perturb") != CLEAN).join(clean, on=["family", "rewrite"], how="left")
@@ -268,7 +270,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
 
 def _dots(rows: pl.DataFrame, label: str, look: Mapping[str, Any], columns: Sequence[str]) -> theme.Spec:
     x, low, high, n = (rows[name].to_numpy() for name in columns)
-    forms = [MEANS[each] for each in rows["names"]]
+    forms = [MEANS[form] for form in rows["names"]]
     hover = [f"{form}: {at:+.3g}, n = {of:,}" for form, at, of in zip(forms, x, n, strict=True)]
     bars = theme.whiskers(low, x, high, thickness=1)
     return theme.scatter(text.escape(label), x, forms, hover=hover, marker=dict(look), error_x=bars)

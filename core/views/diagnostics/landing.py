@@ -48,7 +48,7 @@ NO_EMBEDDER = "Choose an embedder; wordllama runs here without a key."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What the fields of the form hold."""
+    """Values of the form's fields."""
 
     embedders: Sequence[str]
     dims: Sequence[str] = ()  # none = the embedder's own
@@ -80,20 +80,20 @@ def specification(form: Form) -> str:
     return toml_text(("", head), *embedders)
 
 
-def size_of(made: NamesPlan) -> str:
+def size_of(plan: NamesPlan) -> str:
     """How many texts are embedded, and what that costs."""
-    if not made.lines:
-        return f"{count(made.texts, 'text')} to embed; nothing is paid for."
-    least = "unknown, at least " if made.usd is None else ""
-    limit = f"; the budget of {usd(made.limit, '')} ends it before" if made.over_budget else ""
+    if not plan.lines:
+        return f"{count(plan.texts, 'text')} to embed; nothing is paid for."
+    least = "unknown, at least " if plan.usd is None else ""
+    limit = f"; the budget of {usd(plan.limit, '')} ends it before" if plan.over_budget else ""
     return (
-        f"{count(made.texts, 'text')} to embed: {least}{usd(made.usd_known, '')}{limit}.{without_price(made)}"
+        f"{count(plan.texts, 'text')} to embed: {least}{usd(plan.usd_known, '')}{limit}.{without_price(plan)}"
     )
 
 
-def button(made: NamesPlan) -> str:
+def button(plan: NamesPlan) -> str:
     """Say what the button does: ``Embed 16,100 texts · $0.02 · about 2 min``."""
-    return press(f"Embed {count(made.texts, 'text')}", made)
+    return press(f"Embed {count(plan.texts, 'text')}", plan)
 
 
 def ended(status: Status) -> str:

@@ -60,13 +60,13 @@ def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
     return summary(rows), checks(rows)
 
 
-def both(found: pl.DataFrame) -> pl.DataFrame:
+def both(measured: pl.DataFrame) -> pl.DataFrame:
     """Put what was measured here and what the paper published under one another.
 
     Returns:
         Columns of `summary`, label and basis ("measured", "published"); sd, runs and n null where published.
     """
-    here = found.with_columns(label=label(), basis=pl.lit("measured"))
+    here = measured.with_columns(label=label(), basis=pl.lit("measured"))
     paper = published().with_columns(label="embedder", basis=pl.lit("published"))
     return pl.concat([here, paper], how="diagonal_relaxed").with_columns(
         pl.col("condition").cast(pl.Enum(ORDER))
@@ -185,7 +185,7 @@ def answer(rows: pl.DataFrame, language: str) -> str:
 
 
 def _taken(change: float) -> str:
-    """What a change of a margin, in percent, does to it."""
+    """Say what a change of a margin, in percent, does to it."""
     return f"{'raise' if change > 0 else 'cut'} this by {abs(change):.0f} %"
 
 
@@ -196,14 +196,14 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
         return []
     mine = rows.filter(pl.col("label") == lead["label"], pl.col("language") == language)
     paper = published().filter(language=language)
-    told = []
+    cards = []
     for name, condition, measure in _CARDS:
         for row in mine.filter(condition=condition, measure=measure).iter_rows(named=True):
             change = measure == CHANGE
             sd = "" if row["sd"] is None else f"± {row['sd']:.1f}" if change else f"± {score(row['sd'])}"
             note = " · ".join(filter(None, (sd, sample(row["n"]), _range(paper, condition, measure))))
-            told.append((name, signed(row["value"], _percent) if change else score(row["value"]), note))
-    return told
+            cards.append((name, signed(row["value"], _percent) if change else score(row["value"]), note))
+    return cards
 
 
 _CARDS = (
@@ -225,14 +225,14 @@ def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
 
 
-def checks_line(found: Sequence[Check]) -> str:
+def checks_line(checks: Sequence[Check]) -> str:
     """How many of the built-in checks passed."""
-    passed, failed = (sum(each.passed is answer for each in found) for answer in (True, False))
+    passed, failed = (sum(check.passed is answer for check in checks) for answer in (True, False))
     said = f"{failed} of {passed + failed} failed" if failed else f"{passed} of {passed} passed"
     return f"Built-in checks: {said}"
 
 
-def checked(found: Sequence[Check]) -> pl.DataFrame:
+def checked(checks: Sequence[Check]) -> pl.DataFrame:
     """The checks as a table, each with its mark in words."""
     words = {True: "✓ passed", False: "✗ failed", None: "– nothing to check"}
     must = {
@@ -241,10 +241,10 @@ def checked(found: Sequence[Check]) -> pl.DataFrame:
     }
     rows = [
         {
-            "label": f"{each.embedder} {each.dim} d", "language": spoken(each.language),
-            "check": must[each.name], "result": words[each.passed], "value": each.value, "n": each.n,
+            "label": f"{check.embedder} {check.dim} d", "language": spoken(check.language),
+            "check": must[check.name], "result": words[check.passed], "value": check.value, "n": check.n,
         }
-        for each in found
+        for check in checks
     ]  # fmt: skip
     return pl.DataFrame(rows)
 
@@ -262,7 +262,8 @@ def chart(rows: pl.DataFrame, language: str) -> go.Figure:
         error = None if paper else {"array": mine["sd"].to_list(), "thickness": 1, "width": 3}
         traces.append(
             go.Scatter(
-                x=mine["value"].to_list(), y=[MEANS[each] for each in mine["condition"]], mode="markers",
+                x=mine["value"].to_list(), mode="markers",
+                y=[MEANS[condition] for condition in mine["condition"]],
                 name=escape(f"{name} (paper)" if paper else name), error_x=error,
                 marker={"color": colours[name], "size": 10, "line": {"width": 2, "color": colours[name]},
                         "symbol": f"{symbol}-open" if paper else symbol},

@@ -47,22 +47,24 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
     rows = siblings(runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids))))
-    chosen = {each.family for each in kin(chosen_runs(snapshot, scope)).values()} if rows.height else set()
+    chosen = (
+        {relative.family for relative in kin(chosen_runs(snapshot, scope)).values()} if rows.height else set()
+    )
     rows = rows.filter(pl.col("family").is_in(list(chosen)))
     if rows.is_empty() or scope.golden_set_id is None or quality.measure is None:
         return Gathered(rows.clear(), (), {})
     ids, only = rows["run_id"].to_list(), among(snapshot, scope)
-    found = evidence(snapshot, ids, scope.golden_set_id, [quality.measure], only=only)
-    asked = asked_in(found, snapshot.timings).all(axis=0)
-    found = found.among({found.query_ids[place] for place in np.flatnonzero(asked).tolist()})
-    if not found.query_ids:
+    graded = evidence(snapshot, ids, scope.golden_set_id, [quality.measure], only=only)
+    asked = asked_in(graded, snapshot.timings).all(axis=0)
+    graded = graded.among({graded.query_ids[place] for place in np.flatnonzero(asked).tolist()})
+    if not graded.query_ids:
         return Gathered(rows.clear(), (), {})
-    scored = at_cutoff(found, quality.measure)
-    return Gathered(rows, found.query_ids, dict(zip(found.run_ids, scored, strict=True)))
+    scored = at_cutoff(graded, quality.measure)
+    return Gathered(rows, graded.query_ids, dict(zip(graded.run_ids, scored, strict=True)))
 
 
 def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl.DataFrame:
-    """What perturbing costs and rewriting wins back: `EFFECTS` and the median time of the rewrite.
+    """Measure what perturbing costs and rewriting wins back: `EFFECTS` and the median time of the rewrite.
 
     Returns:
         `EFFECTS` with rewrite_ms (p50 over queries; null without a rewrite or where nothing was timed).
@@ -77,8 +79,8 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
 
     timed = snapshot.timings(ids).filter(pl.col("stage") == "rewrite")
     took = timed.group_by("run_id").agg(rewrite_ms=pl.col("ms").median())
-    made = effects(gathered.rows, gathered.values, both)
-    return made.join(took, on="run_id", how="left", maintain_order="left")
+    changes = effects(gathered.rows, gathered.values, both)
+    return changes.join(took, on="run_id", how="left", maintain_order="left")
 
 
 def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: Measure) -> pl.DataFrame:
@@ -95,9 +97,9 @@ def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: 
     if rows.is_empty() or scope.golden_set_id is None:
         return pl.DataFrame(schema=ROBUST)
     asked = frozenset(gathered.query_ids)
-    found = evidence(snapshot, rows["run_id"].to_list(), scope.golden_set_id, [measure], only=asked)
-    lacking = unperturbed(found, measure)
-    robust, clean = at_cutoff(found, measure), at_cutoff(found, measure.unwrapped)
+    graded = evidence(snapshot, rows["run_id"].to_list(), scope.golden_set_id, [measure], only=asked)
+    lacking = unperturbed(graded, measure)
+    robust, clean = at_cutoff(graded, measure), at_cutoff(graded, measure.unwrapped)
     means, n = mean(robust)
     low, high = bootstrap_means(robust, seed=SEED)
     table = rows.select("run_id", "stack", "rewrite").with_columns(
@@ -141,7 +143,7 @@ def per_query(
     clean = named.pop(CLEAN)
     table = pl.DataFrame({"query_id": gathered.query_ids, "clean": clean, **named}).fill_nan(None)
     worst_of = pl.min_horizontal(*named) if higher_is_better else pl.max_horizontal(*named)
-    first = pl.coalesce(pl.when(pl.col(each) == worst_of).then(pl.lit(each)) for each in named)
+    first = pl.coalesce(pl.when(pl.col(perturb) == worst_of).then(pl.lit(perturb)) for perturb in named)
     lost = worst_of - pl.col("clean")
     worse = lost < 0 if higher_is_better else lost > 0
     return table.with_columns(hurt_by=pl.when(worse).then(first), lost=lost).sort(

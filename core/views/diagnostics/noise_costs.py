@@ -66,7 +66,7 @@ def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
 
 
 def answer(table: pl.DataFrame, quality: Quality) -> str:
-    """What perturbed queries cost, and what a team should do about it."""
+    """Say what perturbed queries cost, and what a team should do about it."""
     row = hardest(table, quality)
     if row is None:
         return f"What perturbed queries cost in {quality.name} is not known: no clean run stands beside them."
@@ -97,22 +97,22 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     row = hardest(table, quality)
     if row is None:
         return []
-    made = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
+    cards = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        made.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+        cards.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
-        made.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
+        cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table).filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
     for tau, stacks in kept.select("tau", "stacks").iter_rows():
-        made.append(
+        cards.append(
             (
                 "Order of the stacks",
                 f"τ {tau:.2f}",
                 f"Kendall's tau-b, {stacks} stacks, against clean queries",
             )
         )
-    return made
+    return cards
 
 
 def _interval(row: Row, name: str) -> str:
@@ -153,7 +153,7 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
     said = f"{text.escape(quality.name)}, {text.escape(rewrite)}"
     return theme.scatter(
         f"rewrite: {text.escape(rewrite)}", x, at.tolist(), mode="lines+markers",
-        hover=[f"{text.escape(each)}: {said} {value:.3f}" for each, value in zip(x, at, strict=True)],
+        hover=[f"{text.escape(name)}: {said} {value:.3f}" for name, value in zip(x, at, strict=True)],
         error_y=theme.whiskers(low, at, high, thickness=1, width=3),
         line={"color": colour, "dash": _DASHES[number % len(_DASHES)]},
         marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 9},
@@ -199,9 +199,9 @@ def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:
     """Robust[X] under the highest level of small talk that was run by itself, or else of another way."""
     alone: dict[str, Value] = {}
     for spec in runs["spec"]:
-        told = {way: level for way, level in json.loads(spec)["perturb"].items() if way in WAYS}
-        if len(told) == 1:
-            ((way, level),) = told.items()
+        levels_of = {way: level for way, level in json.loads(spec)["perturb"].items() if way in WAYS}
+        if len(levels_of) == 1:
+            ((way, level),) = levels_of.items()
             # near misses before forms that are words: nobody types a mask
             alone[way] = max(alone.get(way, level), level, key=lambda one: (str(one).isdecimal(), str(one)))
     way = next((way for way in WAYS if way in alone), WAYS[0])

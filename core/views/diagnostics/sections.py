@@ -26,10 +26,10 @@ figures = keep("Reading diagnoses…")(page.figures)
 
 @keep("Comparing questions with other names…")
 def beside(view: View, quality: Quality) -> pl.DataFrame:
-    """What other names in the workspace's questions take of D_name and of quality."""
-    found = named.renamed(view.snapshot, view.scope, quality)
-    margins = named.known_margins(view.snapshot, view.scope, found) if found else pl.DataFrame()
-    return named.side_by_side(found, margins)
+    """Set what other names in the workspace's questions take of D_name beside what they take of quality."""
+    renamed = named.renamed(view.snapshot, view.scope, quality)
+    margins = named.known_margins(view.snapshot, view.scope, renamed) if renamed else pl.DataFrame()
+    return named.side_by_side(renamed, margins)
 
 
 @keep("Comparing perturbed queries…")
@@ -59,7 +59,7 @@ def by_names(view: View, ask: Ask) -> Blocks:
 
 
 def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
-    """What was measured on bundles of names, beside what the paper published."""
+    """Show what was measured on bundles of names, beside what the paper published."""
     spoken = {plain(page.spoken(name)): name for name in rows["language"].unique().sort()}
     language = spoken[ask.one("Language", spoken, "spoken")]  # a link holds what the widget shows
     sentence = page.answer(rows, language)
@@ -80,7 +80,7 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
 
 
 def in_questions(view: View) -> Blocks:
-    """What other names in the workspace's questions take of D_name and of quality."""
+    """Show what other names in the workspace's questions take of D_name and of quality."""
     yield Text("Other names in your questions", "heading")
     quality = Quality(named.MEASURE, view.quality.k)
     table = beside(view, quality)
@@ -97,7 +97,7 @@ def in_questions(view: View) -> Blocks:
 
 @section("noise")
 def by_noise(view: View, ask: Ask) -> Blocks:
-    """What perturbed queries cost, and what rewriting wins back."""
+    """Show what perturbed queries cost, and what rewriting wins back."""
     runs, table = gathered(view)
     if not runs:
         yield Answer(noisy.NO_RUNS)

@@ -15,25 +15,25 @@ from core.views.workspace.scope import Quality
 BARS = 20  # Stacks drawn at most besides the chosen one; the table has every one
 
 
-def mix_figure(found: Judged) -> go.Figure:
+def mix_figure(judged: Judged) -> go.Figure:
     """Draw passages per query by grade, one box per grade with every query as a point."""
     grades = [f"grade {grade}" for grade in reversed(soundness.GRADES)]
     boxes = [
         go.Box(
-            x=found.queries[name].to_numpy(),
+            x=judged.queries[name].to_numpy(),
             name=name,
             orientation="h",
-            boxpoints="all" if found.queries.height <= 500 else False,
+            boxpoints="all" if judged.queries.height <= 500 else False,
             jitter=0.5,
             pointpos=0,
             marker={"color": theme.OKABE_ITO[0], "size": 4, "opacity": 0.5},
             line={"color": theme.NEUTRAL, "width": 1.5},
-            text=[text.escape(query) for query in found.queries["query_id"]],
+            text=[text.escape(query) for query in judged.queries["query_id"]],
             hovertemplate="query %{text}: %{x}<extra></extra>",
         )
         for name in grades
     ]
-    return theme.figure(boxes, x=f"{found.unit}s per query", height=330, legend=False)
+    return theme.figure(boxes, x=f"{judged.unit}s per query", height=330, legend=False)
 
 
 def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = None) -> go.Figure:
@@ -60,11 +60,11 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
     return theme.name_rows(fig, shown["name"].to_list(), chosen)
 
 
-def pair_figure(found: judges.Judged, one: int, other: int) -> go.Figure:
+def pair_figure(judged: judges.Judged, one: int, other: int) -> go.Figure:
     """How often the first judge's grade (rows) met each grade of the second, with the share of the row."""
-    rows = judges.met(found, one, other)
+    rows = judges.met(judged, one, other)
     grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
-    told = [
+    shares = [
         f"{passages:,}" + f"<br>{text.percent(share)}" * bool(passages)
         for passages, share in rows.select("passages", "share").iter_rows()
     ]
@@ -73,14 +73,14 @@ def pair_figure(found: judges.Judged, one: int, other: int) -> go.Figure:
         z=grid,
         x=labels,
         y=labels,
-        text=np.array(told).reshape(GRADES, GRADES),
+        text=np.array(shares).reshape(GRADES, GRADES),
         colorscale=[[0, "#F4F9FD"], [1, theme.OKABE_ITO[4]]],  # light enough for dark words on any cell
         textfont={"color": "#111111"},
         texttemplate="%{text}",
         hovertemplate="row %{y}, column %{x}: %{z:,} passages<extra></extra>",
         colorbar={"title": {"text": "passages"}},
     )
-    names = [text.shorten(text.escape(found.names[place]), 40) for place in (one, other)]
+    names = [text.shorten(text.escape(judged.names[place]), 40) for place in (one, other)]
     fig = theme.figure([cells], x=f"grade of {names[1]}", y=f"grade of {names[0]}", height=420, legend=False)
     fig.update_xaxes(type="category")
     fig.update_yaxes(type="category")

@@ -20,8 +20,8 @@ _PLACE = ("query_id", "source", "start_char", "end_char")
 
 def whole_of(snapshot: Snapshot, collection_id: str) -> str:
     """The collection whose documents a collection of chunks holds; any other is its own."""
-    found = snapshot.collections(parts=True).filter(collection_id=collection_id)["part_of"].to_list()
-    return found[0] if found and found[0] else collection_id
+    wholes = snapshot.collections(parts=True).filter(collection_id=collection_id)["part_of"].to_list()
+    return wholes[0] if wholes and wholes[0] else collection_id
 
 
 def parts_of(snapshot: Snapshot, collection_id: str) -> list[str]:
@@ -68,10 +68,10 @@ def landed_chunks(snapshot: Snapshot, book: Book, judge: str, collection_id: str
     if stored:
         spans = pl.concat([snapshot.spans(name).join(spans, on=_PLACE, how="anti"), spans])
     graded = [snapshot.judgements(name)] if stored else []
-    made: list[GoldenSet] = [golden]
+    golden_sets: list[GoldenSet] = [golden]
     for chunking in chunks_of(snapshot, collection_id):
         derived = judged(golden, spans, chunking)
-        made.append(replace(derived.golden_set, name=f"{golden.name}, {chunking.name}"))
+        golden_sets.append(replace(derived.golden_set, name=f"{golden.name}, {chunking.name}"))
         graded.append(derived.judgements)
     acts = [
         frame("gradings", rows.drop("queue_id").with_columns(
@@ -81,7 +81,7 @@ def landed_chunks(snapshot: Snapshot, book: Book, judge: str, collection_id: str
     frames = {"spans": spans.sort(_PLACE), "judgements": pl.concat(graded), "gradings": pl.concat(acts)}
     if not frames["judgements"].height:
         del frames["judgements"]
-    return Batch(golden_sets=tuple(made), frames=frames)
+    return Batch(golden_sets=tuple(golden_sets), frames=frames)
 
 
 def judged_name(golden_set_id: str, whole: str, part: str) -> str:

@@ -1,4 +1,4 @@
-"""What the judgements of a golden set can carry, and where they cannot."""
+"""Reach of a golden set's judgements: what they can carry, and where they cannot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILTERS: Mapping[str, pl.Expr] = {
 
 @dataclass(frozen=True)
 class Part:
-    """What a golden set with grades anchored to characters of documents can be looked at as."""
+    """Side of a golden set with grades anchored to characters of documents, as it can be looked at."""
 
     name: str  # the chunking, or `SPANS`
     # The part with the grades of this chunking's passages; of `SPANS` the golden set itself
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a golden set holds."""
+    """Content of a golden set."""
 
     unit: str  # what carries the grades: "judged passage" or "span"
     queries: pl.DataFrame  # what `soundness.per_query` returns
@@ -55,7 +55,7 @@ class Judged:
 
 
 def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
-    """What the golden set of a workspace can be looked at as, where its grades are anchored to documents.
+    """List the sides of a workspace's golden set whose grades are anchored to documents.
 
     Returns:
         The chunkings that it has grades for, then the spans themselves; nothing for a golden set whose grades
@@ -65,8 +65,8 @@ def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
     if golden is None or snapshot.spans(golden).is_empty():
         return ()
     known = snapshot.golden_sets(parts=True).filter(part_of=golden).sort("golden_set_id")
-    found = known.filter(pl.col("judgements") > 0).select("golden_set_id", "collection_id").iter_rows()
-    chunkings = [Part(name.removeprefix(part_id(golden, "")), name, of) for name, of in found]
+    graded = known.filter(pl.col("judgements") > 0).select("golden_set_id", "collection_id").iter_rows()
+    chunkings = [Part(name.removeprefix(part_id(golden, "")), name, of) for name, of in graded]
     return (*chunkings, Part(SPANS, golden, scope.collection_id))
 
 
@@ -130,12 +130,12 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     together: dict[str, list[str]] = {}
     for run_id, golden in judges.items():
         together.setdefault(golden, []).append(run_id)
-    found = [
+    parts = [
         _left_out(snapshot, scope, quality.measure, golden, runs.filter(pl.col("run_id").is_in(ids)))
         for golden, ids in together.items()
         if 2 <= len(ids) <= soundness.MAX_RUNS and not snapshot.judgements(golden).is_empty()
     ]
-    rows = pl.concat(found) if found else pl.DataFrame(schema=schema).drop("name")
+    rows = pl.concat(parts) if parts else pl.DataFrame(schema=schema).drop("name")
     return (
         rows.join(runs.select("name", "run_id"), on="run_id", maintain_order="left")
         .select(list(schema))
@@ -152,11 +152,11 @@ def _left_out(
     systems = runs.select("run_id", system=pl.when(made_of != "").then(made_of).otherwise("run_id"))
     if systems["system"].n_unique() < 2:
         systems = runs.select("run_id", system="run_id")
-    found = evidence(
+    graded = evidence(
         snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
     )
-    counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(found.query_ids)))
-    return soundness.leave_one_out(found, snapshot.rankings(run_ids), counted, measure, systems)
+    counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+    return soundness.leave_one_out(graded, snapshot.rankings(run_ids), counted, measure, systems)
 
 
 def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part | None = None) -> pl.DataFrame:
@@ -167,19 +167,19 @@ def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part |
         Top-K, mean over the stacks; null where none is scored), apart (passages whose copies were graded
         apart) and differ (judgements that another golden set gives differently).
     """
-    found = judged(snapshot, scope, part)
-    if found is None:
+    judged_set = judged(snapshot, scope, part)
+    if judged_set is None:
         return pl.DataFrame()
     good = pl.col("grade 5") + pl.col("grade 4")
-    rows = found.queries.with_columns(prevalence=good / pl.col("judged"))
-    for name, frame in (("apart", found.apart), ("differ", found.disagreements)):
+    rows = judged_set.queries.with_columns(prevalence=good / pl.col("judged"))
+    for name, frame in (("apart", judged_set.apart), ("differ", judged_set.disagreements)):
         counts = frame.group_by("query_id").agg(pl.len().cast(pl.Int64).alias(name))
         rows = rows.join(counts, on="query_id", how="left", maintain_order="left").with_columns(
             pl.col(name).fill_null(0)
         )
     ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     holes = pl.DataFrame(schema={"query_id": pl.String, "unjudged": pl.Float64})
-    if ranked and scope.golden_set_id is not None and found.unit != "span":
+    if ranked and scope.golden_set_id is not None and judged_set.unit != "span":
         seen = evidence(snapshot, ranked, scope.golden_set_id, only=among(snapshot, scope))
         share = at_cutoff(seen, Measure("Hole", quality.k)).mean(axis=0)
         holes = pl.DataFrame({"query_id": seen.query_ids, "unjudged": share}, schema=holes.schema)

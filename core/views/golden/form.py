@@ -55,42 +55,42 @@ def headline(known: Sequence[Status]) -> str:
     return f"{count(len(known), 'golden set')} begun; {now(known, 'being built', 'none is under way')}."
 
 
-def size_of(made: GoldenPlan) -> str:
-    """What will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
-    about = "" if made.pools_known else "≈ "
-    taken = f", {made.grades_taken:,} grades taken over" if made.grades_taken else ""
-    passages = f"{about}{made.pool:,} passages in the pools"
-    judged = f"{about}{count(made.to_judge, 'text')} to judge{taken}"
-    return f"{count(made.questions, 'question')}, {passages}, {judged}"
+def size_of(plan: GoldenPlan) -> str:
+    """Say how much will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
+    about = "" if plan.pools_known else "≈ "
+    taken = f", {plan.grades_taken:,} grades taken over" if plan.grades_taken else ""
+    passages = f"{about}{plan.pool:,} passages in the pools"
+    judged = f"{about}{count(plan.to_judge, 'text')} to judge{taken}"
+    return f"{count(plan.questions, 'question')}, {passages}, {judged}"
 
 
-def planned(made: GoldenPlan) -> str:
+def planned(plan: GoldenPlan) -> str:
     """`size_of`, and what each way to put the best in order would bring."""
-    return f"{size_of(made)}{refining(made)}"
+    return f"{size_of(plan)}{refining(plan)}"
 
 
-def refining(made: GoldenPlan) -> str:
-    """What each way to refine would bring and take, and which is recommended; empty where none is."""
-    told = []
-    for way in made.ways:
+def refining(plan: GoldenPlan) -> str:
+    """Say what each way to refine would bring and take, and which is recommended; empty where none is."""
+    ways = []
+    for way in plan.ways:
         name = "grades alone" if way["method"] == "none" else way["method"]
         paid = "" if way["usd"] is None or not way["usd"] else f", {usd(way['usd'], '')}"
         calls = f" ({way['turns']:.0f} calls a question{paid})" if way["turns"] else ""
-        told.append(f"{name} {way['tau']:.2f}{calls}")
-    chosen = "".join(way["method"] for way in made.ways if way["recommended"])
+        ways.append(f"{name} {way['tau']:.2f}{calls}")
+    chosen = "".join(way["method"] for way in plan.ways if way["recommended"])
     advice = {"": "", "none": "do not refine"}.get(chosen, f"{chosen} is recommended")
-    if not told:
+    if not ways:
         return ""
     return (
         f". Order of the best, Kendall tau to the true one, simulated at an assumed judge noise of 1 grade: "
-        f"{', '.join(told)}; {advice}"
+        f"{', '.join(ways)}; {advice}"
     )
 
 
-def button(made: GoldenPlan) -> str:
-    """What the button says: ``Judge 2,950 texts · $0.84 · about 5 min``."""
-    act = f"Judge {count(made.to_judge, 'text')}" if made.to_judge else "Build it"
-    return press(act, made, made.seconds)
+def button(plan: GoldenPlan) -> str:
+    """Name the button: ``Judge 2,950 texts · $0.84 · about 5 min``."""
+    act = f"Judge {count(plan.to_judge, 'text')}" if plan.to_judge else "Build it"
+    return press(act, plan, plan.seconds)
 
 
 def ended(status: Status) -> str:
@@ -101,7 +101,7 @@ def ended(status: Status) -> str:
 
 
 def pays(ways: pl.DataFrame) -> str:
-    """What is recommended, and what it gains over the grades alone."""
+    """Say what is recommended, and what it gains over the grades alone."""
     chosen = ways.filter("recommended").row(0, named=True)
     if chosen["method"] == "none":
         return "At the judge's noise as measured, refining would lose or gain nothing sure; grades decide."
@@ -135,7 +135,7 @@ def land(store: Store, batch: Batch) -> str:
     name = golden.golden_set_id
     if versions:
         numbered = (f"{name}-{number}" for number in itertools.count(len(versions) + 1))
-        name = next(each for each in numbered if each not in versions)
+        name = next(name for name in numbered if name not in versions)
     parents = tuple(dict.fromkeys((*golden.parents, *([last] if last else []))))
     record = replace(golden, golden_set_id=name, parents=parents)
     own = pl.lit(name).alias("golden_set_id")
@@ -149,16 +149,19 @@ def versions_of(snapshot: Snapshot, name: str) -> list[str]:
     """Ids of a golden set and its later versions, oldest first, deleted ones included."""
     pattern = re.compile(rf"{re.escape(name)}(?:-(\d+))?")
     known = snapshot.with_deleted().golden_sets(parts=True)["golden_set_id"].to_list()
-    found = [(int(match[1] or 1), each) for each in known if (match := pattern.fullmatch(each))]
-    return [each for _, each in sorted(found)]
+    versions = [(int(match[1] or 1), version) for version in known if (match := pattern.fullmatch(version))]
+    return [version for _, version in sorted(versions)]
 
 
 def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
-    def told(rows: Frame) -> pl.DataFrame:
+    def comparable(rows: Frame) -> pl.DataFrame:
         return rows.lazy().collect().drop("golden_set_id").sort(pl.all())
 
     held = {"judgements": snapshot.judgements(known), "orders": snapshot.orders(known)}
-    return all(told(batch.frames.get(table, rows.clear())).equals(told(rows)) for table, rows in held.items())
+    return all(
+        comparable(batch.frames.get(table, rows.clear())).equals(comparable(rows))
+        for table, rows in held.items()
+    )
 
 
 def read(
@@ -171,12 +174,12 @@ def read(
 
 
 def ways(snapshot: Snapshot, golden_set_id: str) -> pl.DataFrame:
-    """What refining a golden set was predicted to bring: method, tau, low, high, turns, usd, recommended.
+    """List what each way to refine was predicted to bring: method, tau, low, high, turns, usd, recommended.
 
     No rows where that was not asked, or there is no such golden set.
     """
-    told = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
-    rows = json.loads(told[0]).get("refined", {}).get("ways", []) if told else []
+    manifests = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
+    rows = json.loads(manifests[0]).get("refined", {}).get("ways", []) if manifests else []
     return pl.DataFrame(rows, schema=_WAYS, orient="row")
 
 
@@ -195,7 +198,7 @@ REFINE = {"no": "none", "if it pays": "auto", "by locks (the paper)": "locks", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What the fields of the form hold; empty = nothing is said."""
+    """Values of the form's fields; empty = nothing is said."""
 
     name: str
     collection: str
@@ -211,7 +214,7 @@ class Form:
 
 
 def sources() -> list[str]:
-    """What candidates can come from."""
+    """List where candidates can come from."""
     return [BM25, RUNS, *embedders()]
 
 
@@ -229,7 +232,7 @@ def judged(snapshot: Snapshot, collection_id: str) -> list[str]:
 
 
 def lacks(snapshot: Snapshot, collection_id: str) -> str:
-    """What a collection lacks to be judged; empty where it lacks nothing."""
+    """Say what a collection lacks to be judged; empty where it lacks nothing."""
     row = snapshot.collections().filter(collection_id=collection_id).row(0, named=True)
     wanted = {"passages": "passages", "questions": "queries"}
     return " and ".join(name for name, column in wanted.items() if not row[column])

@@ -111,7 +111,7 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
     return Judged(sets, rows, grades, query)
 
 
-def agreement(found: Judged) -> pl.DataFrame:
+def agreement(judged: Judged) -> pl.DataFrame:
     """Every two judges.
 
     Returns:
@@ -120,58 +120,58 @@ def agreement(found: Judged) -> pl.DataFrame:
         most 1), each with _low and _high (95 % bootstrap interval over queries); null where not defined.
     """
     rows = []
-    for one, other in combinations(range(len(found.names)), 2):
-        counts = table_of(found, one, other)
+    for one, other in combinations(range(len(judged.names)), 2):
+        counts = table_of(judged, one, other)
         plain, quadratic = kappa_of(counts), kappa_of(counts, "quadratic")
         same = np.trace(counts.sum(axis=0)) / plain.n if plain.n else np.nan
-        named = (found.names[one], found.names[other], plain.n, plain.queries, same)
+        named = (judged.names[one], judged.names[other], plain.n, plain.queries, same)
         rows.append((*named, *astuple(plain)[:3], *astuple(quadratic)[:3]))
     return pl.DataFrame(rows, schema=dict(_PAIRS), orient="row").with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
 
 
-def table_of(found: Judged, one: int, other: int) -> NDArray[np.float64]:
+def table_of(judged: Judged, one: int, other: int) -> NDArray[np.float64]:
     """Pairs of grades of two judges, by query: [queries, 5, 5]."""
-    both = (found.grades[one] > 0) & (found.grades[other] > 0)
-    return confusion(found.grades[one][both], found.grades[other][both], found.query[both])
+    both = (judged.grades[one] > 0) & (judged.grades[other] > 0)
+    return confusion(judged.grades[one][both], judged.grades[other][both], judged.query[both])
 
 
-def alpha(found: Judged) -> Agreement:
+def alpha(judged: Judged) -> Agreement:
     """Krippendorff's alpha (ordinal) of all judges together."""
-    several = int((found.judges > 1).sum())
-    return alpha_of(coincidences(found.grades, found.query), several)
+    several = int((judged.judges > 1).sum())
+    return alpha_of(coincidences(judged.grades, judged.query), several)
 
 
-def merge(found: Judged, policy: Policy, into: str, revision: int) -> Batch:
+def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
     """Make one golden set of several."""
     if policy not in POLICIES:
         raise UnknownNameError("merge policy", policy, POLICIES)
     name = into.strip()
     if not name:
         raise InputError("The merged golden set needs a name.", do="Give it one.")
-    judges = found.judges
+    judges = judged.judges
     golden = GoldenSet(
         golden_set_id=slug(name),
-        collection_id=str(found.sets["collection_id"][0]),
+        collection_id=str(judged.sets["collection_id"][0]),
         name=name,
         mapping="merged, grades 1-5 of: "
-        + "; ".join(f"{row['golden_set_id']} ({row['mapping']})" for row in found.sets.to_dicts()),
-        judge=", ".join(row["judge"] or row["golden_set_id"] for row in found.sets.to_dicts()),
-        notes=f"Merged by {policy} ({POLICIES[policy]}) from {', '.join(found.names)} at revision "
-        f"{revision}: {int((judges > 1).sum())} passages judged by two or more, {differing(found)} of them "
+        + "; ".join(f"{row['golden_set_id']} ({row['mapping']})" for row in judged.sets.to_dicts()),
+        judge=", ".join(row["judge"] or row["golden_set_id"] for row in judged.sets.to_dicts()),
+        notes=f"Merged by {policy} ({POLICIES[policy]}) from {', '.join(judged.names)} at revision "
+        f"{revision}: {int((judges > 1).sum())} passages judged by two or more, {differing(judged)} of them "
         f"differently, {int((judges == 1).sum())} by one. Krippendorff's alpha (ordinal) "
-        f"{alpha(found).value:.3f}.",
+        f"{alpha(judged).value:.3f}.",
     )
-    graded = put_together(found.rows, policy).sort(_PAIR)
+    graded = put_together(judged.rows, policy).sort(_PAIR)
     rows = graded.with_columns(golden_set_id=pl.lit(golden.golden_set_id), raw="grade")
     return Batch(golden_sets=(golden,), frames={"judgements": frame("judgements", rows.to_dict())})
 
 
-def differing(found: Judged) -> int:
+def differing(judged: Judged) -> int:
     """Passages that two or more judged, not all alike."""
-    highest = found.grades.max(axis=0)
-    lowest = np.where(found.grades > 0, found.grades, GRADES + 1).min(axis=0)
+    highest = judged.grades.max(axis=0)
+    lowest = np.where(judged.grades > 0, judged.grades, GRADES + 1).min(axis=0)
     return int((lowest < highest).sum())
 
 
@@ -198,23 +198,23 @@ def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
     return golden
 
 
-def rows_first(found: Judged, one: int, other: int) -> tuple[int, int]:
+def rows_first(judged: Judged, one: int, other: int) -> tuple[int, int]:
     """Two judges, the one that judges more first: usually a machine, whose grades the other audits."""
-    more = (found.grades[[one, other]] > 0).sum(axis=1)
+    more = (judged.grades[[one, other]] > 0).sum(axis=1)
     return (other, one) if more[1] > more[0] else (one, other)
 
 
-def met(found: Judged, one: int, other: int) -> pl.DataFrame:
+def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
     """How often each grade of one judge met each grade of another.
 
     Returns:
         grade (of the one), other_grade, passages, n (passages with that grade of the one), share (of n; null
         where n is 0) with its 95 % bootstrap interval over queries in low and high.
     """
-    counts = table_of(found, one, other)
+    counts = table_of(judged, one, other)
     total = counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES))
     row, column = (axis.ravel() + 1 for axis in np.indices((GRADES, GRADES)))
-    share, low, high = (each.ravel() for each in shares_of(counts))
+    share, low, high = (values.ravel() for values in shares_of(counts))
     return pl.DataFrame(
         {
             "grade": row,
@@ -242,13 +242,13 @@ def _percent(share: float | None, low: float | None, high: float | None) -> str:
     return f"{100 * share:.0f} %{bounds}"
 
 
-def agreed(found: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
+def agreed(judged: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
     """The agreement in one sentence."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
     value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
     sentence = (
-        f"Krippendorff's alpha (ordinal) of {text.count(len(found.names), 'judge')} is {value}"
+        f"Krippendorff's alpha (ordinal) of {text.count(len(judged.names), 'judge')} is {value}"
         f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
         f"{text.count(overall.queries, 'query')} judged by two or more"
     )
@@ -262,12 +262,12 @@ def agreed(found: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
     return sentence + "."
 
 
-def merging(found: Judged) -> str:
-    """What merging some golden sets would have to settle, and by which policies."""
-    both = text.count(int((found.judges > 1).sum()), "passage")
-    alone = int((found.judges == 1).sum())
-    told = f"{both} judged by two or more, {differing(found):,} of them differently; {alone:,} by one."
-    return f"{told} {'. '.join(f'{name}: {policy}' for name, policy in POLICIES.items())}."
+def merging(judged: Judged) -> str:
+    """Say what merging some golden sets would have to settle, and by which policies."""
+    both = text.count(int((judged.judges > 1).sum()), "passage")
+    alone = int((judged.judges == 1).sum())
+    sentence = f"{both} judged by two or more, {differing(judged):,} of them differently; {alone:,} by one."
+    return f"{sentence} {'. '.join(f'{name}: {policy}' for name, policy in POLICIES.items())}."
 
 
 def merged(golden_set_id: str) -> str:
@@ -276,5 +276,5 @@ def merged(golden_set_id: str) -> str:
 
 
 def met_words(one: str, other: str) -> str:
-    """What the table of grades that met says."""
+    """Explain the table of grades that met."""
     return f"Rows: grades of {one}. Columns: how {other} grades the same, share of the row, 95 % interval."

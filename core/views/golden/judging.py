@@ -51,7 +51,7 @@ _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpu
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is shown of one passage: nothing that says where it came from."""
+    """One passage as it is shown: nothing says where it came from."""
 
     question: str
     title: str  # "" where there is none
@@ -128,10 +128,10 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
     """The cards of a queue in its order; a text that is gone is empty."""
     queries = snapshot.queries(whole_of(snapshot, collection_id))
     questions = dict(queries.select("query_id", "text").iter_rows())
-    found = snapshot.passages(collection_id, sorted({item.passage_id for item in items}))
+    passages = snapshot.passages(collection_id, sorted({item.passage_id for item in items}))
     texts = {
         name: (title or "", text)
-        for name, title, text in found.select("passage_id", "title", "text").iter_rows()
+        for name, title, text in passages.select("passage_id", "title", "text").iter_rows()
     }
     return [Card(questions.get(item.query_id, ""), *texts.get(item.passage_id, ("", ""))) for item in items]
 
@@ -152,8 +152,8 @@ def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) 
     texts = wanted.join(answers, on=KEY, how="left", nulls_equal=True, maintain_order="left")["text"]
     shown = [GONE if text is None else text or EMPTY for text in texts]
     return [
-        Card(questions.get(each.query_id, ""), "", text, right.get(each.query_id, ()))
-        for each, text in zip(items, shown, strict=True)
+        Card(questions.get(item.query_id, ""), "", text, right.get(item.query_id, ()))
+        for item, text in zip(items, shown, strict=True)
     ]
 
 
@@ -163,7 +163,7 @@ def _there(snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -> list[s
 
 
 def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opinion]]:
-    """What two judges said of the passages to be settled, by query and passage."""
+    """Set two judges' grades of the passages to be settled side by side, by query and passage."""
     said: dict[tuple[str, str], list[Opinion]] = {}
     for name in (queue.base, queue.other):
         notes = snapshot.gradings(name).drop_nulls("note").group_by(PAIR).agg(pl.col("note").last())
@@ -404,10 +404,10 @@ def _pace(seconds: float) -> str:
 
 
 def judged_by_hand(progress: Progress) -> str:
-    """What became of a queue that is done."""
-    each = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
+    """Say what became of a queue that is done."""
+    pace = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
-    return f"All {progress.total} done{skipped}{each}."
+    return f"All {progress.total} done{skipped}{pace}."
 
 
 def rubric(mode: Mode) -> list[tuple[int, str, str]]:

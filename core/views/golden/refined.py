@@ -1,4 +1,4 @@
-"""What refining did (stage S6): how it came to rest, what it locked, what the judge contradicted.
+"""Course of refining (stage S6): how it came to rest, what it locked, what the judge contradicted.
 
 All of it is read off a `Refinement`, as `core.golden.refine.restore` makes one of a question's checkpoint.
 """

@@ -46,40 +46,40 @@ every_query = keep()(data.every_query)
 @keep("Comparing the judges…")
 def compared(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[judges.Judged, pl.DataFrame, Agreement]:
     """Some golden sets side by side, how every two agree, and how all do."""
-    found = judges.judged(snapshot, names)
-    return found, judges.agreement(found), judges.alpha(found)
+    judged = judges.judged(snapshot, names)
+    return judged, judges.agreement(judged), judges.alpha(judged)
 
 
 @section("soundness")
 def is_sound(view: View, ask: Ask) -> Blocks:
-    """What the judgements can carry."""
+    """Show what the judgements can carry."""
     offered = {part.name: part for part in parts(view.snapshot, view.scope)}
     part = offered[ask.listed("Grades of", offered, "part", about=PART)] if offered else None
-    found = judged(view.snapshot, view.scope, part)
-    if found is None:
+    content = judged(view.snapshot, view.scope, part)
+    if content is None:
         yield Answer(*NOTHING)
         yield Way("add", "Import judgements")
         return
     doubt = overturned(view.table, view.decision, view.quality)
-    yield Answer(answer(found, doubt, view.table), caveats=caveats(found))
-    yield Cards(cards(found, view.table, view.quality))
+    yield Answer(answer(content, doubt, view.table), caveats=caveats(content))
+    yield Cards(cards(content, view.table, view.quality))
     yield Tabs((
-        Fold("Label mix", label_mix(found)),
+        Fold("Label mix", label_mix(content)),
         Fold("Unjudged", unjudged(view)),
         Fold("Pool bias", bias(view)),
-        Fold("Conflicts", conflicts(found)),
+        Fold("Conflicts", conflicts(content)),
         Fold("Queries", queries(view, ask, part)),
     ))  # fmt: skip
 
 
-def label_mix(found: Judged) -> Blocks:
+def label_mix(judged: Judged) -> Blocks:
     """A box per grade, and the mix over all queries."""
-    yield Chart(charts.mix_figure(found), "grades", "Judged passages per query, by grade")
-    yield Table(found.mix, "grade_mix", MIX, ("median", "mean", "most"))
+    yield Chart(charts.mix_figure(judged), "grades", "Judged passages per query, by grade")
+    yield Table(judged.mix, "grade_mix", MIX, ("median", "mean", "most"))
 
 
 def unjudged(view: View) -> Blocks:
-    """What unjudged passages could make of every stack's score."""
+    """Show what unjudged passages could make of every stack's score."""
     bounds = data.with_bounds(view.table, higher_is_better=view.quality.higher_is_better)
     if bounds.is_empty():
         yield Text(f"No stack here has rankings that {view.quality.name} could be computed from.", "info")
@@ -93,7 +93,7 @@ def unjudged(view: View) -> Blocks:
 
 
 def bias(view: View) -> Blocks:
-    """What every run loses without the judgements that only it brought."""
+    """Show what every run loses without the judgements that only it brought."""
     left_out = pool_bias(view.snapshot, view.scope, view.quality)
     if left_out.is_empty():
         most = soundness.MAX_RUNS
@@ -104,14 +104,14 @@ def bias(view: View) -> Blocks:
     yield Table(left_out, "pool_bias", ("name", "unique", score, "without", "bias"))
 
 
-def conflicts(found: Judged) -> Blocks:
+def conflicts(judged: Judged) -> Blocks:
     """Copies that were graded apart, and golden sets that disagree."""
-    yield Text(copies(found))
-    if found.apart.height:
-        yield Table(found.apart, "copies_graded_apart", APART)
-    yield Text(others(found))
-    if found.disagreements.height:
-        yield Table(found.disagreements, "other_golden_sets", OTHERS)
+    yield Text(copies(judged))
+    if judged.apart.height:
+        yield Table(judged.apart, "copies_graded_apart", APART)
+    yield Text(others(judged))
+    if judged.disagreements.height:
+        yield Table(judged.disagreements, "other_golden_sets", OTHERS)
 
 
 def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
@@ -143,15 +143,15 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     picked = ask.several(
         "Judges (golden sets)", names, "sets", usual=names[:most], words=words, most=most, about=JUDGES
     )
-    found, pairs, overall = compared(view.snapshot, judges_of(view, picked)[:most])
-    yield Answer(judges.agreed(found, pairs, overall), caveats={"how to read": judges.KAPPA})
+    judged, pairs, overall = compared(view.snapshot, judges_of(view, picked)[:most])
+    yield Answer(judges.agreed(judged, pairs, overall), caveats={"how to read": judges.KAPPA})
     labels = [f"{first} and {second}" for first, second in pairs.select("first", "second").iter_rows()]
     label = ask.listed("Grade by grade", labels, "judges") if len(labels) > 1 else labels[0]
     row = pairs.row(labels.index(label), named=True)
-    places = judges.rows_first(found, *(found.names.index(row[side]) for side in ("first", "second")))
-    yield Chart(charts.pair_figure(found, *places), "judges", f"Grades of {label}, met with one another")
-    met = judges.met(found, *places)
-    yield Text(judges.met_words(*(found.names[place] for place in places)), "caption")
+    places = judges.rows_first(judged, *(judged.names.index(row[side]) for side in ("first", "second")))
+    yield Chart(charts.pair_figure(judged, *places), "judges", f"Grades of {label}, met with one another")
+    met = judges.met(judged, *places)
+    yield Text(judges.met_words(*(judged.names[place] for place in places)), "caption")
     yield Table(judges.met_shown(met), "confusion", MET, whole=met)
     yield Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
 
@@ -193,51 +193,51 @@ MORE_PAIRS: Columns = (
 )
 
 
-def answer(found: Judged, overturned: str | None, table: pl.DataFrame) -> str:
+def answer(judged: Judged, overturned: str | None, table: pl.DataFrame) -> str:
     """Whether judging more could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
-        return f"{_judgements(found)}. {reason}"
+        return f"{_judgements(judged)}. {reason}"
     if overturned:
         return "Judging more could overturn the choice."
     if table["hole_high"].count():
         return "Judging more could not overturn the choice."
-    return f"{_judgements(found)} carry the scores here."
+    return f"{_judgements(judged)} carry the scores here."
 
 
-def _judgements(found: Judged) -> str:
-    words = "judgement" if found.unit == "judged passage" else "graded span"
-    queries = text.count(found.queries.height, "query")
-    return f"{text.count(found.mix['total'][-1], words)} of {queries}"
+def _judgements(judged: Judged) -> str:
+    words = "judgement" if judged.unit == "judged passage" else "graded span"
+    queries = text.count(judged.queries.height, "query")
+    return f"{text.count(judged.mix['total'][-1], words)} of {queries}"
 
 
-def cards(found: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
+def cards(judged: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
     """How much was judged, how much of it is good, how much is not judged: label, number, what it is."""
-    mix = {row["grade"]: row for row in found.mix.iter_rows(named=True)}
+    mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
     holes = table.select(pl.median("hole")).item()
     return (
-        ("Judged per query", f"{mix['all']['median']:g}", _judgements(found)),
+        ("Judged per query", f"{mix['all']['median']:g}", _judgements(judged)),
         ("Grade 4 or 5", text.percent(mix["4+5"]["prevalence"]), "of what is judged, median query"),
         (f"Unjudged, {quality.name}", text.percent(holes), f"of the Top-{quality.k}, median stack"),
     )
 
 
-def caveats(found: Judged) -> dict[str, str]:
-    """What weakens the evidence, by the words of its chip."""
-    told = (
-        ("fallback weights", int(found.queries["fallback"].sum()),
+def caveats(judged: Judged) -> dict[str, str]:
+    """List what weakens the evidence, by the words of its chip."""
+    counts = (
+        ("fallback weights", int(judged.queries["fallback"].sum()),
          "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
          "queries have no passage of grade 5, so that RA-nWG uses its fallback weights."),
-        ("copies graded apart", found.apart.height, "time, copies of one passage were graded differently.",
+        ("copies graded apart", judged.apart.height, "time, copies of one passage were graded differently.",
          "times, copies of one passage were graded differently."),
-        ("other golden sets", found.disagreements.height, "judgement differs from another golden set.",
+        ("other golden sets", judged.disagreements.height, "judgement differs from another golden set.",
          "judgements differ from another golden set."),
     )  # fmt: skip
-    return {label: text.count(number, one, many) for label, number, one, many in told if number}
+    return {label: text.count(number, one, many) for label, number, one, many in counts if number}
 
 
-def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
+def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     """How many judgements there are and what weakens them, in two sentences, for files that have no cards."""
-    if found is None:
+    if judged is None:
         return NOTHING
     holes = table.select(pl.median("hole")).item()
     unjudged = (
@@ -245,20 +245,22 @@ def summary(found: Judged | None, table: pl.DataFrame, quality: Quality) -> tupl
         if holes is not None
         else ""
     )
-    sentence = f"{_judgements(found)}, {found.mix['median'][-1]:g} per query in the median{unjudged}."
-    return sentence, " ".join(filter(None, caveats(found).values()))
+    sentence = f"{_judgements(judged)}, {judged.mix['median'][-1]:g} per query in the median{unjudged}."
+    return sentence, " ".join(filter(None, caveats(judged).values()))
 
 
-def copies(found: Judged) -> str:
+def copies(judged: Judged) -> str:
     """How many passages have the text of another one, and whether those were graded alike."""
     apart = (
-        "graded differently for one query:" if found.apart.height else "no query has them graded differently."
+        "graded differently for one query:"
+        if judged.apart.height
+        else "no query has them graded differently."
     )
-    return f"{text.count(found.copies.height, 'copy', 'copies')} of passages in the collection; {apart}"
+    return f"{text.count(judged.copies.height, 'copy', 'copies')} of passages in the collection; {apart}"
 
 
-def others(found: Judged) -> str:
+def others(judged: Judged) -> str:
     """Whether another golden set of the collection grades a passage differently."""
-    if found.disagreements.is_empty():
+    if judged.disagreements.is_empty():
         return "No other golden set of this collection grades a passage differently."
     return "Grades that another golden set of this collection gives differently:"

@@ -19,7 +19,7 @@ _CELL = 32_767  # Characters that a cell of a workbook holds at most
 
 
 def sheet(queue: Queue, items: Sequence[Item], cards: Sequence[Card]) -> pl.DataFrame:
-    """What is still to be judged of a queue, with empty grades: the columns of `COLUMNS`."""
+    """List what is still to be judged of a queue, with empty grades: the columns of `COLUMNS`."""
     rows = [
         (queue.collection_id, queue.queue_id, queue.judge, item.query_id, card.question, item.passage_id,
          card.title, card.text, None, item.note or None)

@@ -111,7 +111,11 @@ def others_of(
 
 
 def leave_one_out(
-    found: Evidence, rankings: pl.DataFrame, judgements: pl.DataFrame, measure: Measure, systems: pl.DataFrame
+    graded: Evidence,
+    rankings: pl.DataFrame,
+    judgements: pl.DataFrame,
+    measure: Measure,
+    systems: pl.DataFrame,
 ) -> pl.DataFrame:
     """Score every run without the judgements of passages that no other system ranks (leave one system out).
 
@@ -120,19 +124,19 @@ def leave_one_out(
     find what it finds, so that they are left out with it: systems has run_id and system.
     """
     unique = _unique(rankings, judgements, systems)
-    grades = found.grades[:, :, : measure.k].copy()
-    counts = np.broadcast_to(found.pool_counts, (*grades.shape[:2], 5)).copy()
-    run, query = _places(unique["run_id"], found.run_ids), _places(unique["query_id"], found.query_ids)
+    grades = graded.grades[:, :, : measure.k].copy()
+    counts = np.broadcast_to(graded.pool_counts, (*grades.shape[:2], 5)).copy()
+    run, query = _places(unique["run_id"], graded.run_ids), _places(unique["query_id"], graded.query_ids)
     np.subtract.at(counts, (run, query, unique["grade"].to_numpy() - 1), 1)
     shown = (unique["rank"] <= grades.shape[2]).fill_null(False).to_numpy()
     grades[run[shown], query[shown], unique["rank"].to_numpy()[shown].astype(np.int64) - 1] = 0
-    made = {
-        "run_id": found.run_ids,
-        "unique": np.bincount(run, minlength=len(found.run_ids)),
-        "score": mean(at_cutoff(found, measure))[0],
-        "without": mean(found.rescored(measure, grades, counts))[0],
+    columns = {
+        "run_id": graded.run_ids,
+        "unique": np.bincount(run, minlength=len(graded.run_ids)),
+        "score": mean(at_cutoff(graded, measure))[0],
+        "without": mean(graded.rescored(measure, grades, counts))[0],
     }
-    rows = pl.DataFrame(made).with_columns(pl.col("score", "without").fill_nan(None))
+    rows = pl.DataFrame(columns).with_columns(pl.col("score", "without").fill_nan(None))
     return rows.with_columns(bias=pl.col("score") - pl.col("without")).sort(
         "bias", "run_id", descending=[True, False], nulls_last=True
     )
@@ -177,11 +181,13 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
     else:
         against = f"the refined order of {queue.base}"
         known = orders.select(*PAIR, merit=-pl.col("rank"))
-    told = [
-        (place // OF_FIVE, each.query_id, each.passage_id, each.position if each.at else None)
-        for place, each in enumerate(items)
+    placed = [
+        (place // OF_FIVE, item.query_id, item.passage_id, item.position if item.at else None)
+        for place, item in enumerate(items)
     ]
-    cards = pl.DataFrame(told, schema=schema("batch:int64 query_id passage_id position:int64"), orient="row")
+    cards = pl.DataFrame(
+        placed, schema=schema("batch:int64 query_id passage_id position:int64"), orient="row"
+    )
     whole = cards.drop_nulls("position").filter(pl.len().over("batch") == OF_FIVE)
     batches = (
         whole.join(known, on=PAIR, how="left")
@@ -204,10 +210,10 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
     return Compared(rows, against, float(of_query.to_numpy().mean()), *ends)
 
 
-def sentence(found: Compared) -> str:
+def sentence(compared: Compared) -> str:
     """How a judge's orders go with the golden set's, in a sentence."""
-    n = text.count(found.rows["tau"].count(), "batch", "batches")
-    if found.tau is None:
-        return f"No batch can be compared with {found.against} yet."
-    bounds = text.interval(found.low, found.high)
-    return f"Kendall's tau-b with {found.against} is {text.signed(found.tau)}{bounds}, n = {n} of five."
+    n = text.count(compared.rows["tau"].count(), "batch", "batches")
+    if compared.tau is None:
+        return f"No batch can be compared with {compared.against} yet."
+    bounds = text.interval(compared.low, compared.high)
+    return f"Kendall's tau-b with {compared.against} is {text.signed(compared.tau)}{bounds}, n = {n} of five."

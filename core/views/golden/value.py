@@ -1,4 +1,4 @@
-"""What to judge next: the unjudged passages of the stacks that may be chosen, and what judging them did."""
+"""Passages to judge next: the unjudged ones of stacks that may be chosen, and what judging them did."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USUAL = 20
 
 @dataclass(frozen=True, eq=False)
 class Next:
-    """What judging more would do."""
+    """Prediction of what judging more would do."""
 
     names: tuple[str, ...]  # The stacks that may be chosen; of equal ones the first
     worth: Worth  # How often each is the best, and what to judge
@@ -114,30 +114,30 @@ def _read(
     assert golden is not None  # `contenders` looks  # noqa: S101
     assert measure is not None  # noqa: S101
     only = among(snapshot, scope)
-    found = evidence(snapshot, ids, golden, [measure], only=only)
-    judged = snapshot.judgements(golden).filter(pl.col("query_id").is_in(list(found.query_ids)))
+    graded = evidence(snapshot, ids, golden, [measure], only=only)
+    judged = snapshot.judgements(golden).filter(pl.col("query_id").is_in(list(graded.query_ids)))
     if more is not None:
-        extra = snapshot.judgements(more).filter(pl.col("query_id").is_in(list(found.query_ids)))
+        extra = snapshot.judgements(more).filter(pl.col("query_id").is_in(list(graded.query_ids)))
         judged = overlaid(judged, extra)
     sign = 1.0 if quality.higher_is_better else -1.0
 
     def scoring(grades: np.ndarray, counts: np.ndarray) -> Floats:
-        return sign * found.rescored(measure, grades, counts)
+        return sign * graded.rescored(measure, grades, counts)
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k)
     return field.distinct(), scoring
 
 
-def next_words(found: Next, quality: Quality, target: float = TARGET) -> str:
+def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
     """Whether more judging is worth it, and what the first passages would bring."""
-    name, share = found.likeliest
+    name, share = unjudged.likeliest
     head = f"{name} has the best {quality.name} in {text.percent(share)} of simulations"
-    if found.worth.rows.is_empty():
+    if unjudged.worth.rows.is_empty():
         return f"{head}; everything in the Top-{quality.k} of the leading stacks is judged."
     if share >= target:
         return f"{head}, past the target of {text.percent(target)}: no more judging is needed."
-    first = found.worth.rows.head(USUAL)
+    first = unjudged.worth.rows.head(USUAL)
     return (
-        f"{head}, below the target of {text.percent(target)}; of {found.worth.rows.height:,} unjudged "
+        f"{head}, below the target of {text.percent(target)}; of {unjudged.worth.rows.height:,} unjudged "
         f"passages these {first.height} could change that first."
     )

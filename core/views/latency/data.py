@@ -42,17 +42,17 @@ def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) 
         One row per stack, the fastest first: run_id, name, n, basis, and per percentile p50, p50_low,
         p50_high, p50_note (ms; null with the reason in the note).
     """
-    found = table.select("run_id", "name", "environment", "origin")
+    stacks = table.select("run_id", "name", "environment", "origin")
     for percentile in PERCENTILES:
         one = latencies(snapshot, table, replace(latency, percentile=percentile))
-        here = at_machine(found.join(one, on="run_id", how="left", maintain_order="left"), latency.machine)
-        found = found.with_columns(
+        here = at_machine(stacks.join(one, on="run_id", how="left", maintain_order="left"), latency.machine)
+        stacks = stacks.with_columns(
             here[f"latency_{of}"].alias(percentile if of == "ms" else f"{percentile}_{of}")
             for of in ("ms", "low", "high", "note", "n", "basis")
         )
-    counts, bases = ([f"{each}_{of}" for each in PERCENTILES] for of in ("n", "basis"))
+    counts, bases = ([f"{percentile}_{of}" for percentile in PERCENTILES] for of in ("n", "basis"))
     return (
-        found.with_columns(n=pl.coalesce(counts), basis=pl.coalesce(bases))
+        stacks.with_columns(n=pl.coalesce(counts), basis=pl.coalesce(bases))
         .drop(*counts, *bases, "environment", "origin")
         .sort("p50", "name", nulls_last=True)
     )
@@ -112,12 +112,12 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
     ).filter(pl.col("stage") != TOTAL)
     whole = summarise(samples.filter(pl.col("stage") == TOTAL).with_columns(repeat=pl.lit(1)))
     guessed = samples.group_by("run_id", "stage").agg(pl.col("modelled").any())
-    found = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
+    stages = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
     basis = pl.when("modelled").then(pl.lit("modelled")).otherwise(pl.lit("measured"))
-    found = found.with_columns(basis=basis).drop("modelled")
-    reported = _reported(snapshot, runs).join(found, on=["run_id", "stage"], how="anti")
+    stages = stages.with_columns(basis=basis).drop("modelled")
+    reported = _reported(snapshot, runs).join(stages, on=["run_id", "stage"], how="anti")
     return (
-        pl.concat([found, reported], how="diagonal_relaxed")
+        pl.concat([stages, reported], how="diagonal_relaxed")
         .join(runs.select("run_id", "name"), on="run_id")
         .sort("name", _order(), "stage")
         .drop("run_id")
@@ -136,8 +136,8 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     )
     counts = rows.group_by("run_id", "stage").agg(pl.col("n").min().cast(pl.Int64))
     origin = runs.select("run_id", pl.col("origin").replace("import", "imported").alias("basis"))
-    made = wide.join(counts, on=["run_id", "stage"]).join(origin, on="run_id")
-    return pl.concat([empty, made], how="diagonal_relaxed").with_columns(
+    figures = wide.join(counts, on=["run_id", "stage"]).join(origin, on="run_id")
+    return pl.concat([empty, figures], how="diagonal_relaxed").with_columns(
         pl.when(pl.col("p95").is_null()).then(pl.lit("not reported")).alias("p95_reason"),
         pl.when(pl.col("p99").is_null()).then(pl.lit("not reported")).alias("p99_reason"),
     )
@@ -173,14 +173,14 @@ def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ids = runs_in(snapshot, scope)["run_id"].to_list()
     timings = snapshot.timings(ids).filter(pl.col("stage").is_in(AFTER_RETRIEVAL))
     usage = snapshot.usage(ids).filter(pl.col("stage") == GENERATE)
-    told = snapshot.answers(ids).filter(pl.col("mode").is_null() | (pl.col("mode") == TOP_K))
-    told = told.join(timings, on="run_id", how="anti").with_columns(
+    answered = snapshot.answers(ids).filter(pl.col("mode").is_null() | (pl.col("mode") == TOP_K))
+    answered = answered.join(timings, on="run_id", how="anti").with_columns(
         pl.col("input_tokens", "output_tokens").cast(pl.Float64)
     )
     parts = []
     for stage, column in {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}.items():
         recorded = answers(timings, usage, stage)
-        own = told.drop_nulls(column).select(pl.col(column).alias("ms"), pl.exclude("ms", column))
+        own = answered.drop_nulls(column).select(pl.col(column).alias("ms"), pl.exclude("ms", column))
         parts.append(pl.concat([recorded, own.select(recorded.columns)]).with_columns(stage=pl.lit(stage)))
     return pl.concat(parts)
 

@@ -38,7 +38,7 @@ _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
 
 
 def figures(snapshot: Snapshot) -> pl.DataFrame:
-    """What is known of indexes in the whole store.
+    """Read what is known of indexes in the whole store.
 
     Returns:
         index, basis ("measured" or "imported"), where (collection), effort, k, clients, recall, recall_low,
@@ -57,16 +57,16 @@ def measured(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
     """Rows of the table "diagnostics" as one row per point; see `figures`."""
     points = []
     for (collection, condition), part in rows.group_by("collection_id", "condition", maintain_order=True):
-        told = json.loads(str(condition))
+        setting = json.loads(str(condition))
         values = {row["measure"]: row for row in part.iter_rows(named=True)}
         recall, speed, size = values.get(RECALL, {}), values.get(QPS, {}), values.get("build_s", {})
-        params = ", ".join(f"{key} {value}" for key, value in told["params"].items() if key != "url_env")
+        params = ", ".join(f"{key} {value}" for key, value in setting["params"].items() if key != "url_env")
         points.append(
             {
-                "index": f"{told['index']} ({params})" if params else told["index"],
+                "index": f"{setting['index']} ({params})" if params else setting["index"],
                 "basis": MEASURED,
                 "where": names.get(str(collection), str(collection)),
-                **{key: told[key] for key in ("effort", "k", "clients")},
+                **{key: setting[key] for key in ("effort", "k", "clients")},
                 "recall_low": recall.get("low"),
                 "recall_high": recall.get("high"),
                 "n": recall.get("n"),
@@ -110,20 +110,22 @@ def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[
     at_once, speeds = metrics.get("conc_num_list") or [], metrics.get("conc_qps_list") or []
     tails = {f"p{at}_ms": metrics.get(f"conc_latency_p{at}_list") or [] for at in (95, 99)}
     for place, (clients, speed) in enumerate(zip(at_once, speeds, strict=False)):
-        told = {name: _positive(many[place], _MS_PER_S) for name, many in tails.items() if place < len(many)}
-        yield {**common, **told, "clients": clients, QPS: _positive(speed)}
+        tail_ms = {
+            name: _positive(many[place], _MS_PER_S) for name, many in tails.items() if place < len(many)
+        }
+        yield {**common, **tail_ms, "clients": clients, QPS: _positive(speed)}
     if not speeds and (most := _positive(metrics.get("qps"))):
         yield {**common, QPS: most}  # the best of several numbers of clients
 
 
 def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: JsonMap) -> Iterator[JsonMap]:
     """One client, as the tool asks; recall where the exact neighbours were imported beside the result."""
-    told = manifest.get("attributes", {})
+    attributes = manifest.get("attributes", {})
     ms = snapshot.timings([run["run_id"]])["ms"].to_numpy()
     row: dict[str, Any] = {
         "clients": 1,
-        "build_s": _positive(told.get("build_time")),
-        "bytes": _positive(told.get("index_size"), 1024.0),
+        "build_s": _positive(attributes.get("build_time")),
+        "bytes": _positive(attributes.get("index_size"), 1024.0),
     }
     if len(ms) and ms.mean() > 0:
         row |= {name: float(np.percentile(ms, at)) for name, at in zip(LATENCIES, (50, 95, 99), strict=True)}

@@ -36,7 +36,7 @@ NO_GENERATOR = (
 )
 MODELLED = "Dashed: modelled, without the spread of single answers. Dotted: prompts of the stacks shown."
 NOTES, REASONS, ENDS = (
-    tuple(f"{each}_{of}" for each in PERCENTILES for of in kinds)
+    tuple(f"{percentile}_{of}" for percentile in PERCENTILES for of in kinds)
     for kinds in (("note",), ("reason",), ("low", "high"))
 )
 SAMPLE = ("n", "basis")
@@ -156,7 +156,7 @@ def every_stack(view: View, ask: Ask) -> Blocks:
 
 @section("indexes")
 def every_index(view: View, ask: Ask) -> Blocks:
-    """What every index finds and how fast."""
+    """Show what every index finds and how fast."""
     known = known_indexes(view.snapshot)
     if known.is_empty():
         yield Answer(indexes.NONE)
@@ -227,18 +227,18 @@ def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
 
 def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
     """The three percentiles of a stack: label, number, what it rests on."""
-    made = []
+    cards = []
     for percentile in PERCENTILES:
         value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
         label = latency.name.replace(latency.percentile, percentile).removesuffix(" (ms)")
         number = "withheld" if value is None and "too few" in (note or "") else text.ms(value)
         span = "" if low is None or high is None else f"[{text.ms(low)}, {text.ms(high)}] "
-        made.append((label, number, f"{span}{text.sample(row['n'])} · {row['basis']}"))
-    return tuple(made)
+        cards.append((label, number, f"{span}{text.sample(row['n'])} · {row['basis']}"))
+    return tuple(cards)
 
 
 def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[str, str]:
-    """What else there is to know: ties within the jitter, withheld tails, departures from the line by K."""
+    """List ties within the jitter, withheld tails and departures from the line by K, by words of a chip."""
     known = rows.filter(pl.col("p50").is_not_null())
     first = known.row(0, named=True)
     alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1
@@ -255,16 +255,16 @@ def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[
 
 def _withheld(known: pl.DataFrame) -> list[str]:
     """Say how many stacks lack a p95 and a p99, and the most frequent reason; once where they agree."""
-    told = {}
+    reasons = {}
     for percentile in ("p95", "p99"):
         held = known.filter(pl.col(percentile).is_null())
         why = held[f"{percentile}_note"].drop_nulls().value_counts(sort=True)
         reason = f" ({why[f'{percentile}_note'][0]})" if why.height else ""
         if held.height:
-            told[percentile] = f"unknown for {held.height} of {text.count(known.height, 'stack')}{reason}."
-    if len(set(told.values())) < len(told):
-        return [f"p95 and p99 are {told['p95']}"]
-    return [f"{percentile} is {words}" for percentile, words in told.items()]
+            reasons[percentile] = f"unknown for {held.height} of {text.count(known.height, 'stack')}{reason}."
+    if len(set(reasons.values())) < len(reasons):
+        return [f"p95 and p99 are {reasons['p95']}"]
+    return [f"{percentile} is {words}" for percentile, words in reasons.items()]
 
 
 def _breaks(depths: pl.DataFrame) -> list[str]:
@@ -279,14 +279,14 @@ def _breaks(depths: pl.DataFrame) -> list[str]:
     ]
 
 
-def speed(found: Fit) -> str:
+def speed(fit: Fit) -> str:
     """A fitted speed as a sentence, or why there is none."""
-    own = found.speed
+    own = fit.speed
     if own is None:
-        return f"No speed can be fitted: {found.reason}."
-    sure = f"R² {found.r2:.2f}, " if found.r2 == found.r2 else ""
+        return f"No speed can be fitted: {fit.reason}."
+    sure = f"R² {fit.r2:.2f}, " if fit.r2 == fit.r2 else ""
     parts = [text.ms(ms) for ms in (own.base_ms, own.ms_per_1k_prompt, own.ms_per_output)]
     return (
         f"Fitted to the timings of all stacks: {parts[0]} + {parts[1]} per 1,000 prompt tokens + {parts[2]} "
-        f"per output token ({sure}n = {found.n})."
+        f"per output token ({sure}n = {fit.n})."
     )

@@ -1,4 +1,4 @@
-"""What a store holds, or a part of it, as one batch: to export, or for work that names it by its id."""
+"""Content of a store, or a part of it, as one batch: to export, or for work that names it by its id."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class StoreShelf:
         _named("collection", [collection_id], known["collection_id"])
         rows = known.filter(collection_id=collection_id)
         if not rows["passages"].item():
-            found = "The collection has no passages in the store."
-            raise InputError(found, where=collection_id, do="Import its corpus, or name a path.")
+            problem = "The collection has no passages in the store."
+            raise InputError(problem, where=collection_id, do="Import its corpus, or name a path.")
         golden = self._snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
         judged = self.golden_set(golden[0]) if len(golden) == 1 else Batch()
         return Batch(
@@ -171,13 +171,13 @@ class StoreShelf:
         )
         _named("run", names or (), runs["run_id"], where=collection_id)
         chosen = runs if names is None else runs.filter(pl.col("run_id").is_in(list(names)))
-        found = []
+        rankings = []
         for row in chosen.sort("run_id").iter_rows(named=True):
             rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
             mode = json.loads(row["spec"]).get("mode")
             kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
-            found.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
-        return found
+            rankings.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
+        return rankings
 
 
 MEASURES = "RA-nWG@10,N-Recall4+@10,nDCG@10"
@@ -201,8 +201,8 @@ def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book:
             known = {f"{name}{end}": float(value) for end, value in ends.items() if value is not None}
             numbers[row["run"]] |= known
     for latency in (Latency("p50"), Latency("p95")):
-        told = latencies(snapshot, runs, latency)
-        _add(numbers, told, "latency_ms", f"latency_{latency.percentile}_ms")
+        values = latencies(snapshot, runs, latency)
+        _add(numbers, values, "latency_ms", f"latency_{latency.percentile}_ms")
     _add(numbers, costs(snapshot, runs, book), "cost", "usd_per_1k_queries")
     about = {"collection": scope.collection_id, "golden_set": scope.golden_set_id}
     return [
@@ -224,10 +224,10 @@ def _add(numbers: Mapping[str, dict[str, float]], rows: pl.DataFrame, column: st
 
 def _flat(spec: Mapping[str, object], before: str = "") -> dict[str, str]:
     """Settings within settings under dotted names; what is not set is left out."""
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for name, value in spec.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{before}{name}.")
+            flat |= _flat(value, f"{before}{name}.")
         elif value is not None:
-            found[before + name] = value if isinstance(value, str) else json.dumps(value)
-    return found
+            flat[before + name] = value if isinstance(value, str) else json.dumps(value)
+    return flat

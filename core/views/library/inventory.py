@@ -1,4 +1,4 @@
-"""What a store holds, what was deleted and what happened; the tables that papers print.
+"""Inventory of a store: what it holds, what was deleted and what happened; the tables that papers print.
 
 Deleting and restoring by tombstone: what can be, what goes along, and the deed in one transaction.
 """
@@ -39,14 +39,14 @@ def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
         .group_by(collection_id=whole)
         .agg(chunks=pl.col("passages").sum())
     )
-    found = snapshot.collections(removed=removed).join(chunks, on="collection_id", how="left")
+    listed = snapshot.collections(removed=removed).join(chunks, on="collection_id", how="left")
     for name, rows in (
         ("runs", snapshot.runs(hidden=removed)),
         ("golden_sets", snapshot.golden_sets(hidden=removed)),
     ):
         counts = rows.group_by("collection_id").agg(pl.len().cast(pl.Int64).alias(name))
-        found = found.join(counts, on="collection_id", how="left", maintain_order="left")
-    return found.with_columns(
+        listed = listed.join(counts, on="collection_id", how="left", maintain_order="left")
+    return listed.with_columns(
         pl.col("passages") + pl.col("chunks").fill_null(0), pl.col("runs", "golden_sets").fill_null(0)
     ).select("collection_id", "name", "source", "runs", "golden_sets", "queries", "passages", "notes")
 
@@ -61,7 +61,7 @@ def gone(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: bool = False) -> str:
-    """What disappears with things that are deleted, or comes back with those restored, in words.
+    """Say what disappears with things that are deleted, or comes back with those restored.
 
     Returns:
         Counts such as ``3 runs, 1 golden set, 5 queries, 40 passages``; empty where nothing does.
@@ -71,12 +71,12 @@ def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: b
     if kind == "golden_set":
         known = snapshot.golden_sets(parts=True, removed=removed)
         hidden = snapshot.golden_sets(parts=True, hidden=True)
-        found = pl.concat([known, hidden]).filter(pl.coalesce("part_of", "golden_set_id").is_in(list(ids)))
+        rows = pl.concat([known, hidden]).filter(pl.coalesce("part_of", "golden_set_id").is_in(list(ids)))
         words = {"judgements": "judgement", "spans": "anchored grade"}
     else:
-        found = collections(snapshot, removed=removed).filter(pl.col("collection_id").is_in(list(ids)))
+        rows = collections(snapshot, removed=removed).filter(pl.col("collection_id").is_in(list(ids)))
         words = {"runs": "run", "golden_sets": "golden set", "queries": "query", "passages": "passage"}
-    counts = {column: int(found[column].sum()) for column in words}
+    counts = {column: int(rows[column].sum()) for column in words}
     return ", ".join(text.count(number, words[column]) for column, number in counts.items() if number)
 
 
@@ -121,14 +121,14 @@ _ORIGINS = {"run": "measured here", "import": "imported", "published": "publishe
 
 def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
     """The runs of a store, newest first."""
-    found = snapshot.runs(removed=removed)
+    listed = snapshot.runs(removed=removed)
     ranked = snapshot.sizes("rankings").select("id", "rows", "queries")
-    told = found.filter(~pl.col("has_rankings"))["run_id"].to_list() if not removed else []
+    without = listed.filter(~pl.col("has_rankings"))["run_id"].to_list() if not removed else []
     averaged = (
-        snapshot.aggregates(told).group_by("run_id").agg(pl.col("n").max().cast(pl.Int64).alias("told"))
+        snapshot.aggregates(without).group_by("run_id").agg(pl.col("n").max().cast(pl.Int64).alias("told"))
     )
     return (
-        found.join(ranked, left_on="run_id", right_on="id", how="left")
+        listed.join(ranked, left_on="run_id", right_on="id", how="left")
         .join(averaged, on="run_id", how="left")
         .sort("created_at", "run_id", descending=[True, False])
         .select(
@@ -165,7 +165,7 @@ def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
 
 
 def answer(snapshot: Snapshot) -> str:
-    """What the store holds, and what could be restored, in a sentence."""
+    """Say what the store holds, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
     kinds = ", ".join(f"{count:,} {_ORIGINS.get(origin, origin)}" for origin, count in by_origin.iter_rows())
@@ -206,15 +206,15 @@ def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> P
         return Packed(path.read_bytes(), written)
 
 
-def packed_words(made: Packed) -> str:
-    """What an export holds, and its size, in a sentence."""
-    counts = ", ".join(f"{number:,} {what}" for what, number in made.written.counts.items())
-    return f"{counts}; {text.weight(len(made.content))}."
+def packed_words(packed: Packed) -> str:
+    """Say what an export holds, and its size."""
+    counts = ", ".join(f"{number:,} {what}" for what, number in packed.written.counts.items())
+    return f"{counts}; {text.weight(len(packed.content))}."
 
 
 def formats() -> dict[str, str]:
     """The formats that can be downloaded, by title."""
-    return {each.title: name for name, each in FORMATS.items()}
+    return {form.title: name for name, form in FORMATS.items()}
 
 
 SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG methods"}

@@ -35,10 +35,10 @@ def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
     return theme.name_rows(fig, shown["measure"].to_list())
 
 
-def alpha_figure(found: Sequence[Curve], kind: Kind) -> go.Figure:
+def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
     """The coefficients of F and T over alpha, the best of each marked."""
     traces: list[go.Scatter] = []
-    for place, curve in enumerate(found):
+    for place, curve in enumerate(curves):
         best, colour = curve.best, theme.OKABE_ITO[place]
         traces.append(
             go.Scatter(

@@ -66,11 +66,11 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
     if graded.is_empty():
         return None
     ids = [run_id for run_id in runs["run_id"] if run_id in set(graded["run_id"])]
-    found = evidence(snapshot, ids, scope.golden_set_id)
+    graded_runs = evidence(snapshot, ids, scope.golden_set_id)
     scale = str(graded["scale"].value_counts().sort("count", "scale", descending=True)["scale"][0])
-    placed = _placed(graded.filter(pl.col("scale") == scale), found)
-    judged = placed.filter(pl.col("query").is_not_null() & (pl.col("k") <= found.depth))
-    asked = asked_in(found, snapshot.timings)
+    placed = _placed(graded.filter(pl.col("scale") == scale), graded_runs)
+    judged = placed.filter(pl.col("query").is_not_null() & (pl.col("k") <= graded_runs.depth))
+    asked = asked_in(graded_runs, snapshot.timings)
     known = judged.filter(asked[tuple(judged.select("run", "query").to_numpy().astype(np.int64).T)])
     if known.is_empty():
         return None
@@ -81,20 +81,20 @@ def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
         "query that the run does not rank": judged.height - known.height,
     }
     places = known.select("run", "query", (pl.col("k") - 1).cast(pl.Int64)).to_numpy().astype(np.int64)
-    made = Samples(
-        rows=_rows(snapshot, scope, runs, known, found),
+    samples_of = Samples(
+        rows=_rows(snapshot, scope, runs, known, graded_runs),
         scale=scale,
         left_out={reason: count for reason, count in left_out.items() if count},
-        found=found,
+        found=graded_runs,
         places=places,
     )
-    scored = [pl.Series(name, made.values(Measure(name)), nan_to_null=True) for name in MEASURES]
-    return replace(made, rows=made.rows.with_columns(scored))
+    scored = [pl.Series(name, samples_of.values(Measure(name)), nan_to_null=True) for name in MEASURES]
+    return replace(samples_of, rows=samples_of.rows.with_columns(scored))
 
 
-def _placed(graded: pl.DataFrame, found: Evidence) -> pl.DataFrame:
-    runs = {run_id: place for place, run_id in enumerate(found.run_ids)}
-    queries = {query_id: place for place, query_id in enumerate(found.query_ids)}
+def _placed(graded: pl.DataFrame, evidence: Evidence) -> pl.DataFrame:
+    runs = {run_id: place for place, run_id in enumerate(evidence.run_ids)}
+    queries = {query_id: place for place, query_id in enumerate(evidence.query_ids)}
     return graded.with_columns(
         run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64),
         query=pl.col("query_id").replace_strict(queries, default=None, return_dtype=pl.Int64),
@@ -102,10 +102,10 @@ def _placed(graded: pl.DataFrame, found: Evidence) -> pl.DataFrame:
 
 
 def _rows(
-    snapshot: Snapshot, scope: Scope, runs: pl.DataFrame, known: pl.DataFrame, found: Evidence
+    snapshot: Snapshot, scope: Scope, runs: pl.DataFrame, known: pl.DataFrame, evidence: Evidence
 ) -> pl.DataFrame:
     run, query = known["run"].to_numpy(), known["query"].to_numpy()
-    counts = np.broadcast_to(found.pool_counts, (len(found.run_ids), len(found.query_ids), 5))
+    counts = np.broadcast_to(evidence.pool_counts, (len(evidence.run_ids), len(evidence.query_ids), 5))
     relevant = counts[run, query, RELEVANT_FROM - 1 :].sum(axis=-1)
     tags = snapshot.queries(scope.collection_id).select("query_id", "tags")
     k, total = pl.col("k"), pl.col("relevant")
@@ -147,7 +147,7 @@ def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
-def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curve] = ()) -> pl.DataFrame:
+def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curve] = ()) -> pl.DataFrame:
     """The coefficient of every measure with the answer's grade.
 
     Args:
@@ -157,13 +157,23 @@ def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curv
     Returns:
         measure, value, low, high (95 %, over queries), n (answers), queries, note; the best first.
     """
-    rows = found.rows.filter(keep)
-    made: list[tuple[object, ...]] = []
+    rows = samples.rows.filter(keep)
+    rows_of: list[tuple[object, ...]] = []
     for name in MEASURES:
         values = rows[name].to_numpy()
-        each = correlate(values, rows["grade"].to_numpy(), rows["query_id"].to_numpy(), kind=kind)
+        coefficient = correlate(values, rows["grade"].to_numpy(), rows["query_id"].to_numpy(), kind=kind)
         queries = rows.filter(pl.col(name).is_not_null())["query_id"].n_unique()
-        made.append((name, each.value, each.low, each.high, each.n, queries, each.reason or None))
+        rows_of.append(
+            (
+                name,
+                coefficient.value,
+                coefficient.low,
+                coefficient.high,
+                coefficient.n,
+                queries,
+                coefficient.reason or None,
+            )
+        )
     for name, best in ((curve.name, curve.best) for curve in tuned):
         known, note = rows.filter(pl.col(name).is_not_null()), None
         if best.best is not None and best.in_sample is not None:
@@ -171,23 +181,23 @@ def correlations(found: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curv
                 f"alpha = {best.best:g}; across folds, {best.in_sample:.3f} on the same answers (optimistic)"
             )
         counts = (known.height, known["query_id"].n_unique())
-        made.append((f"{name}, alpha chosen", best.cross_validated, None, None, *counts, note))
+        rows_of.append((f"{name}, alpha chosen", best.cross_validated, None, None, *counts, note))
     columns = {
         "measure": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64,
         "queries": pl.Int64, "note": pl.String,
     }  # fmt: skip
-    return pl.DataFrame(made, schema=columns, orient="row").sort("value", descending=True, nulls_last=True)
+    return pl.DataFrame(rows_of, schema=columns, orient="row").sort("value", descending=True, nulls_last=True)
 
 
-def curves(found: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
+def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
     """How the coefficients of F and T depend on alpha."""
-    kept = found.rows.select("k", keep.alias("kept"))["kept"].to_numpy()
-    rows = found.rows.filter(kept)
+    kept = samples.rows.select("k", keep.alias("kept"))["kept"].to_numpy()
+    rows = samples.rows.filter(kept)
     return [
         Curve(
             name,
             best_alpha(
-                found.curve(name, ALPHAS)[:, kept],
+                samples.curve(name, ALPHAS)[:, kept],
                 ALPHAS,
                 rows["grade"].to_numpy(),
                 rows["query_id"].to_numpy(),
@@ -199,7 +209,7 @@ def curves(found: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
 
 
 def differences(
-    found: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
+    samples: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
 ) -> pl.DataFrame:
     """A measure's coefficient minus that of another, by run and K / Np.
 
@@ -210,36 +220,36 @@ def differences(
         name, ratio, n, value, reference, difference (null where one of the two is not defined), sorted.
     """
     known = pl.all_horizontal(pl.col("ratio", *set(measures)).is_not_null())
-    made = []
-    for (name, ratio), rows in found.rows.filter(keep & known).group_by("name", "ratio"):
+    gaps = []
+    for (name, ratio), rows in samples.rows.filter(keep & known).group_by("name", "ratio"):
         if rows.height >= least:
             grade = rows["grade"].to_numpy()
             value, reference = (
                 correlate(rows[column].to_numpy(), grade, kind=kind, resamples=0).value for column in measures
             )
-            made.append((name, ratio, rows.height, value, reference))
+            gaps.append((name, ratio, rows.height, value, reference))
     columns = {"name": pl.String, "ratio": pl.Float64, "n": pl.Int64, "value": pl.Float64}
     return (
-        pl.DataFrame(made, schema={**columns, "reference": pl.Float64}, orient="row")
+        pl.DataFrame(gaps, schema={**columns, "reference": pl.Float64}, orient="row")
         .with_columns((pl.col("value") - pl.col("reference")).alias("difference"))
         .sort("name", "ratio")
     )
 
 
-def curve_table(found: Sequence[Curve]) -> pl.DataFrame:
+def curve_table(curves: Sequence[Curve]) -> pl.DataFrame:
     """The curves as a table: alpha and a column per measure, null where it is not defined."""
-    columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in found}
+    columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in curves}
     return pl.DataFrame(columns).fill_nan(None)
 
 
-def distribution(found: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
+def distribution(samples: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
     """How the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
     Returns:
         name, ratio, grade (a level in words), place (of the level, lowest first), n and share of the answers
         of the run at that ratio; sorted.
     """
-    rows = found.rows.filter(keep & pl.col("ratio").is_not_null())
+    rows = samples.rows.filter(keep & pl.col("ratio").is_not_null())
     place, words = _levels(rows["grade"].to_numpy())
     return (
         rows.with_columns(pl.Series("place", place, dtype=pl.Int64))

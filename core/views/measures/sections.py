@@ -39,10 +39,10 @@ read_samples = keep("Scoring what the answers were written from…", entries=8)(
 @keep("Correlating…")
 def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
     """Coefficients and alpha curves of a segment."""
-    found = cast(Samples, read_samples(data, scope))  # the section ends where there are none
-    kept = outcome.segments(found.rows)[segment]
-    curves = outcome.curves(found, kind, kept)
-    return outcome.correlations(found, kind, kept, curves), curves
+    samples = cast(Samples, read_samples(data, scope))  # the section ends where there are none
+    kept = outcome.segments(samples.rows)[segment]
+    curves = outcome.curves(samples, kind, kept)
+    return outcome.correlations(samples, kind, kept, curves), curves
 
 
 @bare_section("all measures")
@@ -86,21 +86,21 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
 @section("predicting answers")
 def predicting_answers(view: View, ask: Ask) -> Blocks:
     """Which retrieval measure predicts how good the generated answer is."""
-    found = read_samples(view.snapshot, view.scope)
-    if found is None:
+    samples = read_samples(view.snapshot, view.scope)
+    if samples is None:
         yield Answer(*words.NO_ANSWERS)
         yield Way("add", "Import results")
         return
-    offered = outcome.segments(found.rows)
+    offered = outcome.segments(samples.rows)
     segment = ask.listed("Answers", offered, "seg")
     kind = ask.listed("Correlation", KINDS, "corr", about=words.KINDS)
     table, curves = correlated(view.snapshot, view.scope, kind, segment)
-    sentence, chips = words.answer(found, table, kind, segment)
+    sentence, chips = words.answer(samples, table, kind, segment)
     yield Answer(sentence, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
     yield Table(table, "correlations", COEFFICIENTS)
     yield from _over_alpha(curves, kind)
-    yield from _by_ratio(found, kind, offered[segment], ask)
+    yield from _by_ratio(samples, kind, offered[segment], ask)
 
 
 def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
@@ -109,11 +109,11 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
     for curve in curves:
         yield Text(words.in_words(curve))
     yield Chart(charts.alpha_figure(curves, kind), "alpha", "Correlation over alpha")
-    columns = [COLUMNS["alpha"].but(digits=2), *(Column(each.name, each.name, "score") for each in curves)]
+    columns = [COLUMNS["alpha"].but(digits=2), *(Column(curve.name, curve.name, "score") for curve in curves)]
     yield Fold("Table", [Table(outcome.curve_table(curves), "alpha", columns)])
 
 
-def _by_ratio(found: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
+def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
     """Where a measure predicts the grade better than another does, and the grades: by run and K / Np."""
     yield Text("Two measures, by run and K / Np", "heading")
     measure = ask.listed("Measure", MEASURES, "against", usual="T")
@@ -122,7 +122,7 @@ def _by_ratio(found: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
         "Answers per cell, at least", "least", float(outcome.SEGMENT_SIZE), 10.0, 10_000.0, step=10.0
     )
     least = int(fewest or outcome.SEGMENT_SIZE)
-    cells = outcome.differences(found, kind, kept, (measure, other), least)
+    cells = outcome.differences(samples, kind, kept, (measure, other), least)
     if cells.is_empty():
         yield Text(words.too_few(least), "info")
         return
@@ -131,7 +131,7 @@ def _by_ratio(found: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
     yield Table(cells, "against", ("name", "ratio", N, *values, COLUMNS["difference"].but(about="")))
     yield Text("Grades by K / Np", "heading")
     yield Text(ALIKE, "caption")
-    grades = outcome.distribution(found, kept, least)
+    grades = outcome.distribution(samples, kept, least)
     shown = charts.distribution_figure(grades)
     yield Chart(shown, "spread", "Share of every grade against K / Np")
     share = COLUMNS["share"].but(about="Of the answers of the stack at this K / Np.")

@@ -1,4 +1,4 @@
-"""What the Measures page says: every measure explained from the registry, and the answers."""
+"""Words of the Measures page: every measure explained from the registry, and the answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def better(info: MeasureInfo) -> str:
 
 
 def needs(info: MeasureInfo) -> str:
-    """What a measure needs besides rankings and judgements, in words."""
+    """Say what a measure needs besides rankings and judgements."""
     return ", ".join(_NEEDS[need] for need in sorted(info.needs))
 
 
@@ -75,7 +75,7 @@ def explained(measure: Measure) -> pl.DataFrame:
     Args:
         measure: With or without a cutoff; its parameters are used in the example.
     """
-    info, made = measure.info, worked(measure)
+    info, example = measure.info, worked(measure)
     rows = [
         ("measure", str(measure)),
         ("says", info.text),
@@ -93,8 +93,8 @@ def explained(measure: Measure) -> pl.DataFrame:
         )
         for row in parameter_table(measure).to_dicts()
     ]
-    rows += [(f"example, step {number}", step) for number, step in enumerate(made.steps, 1)]
-    rows.append((f"example, {made.measure}", result(measure)))
+    rows += [(f"example, step {number}", step) for number, step in enumerate(example.steps, 1)]
+    rows.append((f"example, {example.measure}", result(measure)))
     return pl.DataFrame(
         [row for row in rows if row[1]], schema={"item": pl.String, "text": pl.String}, orient="row"
     )
@@ -102,10 +102,10 @@ def explained(measure: Measure) -> pl.DataFrame:
 
 def result(measure: Measure) -> str:
     """The last step of the worked example with what it comes to, or why there is no value."""
-    made = worked(measure)
-    if made.value is None:
-        return f"Not applicable: {made.reason}"
-    return f"{made.expression} = {made.value:.6g}"
+    example = worked(measure)
+    if example.value is None:
+        return f"Not applicable: {example.reason}"
+    return f"{example.expression} = {example.value:.6g}"
 
 
 def choices() -> list[str]:
@@ -123,12 +123,12 @@ NO_ANSWERS = (
 
 
 def example(cutoff: int) -> str:
-    """What the table of the worked example is."""
+    """Explain the table of the worked example."""
     return f"What a run ranks for one query, and what is judged. K is {cutoff} unless you write another."
 
 
 def headline(measure: Measure) -> tuple[str, str]:
-    """What a measure says, and where it comes from, as two sentences."""
+    """Say what a measure says, and where it comes from, as two sentences."""
     info = measure.info
     needed = f" Needs {needs(info)}." if info.needs else ""
     return (
@@ -142,7 +142,7 @@ def too_few(least: int) -> str:
     return f"No cell has {least} answers; lower the bound to see smaller, less certain ones."
 
 
-def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, dict[str, str]]:
+def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, dict[str, str]]:
     """Which measure foretells the grade best, with its interval, and what weakens that.
 
     Args:
@@ -151,11 +151,11 @@ def answer(found: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tup
     Returns:
         A sentence, and further ones by the words of their chip.
     """
-    left = "; ".join(f"{text.count(count, 'answer')}: {reason}" for reason, count in found.left_out.items())
-    more = {"left out": left, "scale of grades": f"Grades are on the scale {found.scale}."}
+    left = "; ".join(f"{text.count(count, 'answer')}: {reason}" for reason, count in samples.left_out.items())
+    more = {"left out": left, "scale of grades": f"Grades are on the scale {samples.scale}."}
     best = table.row(0, named=True)
     if best["value"] is None:
-        graded = text.count(found.rows.height, "answer grade")
+        graded = text.count(samples.rows.height, "answer grade")
         return f"No measure has a defined correlation with the {graded}.", more
     # A runner-up whose interval holds the best value cannot be told from it.
     close = table.filter(

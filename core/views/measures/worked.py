@@ -80,15 +80,15 @@ class Ranked:
 
     def weight(self, name: str) -> float:
         """Weight of a passage."""
-        each = weights(counts_of(JUDGED), Weighting.from_values(self.values))
-        return float(each[GRADES[name] - 1]) if GRADES[name] else 0.0
+        by_grade = weights(counts_of(JUDGED), Weighting.from_values(self.values))
+        return float(by_grade[GRADES[name] - 1]) if GRADES[name] else 0.0
 
     def gain(self, grade: int) -> int:
         """Gain of a grade for nDCG."""
         return 2**grade - 1 if self.values.get("gain") == "exp" else grade
 
     def top_in_words(self) -> str:
-        """What stands in Top(K)."""
+        """List what stands in Top(K)."""
         shown = (f"{name} ({GRADES[name] or 'unjudged'})" for name in self.top)
         return f"Top({self.k}), with grades: {', '.join(shown)}."
 
@@ -97,7 +97,7 @@ class Ranked:
         return f"Best order of the candidate pool. {self.top_in_words()}"
 
     def golden_in_words(self) -> str:
-        """What is judged."""
+        """List what is judged."""
         counts = counts_of(JUDGED)
         shown = (f"n{grade} = {counts[grade - 1]}" for grade in range(5, 0, -1))
         return f"Golden set: {', '.join(shown)}."
@@ -109,7 +109,7 @@ def best_first(ranked: Ranked) -> Ranked:
     if ranked.name.endswith("RA-nWG"):
         order = sorted(pool, key=lambda name: -ranked.weight(name))
         beta = float(ranked.values.get("beta", 1.0))
-        worth = {name: each for name, (each, _) in zip(order, _discounted(ranked, order, beta), strict=True)}
+        worth = {name: gain for name, (gain, _) in zip(order, _discounted(ranked, order, beta), strict=True)}
         return Ranked(ranked.measure, "".join(sorted(order, key=lambda name: -worth[name])))
     return Ranked(ranked.measure, "".join(sorted(pool, key=lambda name: -GRADES[name])))
 
@@ -119,7 +119,7 @@ def _sum(terms: Sequence[str]) -> str:
 
 
 def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
-    """What each passage is worth in this order, as a number and as a term."""
+    """Return what each passage is worth in this order, as a number and as a term."""
     seen: set[str] = set()
     terms = []
     for name in names:
@@ -278,7 +278,7 @@ def worked(measure: Measure) -> Worked:
 
 
 def _value(measure: Measure) -> float | None:
-    """What the engine says."""
+    """Return the engine's value of a measure for the example; None where it has none."""
     grades = np.array([[GRADES[name] for name in RANKING]], dtype=np.int8)
     codes = {source: code for code, source in enumerate(sorted(set(SOURCES.values())))}
 
@@ -295,8 +295,8 @@ def _value(measure: Measure) -> float | None:
             chosen(measure.values), np.array([[GRADES[name] for name in NOISY]], dtype=np.int8)
         ),
     )
-    found = score_at(measure, grades, counts_of(JUDGED)[None], pool_grades=grades, extra=extra)[0]
-    return None if np.isnan(found) else float(found)
+    value = score_at(measure, grades, counts_of(JUDGED)[None], pool_grades=grades, extra=extra)[0]
+    return None if np.isnan(value) else float(value)
 
 
 def _notes(ranked: Ranked) -> list[str]:

@@ -1,4 +1,4 @@
-"""What readers made of the passages: the scores of their answers by reader, stack and passages sent."""
+"""Effects of the passages on readers: the scores of their answers by reader, stack and passages sent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Need = Literal["any", "all"]
 
 
 class Rules(NamedTuple):
-    """What k*, RSS, RSC and the shape are read by; see `core.readers.depth`."""
+    """Rules that k*, RSS, RSC and the shape are read by; see `core.readers.depth`."""
 
     delta: int = DELTA
     epsilon: float = EPSILON
@@ -76,8 +76,8 @@ def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     usd = pl.lit(0.0)
     for unit in ("input_tokens", "output_tokens"):
         prices = {name: price.each for name in readers if (price := book.find(name, unit))}
-        each = pl.col("reader").replace_strict(prices, default=None, return_dtype=pl.Float64)
-        usd = usd + pl.col(unit) * each
+        unit_price = pl.col("reader").replace_strict(prices, default=None, return_dtype=pl.Float64)
+        usd = usd + pl.col(unit) * unit_price
     whole = {
         "tokens": pl.col("input_tokens").cast(pl.Float64),
         "usd_per_1k": 1000 * pl.coalesce("usd", usd),
@@ -89,7 +89,7 @@ def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     return answers.group_by(POINT).agg(pl.len().cast(pl.Int64).alias("answers"), cut.cast(pl.Int64), *known)
 
 
-def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
+def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
     """Score every reader's answers at every k.
 
     Returns:
@@ -98,10 +98,10 @@ def curve_table(found: Answered, scorer: str) -> pl.DataFrame:
         usd_per_1k, counted.
     """
     keys: dict[str, Any] = {"on": POINT, "how": "left", "nulls_equal": True, "maintain_order": "left"}
-    paired = gains(found.scores, scorer).select(*POINT, gain="value", gain_low="low", gain_high="high")
-    rows = points(found.scores, scorer).join(paired, **keys).join(found.spent, **keys)
+    paired = gains(answered.scores, scorer).select(*POINT, gain="value", gain_low="low", gain_high="high")
+    rows = points(answered.scores, scorer).join(paired, **keys).join(answered.spent, **keys)
     measured = pl.when(pl.col("tokens").is_not_null()).then(pl.lit(MEASURED)).alias("counted")
-    named = found.runs.select("run_id", "name")
+    named = answered.runs.select("run_id", "name")
     return (
         rows.join(named, on="run_id", maintain_order="left")
         .with_columns(_label(rows), measured, sent=pl.col("mode").replace_strict(SENT))
@@ -120,19 +120,19 @@ def _label(rows: pl.DataFrame) -> pl.Expr:
     return pl.concat_str(parts).alias("label")
 
 
-def with_sent(table: pl.DataFrame, snapshot: Snapshot, found: Answered, book: PriceBook) -> pl.DataFrame:
+def with_sent(table: pl.DataFrame, snapshot: Snapshot, answered: Answered, book: PriceBook) -> pl.DataFrame:
     """Count what Top(k) weighs where the answers do not say it."""
     top = (pl.col("mode") == "top_k") & pl.col("tokens").is_null()
     missing = table.filter(top)
     if missing.is_empty():
         return table
-    runs = found.runs.filter(pl.col("run_id").is_in(missing["run_id"].unique().to_list()))
+    runs = answered.runs.filter(pl.col("run_id").is_in(missing["run_id"].unique().to_list()))
     deepest = int(missing["k"].max() or 1)  # type: ignore[arg-type]
     sent = tokens_sent(snapshot, runs, None, book, depth=deepest)
     weights = sent.select("name", "k", pl.col("tokens").alias("estimate"), pl.col("counted").alias("by"))
-    told = table.join(weights, on=["name", "k"], how="left", maintain_order="left")
+    weighed = table.join(weights, on=["name", "k"], how="left", maintain_order="left")
     estimated = top & pl.col("estimate").is_not_null()
-    return told.with_columns(
+    return weighed.with_columns(
         tokens=pl.when(estimated).then("estimate").otherwise("tokens"),
         counted=pl.when(estimated).then("by").otherwise("counted"),
     ).drop("estimate", "by")
@@ -148,21 +148,21 @@ def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         A row per curve, the best first: what `depths` returns, name, label, and at k* low, high, n, queries,
         gain, gain_low, gain_high, truncated and answers; send is the smallest k within epsilon of the best.
     """
-    found = depths(table, **rules._asdict())
-    if found.is_empty():
+    read = depths(table, **rules._asdict())
+    if read.is_empty():
         return pl.DataFrame()
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
     figures = ("low", "high", "n", "queries", "gain", "gain_low", "gain_high", "truncated", "answers")
     at = top.select(*CURVE, "name", "label", *figures, k_star="k")
-    made = found.join(at, on=[*CURVE, "k_star"], nulls_equal=True, maintain_order="left")
-    near = top.join(found.select(*CURVE, "best"), on=CURVE, nulls_equal=True)
+    rows = read.join(at, on=[*CURVE, "k_star"], nulls_equal=True, maintain_order="left")
+    near = top.join(read.select(*CURVE, "best"), on=CURVE, nulls_equal=True)
     near = near.filter(pl.col("value") > pl.col("best") - rules.epsilon).group_by(CURVE).agg(send=pl.min("k"))
-    made = made.join(near, on=CURVE, nulls_equal=True, maintain_order="left")
-    return made.sort("best", descending=True, maintain_order=True)
+    rows = rows.join(near, on=CURVE, nulls_equal=True, maintain_order="left")
+    return rows.sort("best", descending=True, maintain_order=True)
 
 
 def slice_table(
-    snapshot: Snapshot, scope: Scope, found: Answered, *, scorer: str, run_id: str, need: Need = "any"
+    snapshot: Snapshot, scope: Scope, answered: Answered, *, scorer: str, run_id: str, need: Need = "any"
 ) -> pl.DataFrame:
     """Score the answers of a stack apart by whether gold passages are in Top(k) (RAGGED §6).
 
@@ -170,13 +170,13 @@ def slice_table(
         part (`WITH`, `WITHOUT` or `EVERY`, in this order), sent (the mode in words), label and the columns
         of `points`; the closed book is over the questions of each k and part.
     """
-    scores = found.scores.filter(pl.col("run_id") == run_id)
+    scores = answered.scores.filter(pl.col("run_id") == run_id)
     ks = scores.filter(pl.col("k") > 0)["k"].unique().sort().to_list()
-    ranked = bool(found.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
+    ranked = bool(answered.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
     parts = _parts(snapshot, scope, scores, ks, need) if ranked else ()
     rows = pl.concat(_part(scores, scorer, part, only) for part, only in (*parts, (EVERY, None)))
     order = [pl.col("part").cast(pl.Enum([WITH, WITHOUT, EVERY])), pl.col("mode").cast(pl.Enum(list(SENT)))]
-    label = _label(found.scores.filter(pl.col("scorer") == scorer))
+    label = _label(answered.scores.filter(pl.col("scorer") == scorer))
     return rows.with_columns(label, sent=pl.col("mode").replace_strict(SENT)).sort("label", *order, "k")
 
 
@@ -212,6 +212,6 @@ def _parts(
     judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
     gold = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM)
     rankings = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= max(ks))
-    told = slices(rankings, gold, ks, need=need, asked=asked)
+    sliced = slices(rankings, gold, ks, need=need, asked=asked)
     kept = pl.col("with_gold")
-    return (WITH, told.filter(kept)), (WITHOUT, told.filter(~kept))
+    return (WITH, sliced.filter(kept)), (WITHOUT, sliced.filter(~kept))

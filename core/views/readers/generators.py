@@ -23,10 +23,10 @@ _ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
 
 
 def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
-    """What the answers of a workspace are scored by, with the judges of each; what judges scored first."""
+    """List what answers of a workspace are scored by, with the judges of each; what judges scored first."""
     judges = _scores(snapshot, scope).group_by("scorer").agg(pl.col("judge").unique().sort())
-    found = {name: tuple(some) for name, some in judges.sort("scorer").iter_rows()}
-    return dict(sorted(found.items(), key=lambda each: (COMPUTED in each[1], each[0])))
+    by_scorer = {name: tuple(some) for name, some in judges.sort("scorer").iter_rows()}
+    return dict(sorted(by_scorer.items(), key=lambda pair: (COMPUTED in pair[1], pair[0])))
 
 
 def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
@@ -59,9 +59,9 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
     names = runs_in(snapshot, scope).select("run_id", "name")
     of = (*POINT, "criterion", "judge")
     shared = _by_question(rows).group_by(of).agg(shared=pl.col("value").mean(), shared_n=pl.len())
-    made = pl.concat(parts).join(names, on="run_id", how="left")
-    made = made.join(shared, on=of, how="left", nulls_equal=True)
-    return made.with_columns(_label(made)).sort(_ASIDE, "label", "criterion", "judge")
+    scored = pl.concat(parts).join(names, on="run_id", how="left")
+    scored = scored.join(shared, on=of, how="left", nulls_equal=True)
+    return scored.with_columns(_label(scored)).sort(_ASIDE, "label", "criterion", "judge")
 
 
 def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
@@ -146,14 +146,14 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
     who = rows.group_by("label").agg(
         pl.col(*_WHO).first(), pl.coalesce("shared_n", "queries").min().alias("n")
     )
-    made = wide.with_columns(
+    laid_out = wide.with_columns(
         pl.when(pl.all_horizontal(pl.col(wanted).is_not_null()))
         .then(pl.sum_horizontal(wanted))
         .alias("total")
     )
     for part in (gaps, who, judged):
-        made = made if part is None else made.join(part, on="label", how="left")
-    return made.sort(_ASIDE, "total", "label", descending=[False, True, False], nulls_last=True)
+        laid_out = laid_out if part is None else laid_out.join(part, on="label", how="left")
+    return laid_out.sort(_ASIDE, "total", "label", descending=[False, True, False], nulls_last=True)
 
 
 def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: str) -> pl.DataFrame:
@@ -175,7 +175,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
     own = single.filter(label=baseline).select("query_id", own="total")
     totals = generator_table(rows).select("label", "total")
     base = totals.filter(label=baseline)["total"].first()
-    found = []
+    gaps = []
     for label, total in totals.iter_rows():
         both = single.filter(label=label).join(own, on="query_id", maintain_order="left")
         paired = (both["total"] - both["own"]).to_numpy()
@@ -183,9 +183,9 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         if len(paired) > 1 and label != baseline:
             low, high = (float(end[0]) for end in bootstrap_means(paired, whole=None))
         gap = float(paired.mean()) if len(paired) else None if total is None or base is None else total - base
-        found.append((label, gap, low, high, len(paired) or None))
+        gaps.append((label, gap, low, high, len(paired) or None))
     kinds = "label difference:float difference_low:float difference_high:float difference_n:int64"
-    return pl.DataFrame(found, schema=schema(kinds), orient="row")
+    return pl.DataFrame(gaps, schema=schema(kinds), orient="row")
 
 
 def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:

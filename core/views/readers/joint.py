@@ -26,7 +26,7 @@ _ONE = ("run_id", "k")
 
 
 def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceBook) -> pl.DataFrame:
-    """What a correct answer costs on every stack, by how many passages are sent.
+    """Compute what a correct answer costs on every stack, by how many passages are sent.
 
     Args:
         scope: Its answering says whose answers count, and from which score one is correct.
@@ -83,10 +83,10 @@ def _retrieval(snapshot: Snapshot, scope: Scope, quality: Quality, ks: list[int]
     nothing = pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32, "retrieval": pl.Float64})
     if measure is None or golden is None or not ranked or not ks:
         return nothing
-    found = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
-    values = found.score([measure], depth=max(ks))[measure]
+    graded = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    values = graded.score([measure], depth=max(ks))[measure]
     parts = [
-        pl.DataFrame({"run_id": found.run_ids, "retrieval": mean(values[..., k - 1])[0]}).with_columns(
+        pl.DataFrame({"run_id": graded.run_ids, "retrieval": mean(values[..., k - 1])[0]}).with_columns(
             pl.lit(k, pl.Int32).alias("k"), pl.col("retrieval").fill_nan(None)
         )
         for k in ks
@@ -117,7 +117,7 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
 
 
 def answer(rows: pl.DataFrame, least: float) -> str:
-    """What to send, in one sentence; takes `best_rows`."""
+    """Say what to send, in one sentence; takes `best_rows`."""
     best = rows.row(0, named=True)
     who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:

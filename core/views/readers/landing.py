@@ -64,7 +64,7 @@ def read(
 
 
 def after(store: Store, job: Job) -> After | None:
-    """What the readers of an evaluation do once its runs have landed; None where it has none."""
+    """Return what the readers of an evaluation do once its runs have landed; None where it has none."""
     from core.pipeline.evaluate.run import After  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.evaluate.turn import Turn  # noqa: PLC0415
     from core.readers.job import Material, ReaderJob, require_material, require_models  # noqa: PLC0415
@@ -89,12 +89,12 @@ def after(store: Store, job: Job) -> After | None:
             replace(replay, ranked={query: ids for query, ids in replay.ranked.items() if query in asked})
             for replay in read.replays
         )
-        made = ReaderJob(
+        readers = ReaderJob(
             name=job.name, reader=reader, material=replace(read, replays=replays), models=job.models,
             book=job.book, budget_usd=job.budget_usd,
         )  # fmt: skip
-        require_material(made)
-        answer(made, lambda batch: land(store, batch), turn)
+        require_material(readers)
+        answer(readers, lambda batch: land(store, batch), turn)
 
     questions = dict(job.queries.select("query_id", "text").iter_rows())
     empty = Material(job.collection_id, questions, {}, ())  # what it asks, before it has run
@@ -102,7 +102,7 @@ def after(store: Store, job: Job) -> After | None:
 
 
 def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
-    """What the store holds of runs that are read."""
+    """Read from the store what runs that are read consist of."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.sweep.fields import WORKSPACE  # noqa: PLC0415
     from core.readers.job import Material, Replay  # noqa: PLC0415
@@ -142,8 +142,8 @@ def _ranked(
     }
     rows = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= depth)
     listed = rows.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("passage_id")
-    found = {query: tuple(passages) for query, passages in listed.iter_rows()}
-    return {query: found.get(query, ()) for query in sorted(asked & set(questions))}
+    passages_of = {query: tuple(passages) for query, passages in listed.iter_rows()}
+    return {query: passages_of.get(query, ()) for query in sorted(asked & set(questions))}
 
 
 def _gold(
@@ -153,7 +153,7 @@ def _gold(
     name = reader.golden_set
     if name is None:
         known = snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
-        left = [each for each in known if each not in audits(snapshot, collection_id)]
+        left = [name for name in known if name not in audits(snapshot, collection_id)]
         if len(left) > 1 and {"gold", "gold_only", "no_gold"} & set(reader.modes):
             raise InputError(
                 f"{collection_id} has {len(left)} golden sets: {', '.join(left)}.",
@@ -218,16 +218,16 @@ def headline(known: Sequence[Status]) -> str:
     return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
 
 
-def button(made: ReaderPlan) -> str:
-    """What the button says: ``Get 5,400 answers · $0.84 · about 5 min``."""
-    return press(f"Get {count(made.answers, 'answer')}", made, made.seconds)
+def button(plan: ReaderPlan) -> str:
+    """Name the button: ``Get 5,400 answers · $0.84 · about 5 min``."""
+    return press(f"Get {count(plan.answers, 'answer')}", plan, plan.seconds)
 
 
-def size_of(made: ReaderPlan) -> str:
-    """What will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
-    runs, questions = count(made.runs, "run"), count(made.questions, "question")
-    held = f"; {made.held:,} of them are in the store" if made.held else ""
-    return f"{runs}, {questions}, {made.answers:,} answers from {count(made.asked, 'different call')}{held}"
+def size_of(plan: ReaderPlan) -> str:
+    """Say what will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
+    runs, questions = count(plan.runs, "run"), count(plan.questions, "question")
+    held = f"; {plan.held:,} of them are in the store" if plan.held else ""
+    return f"{runs}, {questions}, {plan.answers:,} answers from {count(plan.asked, 'different call')}{held}"
 
 
 def ended(status: Status) -> str:

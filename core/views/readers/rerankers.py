@@ -1,4 +1,4 @@
-"""What rerankers do to answers: precision against similarity, speed against both (REBEL, Figure 1).
+"""Effects of rerankers on answers: precision against similarity, speed against both (REBEL, Figure 1).
 
 Quality = similarity of the answer (judge, 0 to 5) × precision of the passages sent (binary judge); speed =
 characters of the answer per second of retrieving, reranking and generating.
@@ -35,7 +35,7 @@ _KEY = ("run_id", "reader", "prompt", "temperature", "mode", "k")
 
 
 def method_of(spec: Mapping[str, Any]) -> str:
-    """What a stack does beyond retrieving, by its specification; the reranker counts before the rewriting."""
+    """Name what a stack does beyond retrieving, by its specification; a reranker counts before rewriting."""
     reranker, rewrite = (str(spec.get(name) or "none").partition(":")[0] for name in ("reranker", "rewrite"))
     if reranker != "none":
         return _RERANKERS.get(reranker, METHODS[1])
@@ -101,13 +101,13 @@ def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
 
 def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
     """Slope and intercept of similarity over precision, by the name of the line; it takes two methods."""
-    found = {}
+    lines = {}
     for name, (methods, _) in _LINES.items():
         part = rows.filter(pl.col("method").is_in(methods))
         if part["method"].n_unique() > 1 and part[PRECISION].n_unique() > 1:
             slope, base = np.polyfit(part[PRECISION].to_numpy(), part[SIMILARITY].to_numpy(), 1)
-            found[name] = (float(slope), float(base))
-    return found
+            lines[name] = (float(slope), float(base))
+    return lines
 
 
 def answer(rows: pl.DataFrame) -> str:

@@ -38,16 +38,16 @@ def scored(
     Raises:
         InputError: If nobody scored by that scorer.
     """
-    found = answered(snapshot, scope, book)
-    if not found.scorers:
+    readers = answered(snapshot, scope, book)
+    if not readers.scorers:
         return pl.DataFrame()
-    scorer = scorer or found.scorers[0]
-    if scorer not in found.scorers:
+    scorer = scorer or readers.scorers[0]
+    if scorer not in readers.scorers:
         raise InputError(
-            f"No answer is scored by {scorer!r}.", do=f"Scorers here: {', '.join(found.scorers)}."
+            f"No answer is scored by {scorer!r}.", do=f"Scorers here: {', '.join(readers.scorers)}."
         )
-    rows = with_depths(curve_table(found, scorer))
-    rows = rows.join(_sliced(snapshot, scope, found, scorer, need), on=POINT, how="left", nulls_equal=True)
+    rows = with_depths(curve_table(readers, scorer))
+    rows = rows.join(_sliced(snapshot, scope, readers, scorer, need), on=POINT, how="left", nulls_equal=True)
     return rows.select(
         *("run_id", "name", *CURVE[1:], "mode", "k", pl.lit(scorer).alias("scorer")),
         *(pl.col("value").alias("score"), *_SPAN, "queries", *_FIGURES, "rsc_reading"),
@@ -72,19 +72,21 @@ def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _sliced(snapshot: Snapshot, scope: Scope, found: Answered, scorer: str, need: Need) -> pl.DataFrame:
+def _sliced(snapshot: Snapshot, scope: Scope, answers: Answered, scorer: str, need: Need) -> pl.DataFrame:
     rows = pl.concat(
-        slice_table(snapshot, scope, found, scorer=scorer, run_id=run_id, need=need)
-        for run_id in found.runs["run_id"]
+        slice_table(snapshot, scope, answers, scorer=scorer, run_id=run_id, need=need)
+        for run_id in answers.runs["run_id"]
     ).filter(pl.col("mode") == "top_k")
-    made = rows.select(POINT).unique()
+    points = rows.select(POINT).unique()
     for part, name in _PARTS.items():
         ends = (
             pl.col(old).alias(f"{name}_{new}")
             for old, new in zip(("value", *_SPAN), ("score", *_SPAN), strict=True)
         )
-        made = made.join(rows.filter(part=part).select(*POINT, *ends), on=POINT, how="left", nulls_equal=True)
-    return made
+        points = points.join(
+            rows.filter(part=part).select(*POINT, *ends), on=POINT, how="left", nulls_equal=True
+        )
+    return points
 
 
 def published() -> pl.DataFrame:
@@ -133,7 +135,7 @@ def _printed(tables: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computed() -> pl.DataFrame:
-    """What follows from the scores by k that were published with the tool, by exact match."""
+    """Compute what follows from the scores by k that were published with the tool, by exact match."""
     scores = published_readers().frames["answer_scores"].lazy().collect()
     own = scores.filter(pl.col("run_id").str.starts_with(f"{RAGGED}-"))
     curves = with_depths(points(own, "exact_match"))

@@ -65,8 +65,8 @@ def found_in(view: View) -> Answered:
 @keep("Scoring the answers…", entries=16)
 def curves(view: View, scorer: str) -> pl.DataFrame:
     """The curves of a scorer, with what was sent."""
-    found = found_in(view)
-    return data.with_sent(data.curve_table(found, scorer), view.snapshot, found, view.book)
+    answers = found_in(view)
+    return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
 
 
 @keep("Scoring both parts…", entries=16)
@@ -78,7 +78,7 @@ def parts_of(view: View, scorer: str, run_id: str, need: Need) -> pl.DataFrame:
 
 @keep(entries=16)
 def criteria(view: View) -> dict[str, tuple[str, ...]]:
-    """What the answers are scored by, with the judges of each."""
+    """List what the answers are scored by, with the judges of each."""
     return generators.criteria(view.snapshot, view.scope)
 
 
@@ -161,14 +161,14 @@ def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
 @section("by depth")
 def by_depth(view: View, ask: Ask) -> Blocks:
     """The score against passages sent, by reader and stack."""
-    found = yield from read(view, ask)
-    if found is None:
+    reading = yield from read(view, ask)
+    if reading is None:
         return
-    usual = "stack" if found.depths["label"].n_unique() > 1 else "reader"
-    names = _several(ask, "Stacks", "answered", found.depths["name"])
-    labels = _several(ask, "Readers", "readers", found.depths["label"])
+    usual = "stack" if reading.depths["label"].n_unique() > 1 else "reader"
+    names = _several(ask, "Stacks", "answered", reading.depths["name"])
+    labels = _several(ask, "Readers", "readers", reading.depths["label"])
     chosen = pl.col("name").is_in(names) & pl.col("label").is_in(labels)
-    rows, depths = found.rows.filter(chosen), found.depths.filter(chosen)
+    rows, depths = reading.rows.filter(chosen), reading.depths.filter(chosen)
     if depths.is_empty():
         yield Answer(NO_CURVE)
         return
@@ -176,14 +176,14 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     known = [title for title, name in AGAINST.items() if top[name].count() > 1]
     x = AGAINST[ask.one("Against", known or ["passages"], "rdx")]
     panel, line = _BY[ask.one("A panel per", _BY, "rdby", usual=usual)]
-    sentence, answered = answer(depths, found.scorer), found_in(view)
-    scored = answered.scores.filter(scorer=found.scorer)
+    sentence, answered = answer(depths, reading.scorer), found_in(view)
+    scored = answered.scores.filter(scorer=reading.scorer)
     more = {
         "several judges": judged(scored["judge"].drop_nulls().unique().sort().to_list()),
         "questions differ by k": selection(rows),
     }
-    yield Answer(sentence, caveats=caveats(depths, *found.rules) | more)
-    yield Cards(cards(depths.row(0, named=True), found.rules.delta, found.rules.epsilon))
+    yield Answer(sentence, caveats=caveats(depths, *reading.rules) | more)
+    yield Cards(cards(depths.row(0, named=True), reading.rules.delta, reading.rules.epsilon))
     colours = theme.colours_for(depths[line].unique().sort())
     drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x)
     yield Chart(drawn, "readers", sentence)
@@ -200,15 +200,15 @@ def by_depth(view: View, ask: Ask) -> Blocks:
 
 @section("with and without gold")
 def with_and_without_gold(view: View, ask: Ask) -> Blocks:
-    """What gold passages are worth to a reader on a stack, and what it does without any."""
-    found = yield from read(view, ask, ruled=False)
-    if found is None:
+    """Show what gold passages are worth to a reader on a stack, and what it does without any."""
+    reading = yield from read(view, ask, ruled=False)
+    if reading is None:
         return
-    name = ask.listed("Stack", found.depths["name"].unique(maintain_order=True).to_list(), "read")
-    own = found.depths.filter(pl.col("name") == name)
+    name = ask.listed("Stack", reading.depths["name"].unique(maintain_order=True).to_list(), "read")
+    own = reading.depths.filter(pl.col("name") == name)
     label = ask.listed("Reader", own["label"].to_list(), "reader")
     need = _NEEDS[ask.one("Gold passages in Top(k)", _NEEDS, "gold")]
-    rows = parts_of(view, found.scorer, str(own["run_id"][0]), need).filter(pl.col("label") == label)
+    rows = parts_of(view, reading.scorer, str(own["run_id"][0]), need).filter(pl.col("label") == label)
     parts, sentence = rows["part"].unique(maintain_order=True).to_list(), of_parts(rows)
     one_only = NO_PARTS if len(parts) < 2 else ""
     yield Answer(sentence, caveats={"how to read": PARTS, "one part only": one_only})
@@ -219,14 +219,14 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
 @section("matrix")
 def matrix(view: View, ask: Ask) -> Blocks:
     """A figure of every reader on every stack."""
-    found = yield from read(view, ask)
-    if found is None:
+    reading = yield from read(view, ask)
+    if reading is None:
         return
     figure = _FIGURES[ask.one("Figure", _FIGURES, "fig")]
-    sentence = of_matrix(found.depths, found.scorer)
-    yield Answer(sentence, caveats=caveats(found.depths, *found.rules))
-    yield Chart(charts.matrix(found.depths, figure), "matrix", sentence)
-    yield Table(found.depths, "matrix", DEPTHS, MORE_DEPTHS)
+    sentence = of_matrix(reading.depths, reading.scorer)
+    yield Answer(sentence, caveats=caveats(reading.depths, *reading.rules))
+    yield Chart(charts.matrix(reading.depths, figure), "matrix", sentence)
+    yield Table(reading.depths, "matrix", DEPTHS, MORE_DEPTHS)
     if view.scope.collection_id == RAGGED:
         yield Fold(PUBLISHED, [Table(scores.published(), "published", PRINTED, MORE_PRINTED)])
 
@@ -287,7 +287,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
 
 @section("rerankers")
 def what_rerankers_do(view: View, ask: Ask) -> Blocks:
-    """What rerankers do to answers, and how fast."""
+    """Show what rerankers do to answers, and how fast."""
     table = reranked(view)
     if table.is_empty():
         yield Answer(NO_REBEL)
@@ -300,7 +300,7 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats={"how to read": REBEL})
     yield Chart(rerankers.rebel_chart(rows), "rerankers", sentence)
     passes = pl.col("passes").list.len()
-    shown, whole = (each.with_columns(passes=passes) for each in (rows, table))
+    shown, whole = (frame.with_columns(passes=passes) for frame in (rows, table))
     yield Table(shown, "rerankers", RERANKED, MORE_RERANKED, whole)
 
 

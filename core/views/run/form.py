@@ -48,7 +48,7 @@ _SEARCH = re.compile(r"(?:[^ ,]*, )?(?:axes\.method|search\.\w+)\b(?! =)")  # on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What the fields of the form hold, as text; empty = nothing is said."""
+    """Values of the form's fields, as text; empty = nothing is said."""
 
     name: str = "sweep"  # of the evaluation
     preset: str = ""  # what holds where the form says nothing
@@ -99,14 +99,14 @@ def starts(scope: Scope | None) -> dict[str, Form]:
 
 
 def _preset(name: str) -> Form:
-    """What a preset says, in the fields of the form."""
-    told = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
-    said = told.get("axes", {})
+    """Read a preset into the fields of the form."""
+    preset = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
+    said = preset.get("axes", {})
     axes = {axis: _names(said.get(axis, ["none"] if axis in _NONE else [])) for axis in AXES}
     axes |= {way: tuple(level for level in _names(said.get(way, [])) if level != "0") for way in LEVELS}
-    repeats = told.get("latency", {}).get("repeats", Form.__dataclass_fields__["repeats"].default)
-    limit = told.get("queries", {}).get("limit")
-    return Form(name=told.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
+    repeats = preset.get("latency", {}).get("repeats", Form.__dataclass_fields__["repeats"].default)
+    limit = preset.get("queries", {}).get("limit")
+    return Form(name=preset.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
 
 
 def _names(values: object) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _names(values: object) -> tuple[str, ...]:
 
 
 def offered(form: Form) -> dict[str, list[str]]:
-    """What each axis can be, beside what the form has already."""
+    """List what each axis can be, beside what the form has already."""
     known = Known()
     dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
     rerankers = sorted(known.names["reranker"], key=lambda name: (name != "none", ":" in name, name))

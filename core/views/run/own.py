@@ -18,7 +18,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnForm:
-    """What is asked of a pipeline of one's own, as text; empty = nothing is said."""
+    """Values of the form for a pipeline of one's own, as text; empty = nothing is said."""
 
     target: str  # MODULE:NAME, or the address of an endpoint
     collection: str  # a stored collection
@@ -51,7 +51,7 @@ class OwnForm:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Name the pipeline."""
         return self.name or self.target.partition("?")[0].rpartition("//")[2]
 
 
@@ -119,44 +119,44 @@ def _value(text: str) -> object:
     return text
 
 
-def fault_words(told: JsonMap, asked: int) -> list[str]:
-    """What went wrong while a pipeline of one's own was measured, a sentence each; empty where nothing did.
+def fault_words(report: JsonMap, asked: int) -> list[str]:
+    """Say in sentences what went wrong while a pipeline of one's own was measured; empty where nothing did.
 
     Args:
-        told: "own" of a run's manifest.
+        report: "own" of a run's manifest.
         asked: How many questions were asked.
     """
     words = []
-    if told.get("failed"):
-        kinds = Counter(str(fault["kind"]) for fault in told["faults"])
+    if report.get("failed"):
+        kinds = Counter(str(fault["kind"]) for fault in report["faults"])
         listed = ", ".join(f"{kind} ({number})" for kind, number in kinds.most_common())
         words.append(
-            f"{told['failed']} of {count(asked, 'question')} failed and count as answered with nothing:"
+            f"{report['failed']} of {count(asked, 'question')} failed and count as answered with nothing:"
             f" {listed}."
         )
-        words += [_fault(fault) for fault in told["faults"][:_SHOWN]]
-    if told.get("unmatched"):
-        named = ", ".join(map(str, told.get("unmatched_passages", ())[:_SHOWN]))
+        words += [_fault(fault) for fault in report["faults"][:_SHOWN]]
+    if report.get("unmatched"):
+        named = ", ".join(map(str, report.get("unmatched_passages", ())[:_SHOWN]))
         words.append(
-            f"{count(told['unmatched'], 'passage')} of its answers match nothing in the collection, by id or"
-            f" text, and are left out: {named}…"
+            f"{count(report['unmatched'], 'passage')} of its answers match nothing in the collection, by id"
+            f" or text, and are left out: {named}…"
         )
     for key, said in _COUNTED.items():
-        if told.get(key):
-            words.append(said.format(count(told[key], "passage")))
-    if told.get("retried"):
-        words.append(f"{count(told['retried'], 'request')} were sent again; times are those of the last.")
-    if told.get("in_another_order"):
+        if report.get(key):
+            words.append(said.format(count(report[key], "passage")))
+    if report.get("retried"):
+        words.append(f"{count(report['retried'], 'request')} were sent again; times are those of the last.")
+    if report.get("in_another_order"):
         words.append(
-            f"Not deterministic: of {count(told['asked_again'], 'answer')} to questions asked before"
-            f" {told['in_another_order']} came in another order; the first order counts."
+            f"Not deterministic: of {count(report['asked_again'], 'answer')} to questions asked before"
+            f" {report['in_another_order']} came in another order; the first order counts."
         )
     return words
 
 
-def _fault(told: JsonMap) -> str:
-    where = f" ({told['where']})" if told.get("where") else ""
-    return f"{told['query_id']}: {told['kind']}: {told['text']}{where}"
+def _fault(fault: JsonMap) -> str:
+    where = f" ({fault['where']})" if fault.get("where") else ""
+    return f"{fault['query_id']}: {fault['kind']}: {fault['text']}{where}"
 
 
 _COUNTED = {
@@ -166,14 +166,14 @@ _COUNTED = {
 }
 
 
-def about_words(told: JsonMap) -> str:
+def about_words(report: JsonMap) -> str:
     """How it was understood and begun, in a line."""
-    packages = ", ".join(f"{name} {version}" for name, version in told.get("packages", {}).items())
+    packages = ", ".join(f"{name} {version}" for name, version in report.get("packages", {}).items())
     parts = [
-        f"understood as {' or '.join(told['understood_as'])}" if told.get("understood_as") else "",
-        f"Python {told['python']}" if told.get("python") else "",
+        f"understood as {' or '.join(report['understood_as'])}" if report.get("understood_as") else "",
+        f"Python {report['python']}" if report.get("python") else "",
         packages,
-        f"loaded in {ms(1000 * told['start_s'])}" if told.get("start_s") is not None else "",
-        f"{count(told['by_text'], 'passage')} known by text" if told.get("by_text") else "",
+        f"loaded in {ms(1000 * report['start_s'])}" if report.get("start_s") is not None else "",
+        f"{count(report['by_text'], 'passage')} known by text" if report.get("by_text") else "",
     ]
     return "; ".join(filter(None, parts))

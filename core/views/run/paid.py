@@ -1,4 +1,4 @@
-"""What is said of paid work of every kind: what it will take, how far it is, how it ended."""
+"""Words of paid work of every kind: what it will take, how far it is, how it ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINES = schema("stage model calls:int64 unit amount:float counted usd:float unk
 
 
 def line_rows(plan: Bill) -> pl.DataFrame:
-    """What is paid for, one row per stage, model and unit; usd is null where it is not known."""
+    """List what is paid for, one row per stage, model and unit; usd is null where it is not known."""
     rows = [
         (
             line.stage,
@@ -43,7 +43,7 @@ def line_rows(plan: Bill) -> pl.DataFrame:
 
 
 def dollars(plan: GoldenPlan | ReaderPlan) -> str:
-    """What it costs, how long it takes, and whether the budget is enough."""
+    """Say what it costs, how long it takes, and whether the budget is enough."""
     if not plan.lines:
         return "Nothing is paid for: everything runs on this machine."
     total = "unknown, at least " if plan.usd is None else ""
@@ -62,14 +62,14 @@ def without_price(plan: Bill) -> str:
 
 
 def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
-    """What a button says that does what was planned; 0 seconds are not said."""
+    """Name the button that does what was planned; 0 seconds are not said."""
     price = "$0" if not plan.lines else ("≥ " if plan.usd is None else "") + usd(plan.usd_known, "")
     took = f" · about {duration(seconds)}" if seconds else ""
     return f"{act} · {price}{took}"
 
 
 def bill(plan: Bill) -> dict[str, Any]:
-    """What a plan pays for, as JSON."""
+    """Return what a plan pays for, as JSON."""
     return {
         "stages": line_rows(plan).to_dicts(),
         "calls": plan.calls,

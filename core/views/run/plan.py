@@ -29,24 +29,24 @@ _COLUMNS = schema(
 )
 
 
-def search_rows(found: JsonMap) -> pl.DataFrame:
+def search_rows(search: JsonMap) -> pl.DataFrame:
     """Return the stacks that a search began, those that came through first, then by quality.
 
     Args:
-        found: What the search wrote down (`Folder.search`).
+        search: What the search wrote down (`Folder.search`).
     """
-    rows = [tuple(entry.get(name) for name in _COLUMNS) for entry in found["entries"]]
+    rows = [tuple(entry.get(name) for name in _COLUMNS) for entry in search["entries"]]
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
     return table.sort(pl.col("state") != "through", "quality", descending=[False, True], nulls_last=True)
 
 
-def search_words(found: JsonMap) -> str:
+def search_words(search: JsonMap) -> str:
     """Return how far a search came: ``212 of 848 stacks begun, 180 dropped …``."""
-    share = found["asked"] / found["asked_of"]
-    begun, dropped, through = (f"{found[name]:,}" for name in ("begun", "dropped", "through"))
+    share = search["asked"] / search["asked_of"]
+    begun, dropped, through = (f"{search[name]:,}" for name in ("begun", "dropped", "through"))
     return (
-        f"{begun} of {count(found['stacks'], 'stack')} begun, {dropped} dropped, {through} asked all"
-        f" {count(found['queries'], 'question')}; {percent(share)} of the work of asking every stack"
+        f"{begun} of {count(search['stacks'], 'stack')} begun, {dropped} dropped, {through} asked all"
+        f" {count(search['queries'], 'question')}; {percent(share)} of the work of asking every stack"
         " everything"
     )
 
@@ -58,20 +58,20 @@ _SCALE = schema(
 _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
-def stack_rows(made: Plan) -> pl.DataFrame:
+def stack_rows(plan: Plan) -> pl.DataFrame:
     """The stacks, with what 1,000 queries cost in production (null where it is not known)."""
     rows = [
         (stack.stack.stack_id, stack.stack.label, stack.pool, stack.usd_per_1k, stack.reason)
-        for stack in made.stacks
+        for stack in plan.stacks
     ]
     return pl.DataFrame(rows, schema=_STACKS, orient="row")
 
 
-def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
-    """What every kind of index takes of so many passages; those of the stacks first."""
+def scale_rows(plan: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
+    """Count what every kind of index takes of so many passages; those of the stacks first."""
     from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
 
-    sizes = at_scale((stack.stack.spec for stack in made.stacks), passages, book)
+    sizes = at_scale((stack.stack.spec for stack in plan.stacks), passages, book)
     rows = [{**asdict(size), "params": canonical_json(size.params) if size.params else ""} for size in sizes]
     made_of = pl.DataFrame(rows, schema=_SCALE, orient="row")
     return made_of.with_columns(
@@ -79,10 +79,10 @@ def scale_rows(made: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
     )
 
 
-def services(made: Plan) -> list[str]:
+def services(plan: Plan) -> list[str]:
     """Who is asked for each model, and which key goes there."""
-    told = []
-    for service in made.services:
+    lines = []
+    for service in plan.services:
         if not service.key_env:
             key = "no key"
         elif not service.allowed_by:
@@ -90,48 +90,48 @@ def services(made: Plan) -> list[str]:
         else:
             allowed = "" if service.allowed_by == "vendor" else ", allowed by who runs this"
             key = f"key {service.key_env}{allowed}"
-        told.append(f"{service.model} is asked at {service.url}: {key}")
-    return told
+        lines.append(f"{service.model} is asked at {service.url}: {key}")
+    return lines
 
 
-def size_of(made: Plan) -> str:
-    """What will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
+def size_of(plan: Plan) -> str:
+    """Say what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
     passages = ", ".join(
-        f"{number:,} passages" + (f" ({name})" if name else "") for name, number in made.passages.items()
+        f"{number:,} passages" + (f" ({name})" if name else "") for name, number in plan.passages.items()
     )
-    stacks = f"{len(made.stacks):,} stacks"
-    stacks = stacks if made.begun is None else f"Up to {made.begun:,} of {stacks}"
-    return f"{stacks}, {made.queries:,} questions asked {made.asked} times, {passages}"
+    stacks = f"{len(plan.stacks):,} stacks"
+    stacks = stacks if plan.begun is None else f"Up to {plan.begun:,} of {stacks}"
+    return f"{stacks}, {plan.queries:,} questions asked {plan.asked} times, {passages}"
 
 
-def button(made: Plan) -> str:
-    """What the button says: ``Run 27 stacks · $0 · about 13 s``."""
-    stacks, seconds = count(len(made.stacks), "stack"), made.resources.total_s
-    if made.begun is not None:
-        return paid.press(f"Search {stacks}", made, seconds).replace(" · ", " · at most ", 1)
-    return paid.press(f"Run {stacks}", made, seconds)
+def button(plan: Plan) -> str:
+    """Name the button: ``Run 27 stacks · $0 · about 13 s``."""
+    stacks, seconds = count(len(plan.stacks), "stack"), plan.resources.total_s
+    if plan.begun is not None:
+        return paid.press(f"Search {stacks}", plan, seconds).replace(" · ", " · at most ", 1)
+    return paid.press(f"Run {stacks}", plan, seconds)
 
 
-def dollars(made: Plan, *, here: bool = True) -> str:
-    """What it costs on this machine or a cluster, how that was counted, and whether the budget is enough."""
-    if not made.lines:
+def dollars(plan: Plan, *, here: bool = True) -> str:
+    """Say the cost on this machine or a cluster, how it was counted, and whether the budget is enough."""
+    if not plan.lines:
         where = "Nothing is paid for: everything runs on this machine."
         return where if here else "No vendor is paid: everything runs on the cluster."
-    how = "exact" if made.exact else "estimated"
-    sum_known = f"${made.usd_known:,.4f} ({how})"
-    total = f"Dollars: {'unknown, at least ' if made.usd is None else ''}{sum_known}"
-    if made.begun is not None:
+    how = "exact" if plan.exact else "estimated"
+    sum_known = f"${plan.usd_known:,.4f} ({how})"
+    total = f"Dollars: {'unknown, at least ' if plan.usd is None else ''}{sum_known}"
+    if plan.begun is not None:
         total = f"{total}, at most"
-    lacking = f".{paid.without_price(made)}" if made.unpriced else ""
-    if made.limit is None:
+    lacking = f".{paid.without_price(plan)}" if plan.unpriced else ""
+    if plan.limit is None:
         return f"{total}, no budget{lacking}"
-    left = "it stops before its end" if made.over_budget else "enough as far as is known"
-    return f"{total} of a budget of ${made.limit:,.2f}: {left}{lacking}"
+    left = "it stops before its end" if plan.over_budget else "enough as far as is known"
+    return f"{total} of a budget of ${plan.limit:,.2f}: {left}{lacking}"
 
 
-def time_and_memory(made: Plan) -> tuple[str, str]:
+def time_and_memory(plan: Plan) -> tuple[str, str]:
     """How long it takes by stage, and what it needs in memory and on disk."""
-    taken = made.resources
+    taken = plan.resources
     parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
     return (
         f"Time: about {duration(taken.total_s)} ({parts}; {', '.join(taken.basis)})",

@@ -1,4 +1,4 @@
-"""What page What if reads of a workspace, kept where somebody draws often.
+"""Data of page What if, read of a workspace and kept where somebody draws often.
 
 A function of a view goes by what its stack table is made of: what else it depends on is given beside it.
 """
@@ -26,10 +26,10 @@ def named(view: View) -> Mapping[str, str]:
 
 
 @keep("Scoring the chosen stacks…")
-def matrix(view: View, found: tuple[Choice, ...]) -> pl.DataFrame:
+def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
     """The stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
     where = (view.snapshot, view.table, view.scope)
-    return scenarios.matrix(*where, found, view.book, quality=view.quality, latency=view.latency)
+    return scenarios.matrix(*where, choices, view.book, quality=view.quality, latency=view.latency)
 
 
 @keep("Scoring the leaderboards…", entries=16)
@@ -40,9 +40,11 @@ def leaders(view: View, end_to_end: bool) -> pl.DataFrame:
 
 @keep("Pricing every step in K…", entries=16)
 def steps(view: View) -> pl.DataFrame:
-    """What every step to the next K buys; see `deeper.step_rows`."""
-    found = deeper.steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
-    return deeper.step_rows(found, view.table, higher_is_better=view.quality.higher_is_better)
+    """List what every step to the next K buys; see `deeper.step_rows`."""
+    deeper_steps = deeper.steps(
+        view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency
+    )
+    return deeper.step_rows(deeper_steps, view.table, higher_is_better=view.quality.higher_is_better)
 
 
 @keep("Looking which stacks rewrite…", entries=16)

@@ -1,4 +1,4 @@
-"""What a deeper K costs and buys: the line of reranker latency, and the steps between consecutive K."""
+"""Costs and gains of a deeper K: the line of reranker latency, and the steps between consecutive K."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JIT
 def steps(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
 ) -> pl.DataFrame:
-    """What each step to the next K of the same stack buys, by the table's quality, latency and cost.
+    """Compute what each step to the next K of the same stack buys, by the table's quality, latency and cost.
 
     Returns:
         As `core.decide.marginal.marginal`; series is the specification without K.

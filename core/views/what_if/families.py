@@ -1,4 +1,4 @@
-"""What can be routed between, stacks that differ only in K or rewrite, and the signals that decide."""
+"""Families to route between, stacks that differ only in K or rewrite, and the signals that decide."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def families(table: pl.DataFrame) -> list[Family]:
     )
     keys = pl.Series("family", [without_depth(spec) for spec in rows["spec"]], dtype=pl.String)
     rows = rows.with_columns(keys).sort("quality", "name", descending=[True, False])
-    found = [
+    grouped = [
         _family(group.unique("candidates", keep="first", maintain_order=True).sort("candidates"))
         for group in rows.partition_by("family", maintain_order=True)
     ]
-    return sorted(found, key=lambda each: len(each.options) < 2 and each.reranker is None)
+    return sorted(grouped, key=lambda family: len(family.options) < 2 and family.reranker is None)
 
 
 def without_depth(spec: str) -> str:
@@ -94,18 +94,18 @@ def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
     runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
-    in_scope = {each.family for each in kin(chosen_runs(snapshot, scope)).values()}
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for run_id, each in kin(runs).items():
-        if each.family in in_scope:
-            found.setdefault((each.family, each.perturb), {})[each.rewrite] = run_id
+    in_scope = {member.family for member in kin(chosen_runs(snapshot, scope)).values()}
+    by_perturb: dict[tuple[str, str], dict[str, str]] = {}
+    for run_id, member in kin(runs).items():
+        if member.family in in_scope:
+            by_perturb.setdefault((member.family, member.perturb), {})[member.rewrite] = run_id
     both = sorted(
-        (not perturb, family, perturb) for (family, perturb), runs in found.items() if len(runs) > 1
+        (not perturb, family, perturb) for (family, perturb), runs in by_perturb.items() if len(runs) > 1
     )
     return [
-        _rewritten(family, perturb, found[family, perturb])
+        _rewritten(family, perturb, by_perturb[family, perturb])
         for _, family, perturb in both
-        if NONE in found[family, perturb]
+        if NONE in by_perturb[family, perturb]
     ]
 
 
@@ -141,7 +141,9 @@ def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Fam
         for depth in REPLAYED
         if depth not in measured and depth < (deepest.depth or 0)
     ]
-    return replace(family, options=tuple(sorted((*family.options, *more), key=lambda each: each.depth or 0)))
+    return replace(
+        family, options=tuple(sorted((*family.options, *more), key=lambda option: option.depth or 0))
+    )
 
 
 def _shaped(spec: Mapping[str, Any]) -> str:
@@ -176,10 +178,10 @@ def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
 
 
 def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
-    """What scored the pool: by its name, or as the evaluation configured it; None where neither tells."""
-    told = (manifest.get("sweep") or {}).get("models") or {}
+    """Name what scored the pool, or its configuration in the evaluation; None where neither is known."""
+    models = (manifest.get("sweep") or {}).get("models") or {}
     try:
-        own = {name: ModelConfig.model_validate(told[name])} if name in told else None
+        own = {name: ModelConfig.model_validate(models[name])} if name in models else None
         return make_reranker(name, models=own, ready=False)
     except (ClqError, ValueError, TypeError):
         return None
@@ -235,8 +237,8 @@ class Signal:
 
     def urgency(self, query_ids: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """How much each query asks for a deeper pool [Q], higher = more; NaN = unknown."""
-        found = np.array([self.values.get(query_id, np.nan) for query_id in query_ids])
-        return found if self.hard_is_high else -found
+        urgencies = np.array([self.values.get(query_id, np.nan) for query_id in query_ids])
+        return urgencies if self.hard_is_high else -urgencies
 
 
 def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> list[Signal]:
@@ -251,7 +253,7 @@ def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> lis
         recorded = snapshot.signals([shallowest.run_id]).select("query_id", "signal", "value")
         rows = pl.concat([recorded, rows]).unique(["query_id", "signal"], keep="first", maintain_order=True)
     rows = rows.filter(pl.col("value").is_finite())
-    found = []
+    signals_of = []
     for prefix in ("dense_", "", "rerank_"):
         for name in ("top_margin", "score_gap", "score_entropy", "top1"):
             mine = rows.filter(pl.col("signal") == f"{prefix}{name}")
@@ -259,8 +261,8 @@ def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> lis
                 values = dict(mine.select("query_id", "value").iter_rows())
                 known: Known = "rerank" if prefix == "rerank_" else "pool"
                 label = f"{_WORDS[name]} {_OF[prefix]}"
-                found.append(Signal(f"{prefix}{name}", label, known, name in _HIGH_IS_HARD, values, {}))
-    return [*found, *_tags(snapshot, collection_id)]
+                signals_of.append(Signal(f"{prefix}{name}", label, known, name in _HIGH_IS_HARD, values, {}))
+    return [*signals_of, *_tags(snapshot, collection_id)]
 
 
 def _computed(snapshot: Snapshot, option: Option) -> pl.DataFrame:
@@ -275,8 +277,10 @@ def _computed(snapshot: Snapshot, option: Option) -> pl.DataFrame:
     parts = [pl.DataFrame(schema={"query_id": pl.String, "signal": pl.String, "value": pl.Float64})]
     for prefix, rows in lists.items():
         scored = rows.filter(pl.col("score").is_finite()).group_by("query_id").agg("score").sort("query_id")
-        told = [signals(scores) for scores in scored["score"].to_list()]
-        columns = [pl.Series(name, [each[name] for each in told], dtype=pl.Float64) for name in SIGNALS]
+        by_query = [signals(scores) for scores in scored["score"].to_list()]
+        columns = [
+            pl.Series(name, [by_name[name] for by_name in by_query], dtype=pl.Float64) for name in SIGNALS
+        ]
         wide = pl.DataFrame([scored["query_id"], *columns])
         long = wide.unpivot(index="query_id", variable_name="signal", value_name="value")
         parts.append(
@@ -291,10 +295,10 @@ def _tags(snapshot: Snapshot, collection_id: str) -> list[Signal]:
     rows = rows.drop_nulls("tag").with_columns(
         pl.col("tag").str.split_exact("=", 1).struct.rename_fields(["kind", "of"]).alias("parts")
     ).unnest("parts").drop_nulls("of")  # fmt: skip
-    found = []
+    signals = []
     for kind in rows["kind"].unique().sort():
         mine = rows.filter(pl.col("kind") == kind)
         if 1 < mine["tag"].n_unique() <= max(2, mine.height // 3):
             tags = dict(mine.unique("query_id", keep="first").select("query_id", "of").iter_rows())
-            found.append(Signal(f"{TAG}{kind}", f"tag “{kind}” of the query", "before", True, {}, tags))
-    return found
+            signals.append(Signal(f"{TAG}{kind}", f"tag “{kind}” of the query", "before", True, {}, tags))
+    return signals

@@ -74,7 +74,7 @@ class Times:
         return scaled, str(Basis.MODELLED)
 
     def spent(self, option: Option, stage: str, *, embeds_anew: bool) -> pl.DataFrame:
-        """What a query has taken at an option by the end of a stage, as far as it counts."""
+        """Return what a query has taken at an option by the end of a stage, as far as it counts."""
         whole, basis = self.of(option)
         if stage == TOTAL:
             if embeds_anew:
@@ -140,10 +140,10 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
     Returns:
         The values; None where no query is scored at every option.
     """
-    found = _quality(view, options)
-    if found is None:
+    judged = _quality(view, options)
+    if judged is None:
         return None
-    query_ids, scores = found
+    query_ids, scores = judged
     kept = np.isfinite(scores).all(axis=0)
     if not kept.any():
         return None
@@ -183,33 +183,33 @@ def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Fl
     if measure is None or golden is None:
         return None
     ids = list(dict.fromkeys(option.run_id for option in options))
-    found = evidence(view.snapshot, ids, golden, [measure], only=among(view.snapshot, view.scope))
-    scored = at_cutoff(found, measure)
+    graded = evidence(view.snapshot, ids, golden, [measure], only=among(view.snapshot, view.scope))
+    scored = at_cutoff(graded, measure)
     rows = []
     for option in options:
-        row = found.run_ids.index(option.run_id)
+        row = graded.run_ids.index(option.run_id)
         if option.deep is None:
             rows.append(scored[row])
         elif not measure.info.needs <= {"pool"}:  # what it needs is only known of the ranking as it was
             rows.append(np.full(scored.shape[1], np.nan))
         else:
-            grades = _replayed_grades(view.snapshot, found, row, option)
-            counts = found.counts_of(row)
-            rows.append(found.rescored(measure, grades[None], counts[None])[0])
-    return found.query_ids, np.stack(rows)
+            grades = _replayed_grades(view.snapshot, graded, row, option)
+            counts = graded.counts_of(row)
+            rows.append(graded.rescored(measure, grades[None], counts[None])[0])
+    return graded.query_ids, np.stack(rows)
 
 
-def _replayed_grades(snapshot: Snapshot, found: Evidence, row: int, option: Option) -> Grades:
+def _replayed_grades(snapshot: Snapshot, graded: Evidence, row: int, option: Option) -> Grades:
     """The grades of the final ranking that a smaller K would have given: int8 [queries, depth]."""
     rankings = snapshot.rankings([option.run_id])
     final, pool = (rankings.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
-    place = {query_id: at for at, query_id in enumerate(found.query_ids)}
-    kept = replayed(final, pool, option.depth or 0).filter(pl.col("query_id").is_in(found.query_ids))
-    made = np.full(found.grades.shape[1:], -1, dtype=np.int8)
+    place = {query_id: at for at, query_id in enumerate(graded.query_ids)}
+    kept = replayed(final, pool, option.depth or 0).filter(pl.col("query_id").is_in(graded.query_ids))
+    grades = np.full(graded.grades.shape[1:], -1, dtype=np.int8)
     query = kept["query_id"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
     ranks, deep = kept["rank"].to_numpy() - 1, kept["deep_rank"].to_numpy() - 1
-    made[query, ranks] = found.grades[row, query, deep]
-    return made
+    grades[query, ranks] = graded.grades[row, query, deep]
+    return grades
 
 
 def _column(rows: pl.DataFrame, ids: Sequence[str]) -> Floats:
@@ -239,7 +239,7 @@ def _spent(way: Way, *, reranked: bool) -> str | None:
 
 
 def _paid_again(view: View, option: Option, way: Way, whole: float) -> float:
-    """What of the shallowest option's cost a query sent deeper pays besides; $ per 1,000 queries."""
+    """Return what a query sent deeper pays again of the shallowest option's cost; $ per 1,000 queries."""
     if not (way.one_family and way.known == "rerank"):
         return whole
     usage = view.snapshot.usage([option.run_id]).filter(pl.col("stage") == RERANK)

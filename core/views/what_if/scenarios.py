@@ -50,7 +50,7 @@ _RULES = {rule: words for words, rule in RULES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What one scenario asks for; None = not asked for."""
+    """Limits and preference of one scenario; None = not asked for."""
 
     name: str  # what people call it
     rule: Rule = "quality"  # what is best among the stacks that are left
@@ -64,7 +64,7 @@ class Scenario:
     max_harm: float | None = None  # highest harm; 0..1
 
     def words(self, *, higher_is_better: bool = True) -> str:
-        """What it asks for, as people read it; the argument is the direction of the quality."""
+        """Say what it asks for, as people read it; the argument is the direction of the quality."""
         side = "least" if higher_is_better else "most"
         limits = (
             (self.sla_ms, "at most {}", text.ms),
@@ -85,19 +85,19 @@ def parse(line: str) -> list[Scenario]:
         InputError: If a part cannot be read; the message names it.
         UnknownNameError: If a rule or limit does not exist.
     """
-    found: list[Scenario] = []
-    for part in filter(None, (each.strip() for each in line.split(";"))):
+    scenarios: list[Scenario] = []
+    for part in filter(None, (entry.strip() for entry in line.split(";"))):
         name, colon, rest = part.partition(":")
         if not colon or not name.strip():
             raise InputError(
                 f"“{part[:60]}” is no scenario.", do="Write NAME: quality, sla 500, budget 2.5, for example."
             )
-        if name.strip() in {each.name for each in found}:
+        if name.strip() in {scenario.name for scenario in scenarios}:
             raise InputError(f"Two scenarios are called “{name.strip()}”.", do="Rename one of them.")
-        found.append(_scenario(name.strip(), rest))
-    if len(found) > MOST:
-        raise InputError(f"{len(found)} scenarios are too many to compare.", do=f"Keep {MOST} at most.")
-    return found
+        scenarios.append(_scenario(name.strip(), rest))
+    if len(scenarios) > MOST:
+        raise InputError(f"{len(scenarios)} scenarios are too many to compare.", do=f"Keep {MOST} at most.")
+    return scenarios
 
 
 def _scenario(name: str, rest: str) -> Scenario:
@@ -149,14 +149,14 @@ def with_one(line: str, scenario: Scenario) -> str:
     name = " ".join(scenario.name.split())
     if not name or any(char in _RESERVED for char in name):
         raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
-    kept = {each.name: each for each in parse(line)}
+    kept = {known.name: known for known in parse(line)}
     kept[name] = replace(scenario, name=name, jitter_ms=None)
     return written(list(kept.values()))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What one scenario comes to."""
+    """Outcome of one scenario."""
 
     name: str  # of the scenario
     asked: str  # what it asks for, in words
@@ -168,16 +168,16 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
     """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
     best = table["quality"].max() if higher_is_better else table["quality"].min()
     dims, depths = table["dim"].unique(), table["candidates"].unique()
-    found = [Scenario("Baseline")]
+    scenarios = [Scenario("Baseline")]
     if isinstance(best, float) and best > 0:
         kept = np.floor(1000 * SAVED * best) if higher_is_better else np.ceil(1000 * best / SAVED)
-        found.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
-    found.append(Scenario("Quality push", jitter_ms=0.0))
+        scenarios.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
+    scenarios.append(Scenario("Quality push", jitter_ms=0.0))
     if dims.drop_nulls().len() > 1:
-        found.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
+        scenarios.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
     if depths.drop_nulls().len() > 1:
-        found.append(Scenario("High-K check", depth=float(depths.drop_nulls().max() or 0)))  # type: ignore[arg-type]
-    return found
+        scenarios.append(Scenario("High-K check", depth=float(depths.drop_nulls().max() or 0)))  # type: ignore[arg-type]
+    return scenarios
 
 
 def choose(
@@ -209,7 +209,7 @@ def choices(
     *,
     paired: Paired | None = None,
 ) -> list[Choice]:
-    """What every scenario of the page comes to.
+    """Apply every scenario of the page.
 
     Args:
         published: Scenarios that runs of the collection are the example of (`named`).
@@ -239,20 +239,20 @@ def choices(
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
     """Scenarios that runs of a collection are the example of: name → run_id, the paper's in its order."""
-    found: dict[str, str] = {}
+    run_of: dict[str, str] = {}
     for run_id, manifest in snapshot.runs(collection_id).select("run_id", "manifest").iter_rows():
         name = json.loads(manifest).get("scenario")
         if isinstance(name, str):
-            found[name] = run_id
-    names = [*(name for name in ORDER if name in found), *sorted(found.keys() - set(ORDER))]
-    return {name: found[name] for name in names}
+            run_of[name] = run_id
+    names = [*(name for name in ORDER if name in run_of), *sorted(run_of.keys() - set(ORDER))]
+    return {name: run_of[name] for name in names}
 
 
 def matrix(
     snapshot: Snapshot,
     table: pl.DataFrame,
     scope: Scope,
-    found: Sequence[Choice],
+    choices: Sequence[Choice],
     book: PriceBook,
     *,
     quality: Quality,
@@ -261,7 +261,7 @@ def matrix(
     """The scenarios with their stacks' numbers, each with interval and n where they are known.
 
     Args:
-        found: From `choices`.
+        choices: From `choices`.
         quality: The measure of the limits; shown first if it is none of the paper's columns.
 
     Returns:
@@ -270,9 +270,9 @@ def matrix(
         column: the reranker's median) and, per measure, its value under its name and in words with interval
         and n under its name and " in words".
     """
-    ids = tuple(dict.fromkeys(choice.run_id for choice in found if choice.run_id is not None))
+    ids = tuple(dict.fromkeys(choice.run_id for choice in choices if choice.run_id is not None))
     heads = pl.DataFrame(
-        [(choice.name, choice.asked, choice.kind, choice.run_id) for choice in found],
+        [(choice.name, choice.asked, choice.kind, choice.run_id) for choice in choices],
         schema=dict.fromkeys(("scenario", "asked", "kind", "run_id"), pl.String),
         orient="row",
     )
@@ -287,10 +287,10 @@ def matrix(
         rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
     for measure in measures(quality):
         scored = stack_table(snapshot, replace(scope, run_ids=ids), measure, latency, book)
-        told = scored.select("quality", "quality_low", "quality_high", "n").iter_rows()
+        estimates = scored.select("quality", "quality_low", "quality_high", "n").iter_rows()
         words = [
             None if value is None else f"{text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
-            for value, low, high, n in told
+            for value, low, high, n in estimates
         ]
         numbers = scored.select(
             "run_id",

@@ -61,7 +61,7 @@ MOST_OPTIONS = 3
 
 @section("scenarios")
 def scenarios(view: View, ask: Ask) -> Blocks:
-    """What scenarios of the paper, of the product and of one's own choose."""
+    """Show what scenarios of the paper, of the product and of one's own choose."""
     line = ask.text(
         "Your own scenarios; the link carries them",
         OWN,
@@ -74,13 +74,13 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     except ClqError as error:
         yield Text(f"Your scenarios are left out. {error}", "warning")
     yield Control("new scenario", {"key": OWN})
-    found = choices(view.table, data.named(view), own, view.constraints, paired=view.paired)
-    rows = data.matrix(view, tuple(found))
+    chosen = choices(view.table, data.named(view), own, view.constraints, paired=view.paired)
+    rows = data.matrix(view, tuple(chosen))
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
     first, *others = (
         Column(f"{measure.name} in words", measure.name, "text", "With 95 % interval and n.", width=175)
-        for measure in sorted(measures(view.quality), key=lambda each: each.name != view.quality.name)
+        for measure in sorted(measures(view.quality), key=lambda quality: quality.name != view.quality.name)
     )
     latency = COLUMNS["latency_ms"].but(about=f"{view.latency.name}.")
     yield Table(
@@ -102,7 +102,7 @@ def _boards(view: View) -> Blocks:
 
 @section("latency targets")
 def latency_targets(view: View, ask: Ask) -> Blocks:
-    """What each of several latency targets leaves and selects."""
+    """Show what each of several latency targets leaves and selects."""
     targets = read_targets("", view.table)
     line = ask.text(
         "Targets (ms)",
@@ -114,19 +114,19 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
         targets = read_targets(line, view.table)
     except ClqError as error:
         yield Text(str(error), "warning")
-    found = conditioned(view.table, targets, view.constraints, paired=view.paired)
-    rows = target_rows(view.table, found)
+    by_target = conditioned(view.table, targets, view.constraints, paired=view.paired)
+    rows = target_rows(view.table, by_target)
     sentence, thin = words.target_words(rows, view.quality), thinning(view.table)
     sparse = f"Marks: one stack in {thin}. Frontier and choice are those of all."
     yield Answer(sentence, caveats={"not all are drawn": sparse if thin > 1 else ""})
-    drawn = panels(view.table, found, view.quality)
+    drawn = panels(view.table, by_target, view.quality)
     yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
     yield Table(rows, "targets", TARGETS, TARGETS_MORE)
 
 
 @section("larger K")
 def larger_k(view: View, ask: Ask) -> Blocks:
-    """What each step to the next K buys, for how much time and money."""
+    """Show what each step to the next K buys, for how much time and money."""
     rows = data.steps(view)
     sentence = words.step_words(rows, view.quality, view.table)
     if not (rows["d_quality"].abs() > 0).any():  # also where there is no step
@@ -170,18 +170,18 @@ def route(view: View, ask: Ask) -> Blocks:
     rewrites = family is not None and family.rewrites
     shared = family is not None and not rewrites
     way = routing.Way(signal.known, shared, family is None or not family.refused, rewrites)
-    found = data.routable(view, tuple(options), way)
-    obstacle = simulator.nothing(found)
-    if found is None or obstacle:
+    routable = data.routable(view, tuple(options), way)
+    obstacle = simulator.nothing(routable)
+    if routable is None or obstacle:
         yield Answer(str(obstacle), simulator.NO_SIGNAL)
         return
     jitter_ms = view.decision.jitter_ms
-    routed = partial(simulator.simulate, found, signal, view.quality, most=most / 100, jitter_ms=jitter_ms)
+    routed = partial(simulator.simulate, routable, signal, view.quality, most=most / 100, jitter_ms=jitter_ms)
     result = routed()
     yield Answer(result.sentence, caveats=result.details)
-    if not found.depths.same:
+    if not routable.depths.same:
         yield Cards(words.cards(result.rows, view.quality))
-    own = () if signal.tags else own_thresholds(found, signal, result.thresholds, ask)
+    own = () if signal.tags else own_thresholds(routable, signal, result.thresholds, ask)
     if own:
         result = routed(own=own)
     if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
@@ -218,10 +218,12 @@ def usual_options(family: Family) -> list[Option]:
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 
-def own_thresholds(found: Routable, signal: Signal, learnt: tuple[float, ...], ask: Ask) -> tuple[float, ...]:
+def own_thresholds(
+    routable: Routable, signal: Signal, learnt: tuple[float, ...], ask: Ask
+) -> tuple[float, ...]:
     """Ask for one's own threshold, or two, in the signal's unit; none where the learnt ones are used."""
     by = ask.one("Threshold", (LEARNT, MY_OWN), "thrby", about=ABOUT_THRESHOLDS)
-    known = sorted(signal.values[name] for name in found.query_ids if name in signal.values)
+    known = sorted(signal.values[name] for name in routable.query_ids if name in signal.values)
     if by != MY_OWN or not known:
         return ()
     low, high, step = marked_off(known[0], known[-1])

@@ -55,7 +55,7 @@ _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What came out."""
+    """Outcome of a simulated routing."""
 
     # way, kind ("always", "routed", "optimistic", "own", "random", "oracle"), deeper (share of the queries
     # beyond the shallowest depth), quality with low, high and n, p50, p95, mean_ms (ms), cost ($ per 1,000
@@ -70,18 +70,18 @@ class Simulation:
     thresholds: tuple[float, ...]
 
 
-def nothing(found: Routable | None) -> str | None:
+def nothing(routable: Routable | None) -> str | None:
     """Why there is nothing to simulate, in words; None where there is."""
-    if found is None:
+    if routable is None:
         return "No query has a score at every one of these depths."
-    if len(found.query_ids) < MIN_QUERIES:
-        n = text.count(len(found.query_ids), "query")
+    if len(routable.query_ids) < MIN_QUERIES:
+        n = text.count(len(routable.query_ids), "query")
         return f"Too few to learn a rule from: {n} scored at every depth; {MIN_QUERIES} are needed."
     return None
 
 
 def simulate(
-    found: Routable,
+    routable: Routable,
     signal: Signal,
     quality: Quality,
     *,
@@ -92,7 +92,7 @@ def simulate(
     """Route the queries and say what that gives; folds and resampling have a fixed seed.
 
     Args:
-        found: Quality, latency and cost of every query at every depth; see `nothing`.
+        routable: Quality, latency and cost of every query at every depth; see `nothing`.
         most: Share of the queries that may leave the shallowest depth, 0..1.
         own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
         jitter_ms: Difference of latencies up to which they are the same; ms.
@@ -100,11 +100,11 @@ def simulate(
     Returns:
         The figures and the answer.
     """
-    depths = found.depths
+    depths = routable.depths
     rule: ByTag | ByThreshold = (
-        ByTag([signal.tags.get(query_id, "") for query_id in found.query_ids], most)
+        ByTag([signal.tags.get(query_id, "") for query_id in routable.query_ids], most)
         if signal.tags
-        else ByThreshold(signal.urgency(found.query_ids), most)
+        else ByThreshold(signal.urgency(routable.query_ids), most)
     )
     learner: Rule[Any] = rule
     learnt, chosen = in_sample(learner, depths.merit)
@@ -112,13 +112,13 @@ def simulate(
     if own is not None and isinstance(rule, ByThreshold):
         rising = tuple(sorted(own_unit(own, signal)))
         tried["own"] = one_hot(rule.choose(rising, depths.count), depths.count)
-    ways = _ways(found, tried)
+    ways = _ways(routable, tried)
     gains = _gains(depths, {NAMES[kind]: ways[NAMES[kind]][0] for kind in tried})
-    rows = _rows(found, ways).join(gains, on="way", how="left")
+    rows = _rows(routable, ways).join(gains, on="way", how="left")
     return Simulation(
         rows=rows,
-        sentence=sentence(found, rows, signal, quality),
-        details=details(found, rows, signal, learnt, jitter_ms),
+        sentence=sentence(routable, rows, signal, quality),
+        details=details(routable, rows, signal, learnt, jitter_ms),
         path=_path(depths, rule),
         thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),
     )
@@ -127,11 +127,11 @@ def simulate(
 _Ways = dict[str, tuple[Outcome, str, Floats]]
 
 
-def _ways(found: Routable, tried: dict[str, Floats]) -> _Ways:
+def _ways(routable: Routable, tried: dict[str, Floats]) -> _Ways:
     """Every way of answering the queries: its outcome, its kind and its shares [D, Q]."""
-    depths = found.depths
+    depths = routable.depths
     ways: _Ways = {}
-    for which, option in enumerate(found.options):
+    for which, option in enumerate(routable.options):
         shares = always(depths, which)
         ways[f"always {option.label}"] = (outcome(depths, shares, probed=False), "always", shares)
     for kind, shares in tried.items():
@@ -143,23 +143,23 @@ def _ways(found: Routable, tried: dict[str, Floats]) -> _Ways:
 
 
 def _gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
-    """What each routed way gains over chance at its own rate, and over the best single depth."""
+    """Estimate what each routed way gains over chance at its own rate, and over the best single depth."""
     best = depths.quality[int(depths.merit.mean(axis=1).argmax())]
     sign = 1 if depths.higher_is_better else -1
     apart = []
     for way in routed.values():
         chance = outcome(depths, at_random(depths, way.rates), probed=False)
         apart += [sign * (way.scores - chance.scores), sign * (way.scores - best)]
-    told = estimates(*apart)
+    estimated = estimates(*apart)
     ends = {
-        f"{stem}{end}": [getattr(estimate, name) for estimate in told[at::2]]
+        f"{stem}{end}": [getattr(estimate, name) for estimate in estimated[at::2]]
         for at, stem in enumerate(("gain", "over"))
         for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
     }
     return pl.DataFrame({"way": list(routed), **ends}, schema_overrides=dict.fromkeys(ends, pl.Float64))
 
 
-def _rows(found: Routable, ways: _Ways) -> pl.DataFrame:
+def _rows(routable: Routable, ways: _Ways) -> pl.DataFrame:
     rows = []
     scored = estimates(*(way.scores for way, _, _ in ways.values()))
     for (name, (way, kind, shares)), estimate in zip(ways.items(), scored, strict=True):
@@ -171,9 +171,9 @@ def _rows(found: Routable, ways: _Ways) -> pl.DataFrame:
                 "quality": estimate.value,
                 "low": estimate.low,
                 "high": estimate.high,
-                "n": len(found.query_ids),
-                "latency_basis": _weakest([found.latency_basis[at] for at in used]),
-                "cost_basis": _weakest([found.cost_basis[at] for at in used]),
+                "n": len(routable.query_ids),
+                "latency_basis": _weakest([routable.latency_basis[at] for at in used]),
+                "cost_basis": _weakest([routable.cost_basis[at] for at in used]),
                 "note": way.p95_reason,
             }
         )

@@ -33,7 +33,7 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     parts = [part.strip() for part in line.replace(";", ",").split(",") if part.strip()]
     if not parts:
         return _usual(table)
-    found = set()
+    targets = set()
     for part in parts:
         try:
             value = float(part.removesuffix("ms"))
@@ -41,10 +41,10 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
             value = -1.0
         if not 0 < value < 1e9:
             raise InputError(f"“{part[:20]}” is no latency.", do="Write numbers of ms, such as 350, 500.")
-        found.add(value)
-    if len(found) > MOST:
-        raise InputError(f"{len(found)} targets are too many to compare.", do=f"Keep {MOST} at most.")
-    return sorted(found)
+        targets.add(value)
+    if len(targets) > MOST:
+        raise InputError(f"{len(targets)} targets are too many to compare.", do=f"Keep {MOST} at most.")
+    return sorted(targets)
 
 
 def _usual(table: pl.DataFrame) -> list[float]:
@@ -56,7 +56,7 @@ def _usual(table: pl.DataFrame) -> list[float]:
     return sorted({whole, *(float(f"{slowest * share:.2g}") for share in (0.25, 0.5, 0.75))})
 
 
-def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFrame:
+def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:
     """One row per target: what is left, what is chosen, its numbers.
 
     Returns:
@@ -64,7 +64,7 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
         n, latency_ms, cost; null where nothing is left.
     """
     about = []
-    for target in found:
+    for target in conditions:
         of = target.decision
         about.append((target.sla_ms, int(of.feasible.sum()), len(target.frontier), of.chosen, of.runner_up))
     counts = dict.fromkeys(("feasible", "frontier", "row", "second"), pl.Int64)
@@ -78,7 +78,7 @@ def target_rows(table: pl.DataFrame, found: Sequence[Conditioned]) -> pl.DataFra
     )
 
 
-def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
+def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
     """Cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
 
     Returns:
@@ -90,10 +90,10 @@ def panels(table: pl.DataFrame, found: Sequence[Conditioned], quality: Quality) 
         return None
     titles = [
         f"≤ {text.ms(target.sla_ms)}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
-        for target in found
+        for target in conditions
     ]
     drawn = theme.Panels(titles, across=2, x="$ / 1k", height=210)
-    for place, target in enumerate(found):
+    for place, target in enumerate(conditions):
         rows = known.with_columns(feasible=pl.Series(target.decision.feasible).gather(known["row"]))
         marks = rows.gather_every(thinning(table))
         line = table[target.frontier.tolist()]

@@ -1,4 +1,4 @@
-"""What page What if says: of scenarios, targets, steps in K, and routing."""
+"""Words of page What if: of scenarios, targets, steps in K, and routing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SHORT = 12  # Letters of a depth that the answer names; a stack's name is too l
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
 
-def sentence(found: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
+def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
     """The answer: what routing gives instead of one depth for all, and whether it is worth it."""
-    labels = [option.label for option in found.options]
-    n = text.count(len(found.query_ids), "query")
-    if found.depths.same:
+    labels = [option.label for option in routable.options]
+    n = text.count(len(routable.query_ids), "query")
+    if routable.depths.same:
         return (
             f"There is nothing to route: each of {n} has the same {quality.name} at "
             f"{', '.join(labels[:-1])} and {labels[-1]}."
@@ -91,7 +91,7 @@ def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
 
 
 def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
-    """What routing saves over a depth for all; empty where it saves nothing that is known."""
+    """Say what routing saves over a depth for all; empty where it saves nothing that is known."""
     for name, what in (("cost", "cost"), ("mean_ms", "mean latency")):
         if routed[name] is not None and top[name] and routed[name] < 0.98 * top[name]:
             return f"{100 * (1 - routed[name] / top[name]):.0f} % of the {what}"
@@ -99,38 +99,38 @@ def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
 
 
 def details(
-    found: Routable,
+    routable: Routable,
     rows: pl.DataFrame,
     signal: Signal,
     learnt: Any,  # noqa: ANN401 - thresholds or tags
     jitter_ms: float,
 ) -> dict[str, str]:
     """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
-    told = _row(rows, "optimistic")
+    optimistic = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
-    close = len(waits) == len(found.options) and np.ptp(waits.to_numpy()) < jitter_ms
-    queries = text.count(found.left_out, "judged query is", "judged queries are")
+    close = len(waits) == len(routable.options) and np.ptp(waits.to_numpy()) < jitter_ms
+    queries = text.count(routable.left_out, "judged query is", "judged queries are")
     return {
         "why": "A deeper pool adds passages below the cutoff only, and nothing brings them up. Choose a "
         "larger cutoff, stacks with a reranker, or stacks of your own choice."
-        if found.depths.same
+        if routable.depths.same
         else "",
         "the rule": ""
-        if found.depths.same
-        else f"Learnt from all queries: {_rule(found, signal, learnt)}. Judged on the same queries it scores "
-        f"{text.score(told['quality'])}, which is optimistic; the answer is judged on others (5 folds dealt "
-        "10 ways, fixed seed).",
-        "what is known when": " ".join(found.notes),
+        if routable.depths.same
+        else f"Learnt from all queries: {_rule(routable, signal, learnt)}. Judged on the same queries it "
+        f"scores {text.score(optimistic['quality'])}, which is optimistic; the answer is judged on others "
+        "(5 folds dealt 10 ways, fixed seed).",
+        "what is known when": " ".join(routable.notes),
         "latency": f"Their medians differ by less than the jitter of {jitter_ms:.3g} ms, so latency is no "
         "reason to route."
         if close
         else "",
-        "left out": f"{queries} left out: a depth cannot score them." if found.left_out else "",
+        "left out": f"{queries} left out: a depth cannot score them." if routable.left_out else "",
     }
 
 
-def _rule(found: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN401
-    labels = [option.label for option in found.options]
+def _rule(routable: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN401
+    labels = [option.label for option in routable.options]
     if isinstance(learnt, dict):
         named = [f"“{tag}” to {labels[depth]}" for tag, depth in sorted(learnt.items())]
         return ", ".join(named) or f"every query stays at {labels[0]}"
@@ -146,11 +146,11 @@ def _rule(found: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN401
 
 def own_unit(learnt: Sequence[float], signal: Signal) -> tuple[float, ...]:
     """Thresholds of urgency in the signal's own unit."""
-    return tuple(each if signal.hard_is_high else -each for each in learnt)
+    return tuple(threshold if signal.hard_is_high else -threshold for threshold in learnt)
 
 
 def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """What the scenarios say together: how many stacks they choose, and the spread of their numbers.
+    """Say what the scenarios choose together: how many stacks, and the spread of their numbers.
 
     Returns:
         The sentence to head the page with, and what no scenario can have.
@@ -192,7 +192,7 @@ def legend(rows: pl.DataFrame) -> str:
 
 
 def target_words(rows: pl.DataFrame, quality: Quality) -> str:
-    """What a looser target buys, in words."""
+    """Say what a looser target buys."""
     left = rows.filter(pl.col("chosen").is_not_null())
     if left.is_empty():
         return "No stack meets any of these targets."
