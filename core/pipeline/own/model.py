@@ -129,7 +129,13 @@ class OwnRetriever(Model):
         try:
             return self._asks.ask(text, self._k, self._params)
         except Ended as error:
-            return {"fault": {"kind": error.kind, "text": error.text, "where": ""}}
+            ended = error
+        if ended.kind == "killed":  # by somebody else, perhaps: a query that is at fault ends it once more
+            try:
+                return {**self._asks.ask(text, self._k, self._params), "attempts": 2}
+            except Ended as error:
+                ended = error
+        return {"fault": {"kind": ended.kind, "text": ended.text, "where": ""}}
 
     def _watch(self, fault: JsonMap | None) -> None:
         """End it where failure follows failure."""

@@ -115,6 +115,26 @@ def test_parameters_are_stacks_that_share_a_process(tmp_path: Path):
     assert [each.label for each in outcome.runs] == ["barn, K = 4 · first p000", "barn, K = 4 · first p003"]
 
 
+def test_a_process_that_somebody_killed_costs_no_query(tmp_path: Path):
+    """Killed once, the query is asked again; a query that is killed again has failed."""
+    killing = """
+import os, signal
+from pathlib import Path
+def find(query):
+    seen = Path("seen.txt"); before = seen.read_text() if seen.exists() else ""
+    seen.write_text(before + query)
+    if query == "dogs" or (query == "cats" and query not in before): os.kill(os.getpid(), signal.SIGKILL)
+    return ["p000"]
+"""
+    pipeline = own(tmp_path)
+    (tmp_path / "barn.py").write_text(killing)
+    outcome, sunk = measured(tmp_path, pipeline, protocol=Protocol(repeats=1, warm_up=0))
+    told = outcome.runs[0].manifest["own"]
+    assert [each["kind"] for each in told["faults"]] == ["killed"]
+    assert told["retried"] == 1
+    assert len(ranked(sunk)) == 2
+
+
 def test_what_always_fails_ends_it(tmp_path: Path):
     asked = [f"cats {n}" for n in range(30)]
     with pytest.raises(
