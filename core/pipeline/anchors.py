@@ -60,7 +60,7 @@ class Derived:
 def judged(
     golden_set: GoldenSet, spans: pl.DataFrame, chunked: Chunked, coverage: float = COVERAGE
 ) -> Derived:
-    """What a golden set with spans says about the passages that one chunker made.
+    """Return a golden set with spans as judgements of the passages that one chunker made.
 
     Returns:
         The part golden set to store beside the part collection, with its judgements.
@@ -165,15 +165,15 @@ def read_spans(path: Path, documents: pl.DataFrame, options: Options) -> Batch:
         kind = kind_of(piece)
         if len(tree.pieces) > 1 or kind is None:
             raise InputError("This is not a table.", where=shown(path, 200), do="Offer one file.")
-        found = placed(span_rows(read_table(piece, kind), options), documents, piece.name)
-    if found.misplaced:
-        raise found.misplaced[0].first
-    made = span_set(found.rows, piece.name, piece.stem, options)
-    if len(made.golden_sets) > 1:
-        judges = ", ".join(shown(golden_set.judge) for golden_set in made.golden_sets)
+        placing = placed(span_rows(read_table(piece, kind), options), documents, piece.name)
+    if placing.misplaced:
+        raise placing.misplaced[0].first
+    batch = span_set(placing.rows, piece.name, piece.stem, options)
+    if len(batch.golden_sets) > 1:
+        judges = ", ".join(shown(golden_set.judge) for golden_set in batch.golden_sets)
         raise InputError(
             f"Several judged the same characters: {judges}.",
             where=piece.name,
             do="Import the file and name the golden set of one of them, or merge them (judges merge).",
         )
-    return Batch(golden_sets=made.golden_sets, frames={"spans": made.frames["spans"]})
+    return Batch(golden_sets=batch.golden_sets, frames={"spans": batch.frames["spans"]})

@@ -33,21 +33,21 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo put into the sink."""
+    """The runs and judgements that the demo put into the sink."""
 
     runs: tuple[Run, ...]  # one per stack
     judged: pl.DataFrame  # frame of `TABLES["judgements"]`
 
     @property
     def summary(self) -> str:
-        """What was made, in one line for people."""
+        """Return in one line for people how many stacks were measured and judgements made."""
         counts = dict(self.judged.group_by("grade").len().iter_rows())
         grades = ", ".join(f"{counts.get(grade, 0)} of grade {grade}" for grade in range(5, 0, -1))
         asked = self.judged["query_id"].n_unique()
-        made = f"{self.judged.height} judgements of {asked} questions ({grades})"
+        judgements = f"{self.judged.height} judgements of {asked} questions ({grades})"
         perturbed = sum("perturb" in run.stack.spec for run in self.runs)
         noise = f", {perturbed} runs of perturbed questions" if perturbed else ""
-        return f"{len(self.runs) - perturbed} stacks measured{noise}; {made}"
+        return f"{len(self.runs) - perturbed} stacks measured{noise}; {judgements}"
 
 
 def collection() -> Collection:
@@ -171,13 +171,13 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         protocol=Protocol(repeats=REPEATS, shuffled=True),
     )
 
-    def told(status: Status) -> None:
+    def on_status(status: Status) -> None:
         tell(status.done, status.total, status.stage)
 
     batches: list[Batch] = []
     # Nothing is paid for and all of it takes a minute: there is nothing to go on with another time.
     with tempfile.TemporaryDirectory(prefix="clq-demo-") as folder:
-        run_job(job, batches.append, work=Path(folder), progress=told)
+        run_job(job, batches.append, work=Path(folder), progress=on_status)
     runs = merged(batches)
     sink(runs)
     return Demo(runs.runs, judged)

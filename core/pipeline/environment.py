@@ -31,7 +31,7 @@ def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
         "memory_gib": _memory_gib(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "packages": {name: found for name in packages if (found := _version(name))},
+        "packages": {name: installed for name in packages if (installed := _version(name))},
     }
 
 

@@ -88,7 +88,7 @@ def _readable(kind: pa.DataType) -> bool:
 
 
 def _first(error: Exception) -> str:
-    """What DuckDB said, without the query that it repeats."""
+    """Return DuckDB's message without the query that it repeats."""
     return str(error).strip().partition("\n\n")[0][:400]
 
 

@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an examination found."""
+    """Findings of an examination, with counts of the store."""
 
     path: Path  # the store's folder
     revision: int | None  # the revision examined; None where no catalogue can be read
@@ -116,15 +116,17 @@ def examine(store: Store) -> Report:
         counts = dict.fromkeys(("collections", "golden_sets", "runs", *TABLES), 0)
         counts |= _counts(snapshot)
         counts.update(snapshot.catalogue.cursor().execute(_ROWS).fetchall())
-        findings = tuple(sorted(_findings(snapshot, store.path), key=lambda each: _ORDER.index(each.level)))
+        findings = tuple(
+            sorted(_findings(snapshot, store.path), key=lambda finding: _ORDER.index(finding.level))
+        )
         return Report(store.path, snapshot.revision, snapshot.catalogue.version, newest, counts, findings)
     except StoreVersionError:
         raise
     except StoreError as error:
-        found = Finding(Level.DAMAGE, error.found, error.do)
+        damage = Finding(Level.DAMAGE, error.found, error.do)
     except Exception as error:
-        found = Finding(Level.DAMAGE, f"The catalogue cannot be read: {type(error).__name__}.", REPAIR)
-    return Report(store.path, None, None, newest, {}, (found, *_older(Layout(store.path))))
+        damage = Finding(Level.DAMAGE, f"The catalogue cannot be read: {type(error).__name__}.", REPAIR)
+    return Report(store.path, None, None, newest, {}, (damage, *_older(Layout(store.path))))
 
 
 def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
@@ -174,14 +176,14 @@ def _older(layout: Layout) -> Iterator[Finding]:
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:
     """Records by kind: those that are there, and if there are such those that are not."""
-    found = {}
+    counts = {}
     for kind in KINDS:
         stands = snapshot.standing(kind)
         for how, condition in _STANDS.items():
             number = stands.filter(condition).height
             if number or not how:
-                found[f"{kind}s{how}"] = number
-    return found
+                counts[f"{kind}s{how}"] = number
+    return counts
 
 
 def _there(snapshot: Snapshot, kind: str) -> list[str]:
@@ -195,8 +197,8 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
         file = root / path
         problem = Sealed(str(file), size, digest).problem()
         if not problem and file.suffix == ".parquet":
-            ((found,),) = cursor.execute(_FILE_ROWS, [str(file)]).fetchall()
-            problem = "" if found == rows else f"has {found} rows, not {rows}"
+            ((stored,),) = cursor.execute(_FILE_ROWS, [str(file)]).fetchall()
+            problem = "" if stored == rows else f"has {stored} rows, not {rows}"
         if problem and file.suffix == ".parquet":
             yield Finding(Level.DAMAGE, f"The file {path} {problem}.", advice(problem))
         elif problem:
@@ -264,7 +266,7 @@ def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
         yield Finding(Level.NOTE, f"A writer is active: {store.holder(layout.lock) or 'unnamed'}.")
         return
     listed = folders(catalogue.column("SELECT path FROM parts"))
-    for found, what, do in (
+    for leftovers, what, do in (
         (
             unfinished(layout, listed),
             "of writers that did not finish",
@@ -277,8 +279,8 @@ def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
             "Nothing removes them.",
         ),
     ):
-        if found:
-            yield Finding(Level.NOTE, f"{len(found)} files or folders {what}.", do)
+        if leftovers:
+            yield Finding(Level.NOTE, f"{len(leftovers)} files or folders {what}.", do)
 
 
 def _missing(ids: list[str], kind: str, what: str) -> Finding:

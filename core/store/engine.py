@@ -34,7 +34,7 @@ EXAMINE = "Run `python -m core doctor`."
 
 
 @contextmanager
-def told(doing: str, root: Path, do: str = "") -> Iterator[None]:
+def as_store_error(doing: str, root: Path, do: str = "") -> Iterator[None]:
     """Raise what goes wrong inside as a `StoreError`."""
     try:
         yield
@@ -45,7 +45,7 @@ def told(doing: str, root: Path, do: str = "") -> Iterator[None]:
 
 
 def of(error: Exception, doing: str, root: Path, do: str = "") -> StoreError:
-    """What went wrong in words; a query that failed is not shown."""
+    """Say an error in words, without the query that failed."""
     if isinstance(error, FileNotFoundError) and error.filename:
         missing = Path(str(error.filename)).name
         return StoreDamagedError(f"{missing} is missing.", where=str(root), do=EXAMINE)
@@ -92,9 +92,9 @@ class Catalogue:
 
     def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query as a frame."""
-        with self._told():
-            found: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
-            return found
+        with self._reading():
+            rows: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
+            return rows
 
     def records(self, sql: str, params: Params | None = None) -> pl.DataFrame:
         """Answer a query over the catalogue's own tables, once: a published catalogue never changes."""
@@ -102,27 +102,27 @@ class Catalogue:
 
     def kept(self, key: tuple[object, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return what is made from the catalogue's own tables alone, made once."""
-        found = self._records.get(key)
-        if found is None:
-            found = make()
+        rows = self._records.get(key)
+        if rows is None:
+            rows = make()
             if len(self._records) >= _REMEMBERED:
                 self._records.clear()
-            self._records[key] = found
-        return found
+            self._records[key] = rows
+        return rows
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:
         """The first column of a query's answer."""
-        with self._told():
-            found = self.cursor().execute(sql, dict(params) if params else None)
-            return [row[0] for row in found.fetchall()]
+        with self._reading():
+            answer = self.cursor().execute(sql, dict(params) if params else None)
+            return [row[0] for row in answer.fetchall()]
 
     def read_all(self) -> None:
         """Read every row of its own tables, so that damage shows where no checksum tells."""
         for table in self.column(_OWN_TABLES):
             self.frame(f"SELECT * FROM {table}")  # noqa: S608 - own names
 
-    def _told(self) -> AbstractContextManager[None]:
-        return told("reading", self.path.parents[1] if self.path else Path(), EXAMINE)
+    def _reading(self) -> AbstractContextManager[None]:
+        return as_store_error("reading", self.path.parents[1] if self.path else Path(), EXAMINE)
 
 
 class Engine:
@@ -177,13 +177,13 @@ class Engine:
             StoreVersionError: If it is newer than this release.
         """
         with self._guard:
-            found = self._cache.get(path)
-            if found is None:
-                found = self._cache[path] = self._load(path)
+            catalogue = self._cache.get(path)
+            if catalogue is None:
+                catalogue = self._cache[path] = self._load(path)
                 while len(self._cache) > _CACHED:
                     self._cache.popitem(last=False)
             self._cache.move_to_end(path)
-            return found
+            return catalogue
 
     def _load(self, path: Path | None) -> Catalogue:
         while self._unused:

@@ -138,7 +138,7 @@ class Layout:
             ) from error
 
     def _held(self) -> str:
-        """What a store without a pointer holds that was published; empty for nothing."""
+        """Say what a store without a pointer holds that was published; empty for nothing."""
         catalogues = len(self.published())
         if catalogues:
             return f"{catalogues} catalogue{'s' if catalogues > 1 else ''}"
@@ -166,7 +166,7 @@ class Layout:
         names = (
             entry.name for folder in (self.catalogues, self.parts, self.aside) for entry in entries(folder)
         )
-        return max((int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))), default=0)
+        return max((int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name))), default=0)
 
     def finish(self, working: Path, revision: int) -> Path:
         """Give a closed catalogue its final name, which vouches for its bytes; publish it after."""
@@ -188,15 +188,15 @@ class Layout:
             sync(pointer)
         sync(self.root)
 
-    def note(self, made: Path) -> None:
+    def note(self, path: Path) -> None:
         """Write into the journal that the writer is about to give something its final name."""
         with self._journal.open("a", encoding="utf-8") as file:
-            file.write(f"{made.relative_to(self.root)}\n")
+            file.write(f"{path.relative_to(self.root)}\n")
             file.flush()
             os.fsync(file.fileno())
 
     def noted(self) -> set[Path]:
-        """What the journal names."""
+        """Return the paths that the journal names."""
         try:
             lines = self._journal.read_text(encoding="utf-8", errors="replace").splitlines()
         except (FileNotFoundError, NotADirectoryError):
@@ -243,7 +243,7 @@ def copy_catalogue(catalogue: Path, target: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What a folder holds, sorted; nothing where there is none."""
+    """List a folder, sorted; nothing where there is none."""
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 

@@ -86,8 +86,8 @@ class Ledger:
 
     def ids(self, kind: str) -> frozenset[str]:
         """Ids of a kind that rows may belong to; runs also where they are deleted."""
-        found = self._standing(kind)
-        return frozenset((found if kind == "run" else found.filter(THERE))["id"])
+        standing = self._standing(kind)
+        return frozenset((standing if kind == "run" else standing.filter(THERE))["id"])
 
     def held(self, tables: Iterable[str], root: Path) -> dict[str, dict[str, list[Sealed]]]:
         """Per table which files of the store at `root` hold an id's rows: one, unless the table grows."""
@@ -95,9 +95,9 @@ class Ledger:
         return {table: self._held(table, root) if table in filled else {} for table in tables}
 
     def _held(self, table: str, root: Path) -> dict[str, list[Sealed]]:
-        found = self._cursor.execute(_GROWN if table in GROWING else _HELD, [table, self._revision])
+        answer = self._cursor.execute(_GROWN if table in GROWING else _HELD, [table, self._revision])
         files: dict[str, list[Sealed]] = {}
-        for owner, path, *seal in found.fetchall():
+        for owner, path, *seal in answer.fetchall():
             files.setdefault(owner, []).append(Sealed(f"{root}/{path}", *seal))
         return files
 
@@ -139,7 +139,13 @@ class Ledger:
                 raise StoreError(f"{named} is hidden with the deleted {behind}.", do="Restore that.")
         deleted = {record_id for record_id, row in known.items() if row["event"] == "removed"}
         self._events(
-            kind, [each for each in dict.fromkeys(ids) if (each in deleted) == (event == "restored")], event
+            kind,
+            [
+                record_id
+                for record_id in dict.fromkeys(ids)
+                if (record_id in deleted) == (event == "restored")
+            ],
+            event,
         )
 
     def add_parts(self, folder: Path, parts: Sequence[Part]) -> None:
@@ -187,8 +193,8 @@ class Ledger:
         if not offered:
             return
         read = f"SELECT * FROM {kind}s WHERE {kind}_id IN (SELECT unnest($ids))"  # noqa: S608 - own names
-        found = self._cursor.sql(read, params={"ids": list(offered)}).pl()
-        known = {row[f"{kind}_id"]: row for row in found.to_dicts()}
+        stored = self._cursor.sql(read, params={"ids": list(offered)}).pl()
+        known = {row[f"{kind}_id"]: row for row in stored.to_dicts()}
         for record_id, old in known.items() if kind in KINDS else ():
             if record_id in replacing:
                 self._replace(kind, old, offered[record_id])
@@ -252,8 +258,8 @@ class Ledger:
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
         """Of every record of a kind, what it is part of."""
-        found = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
-        return dict(found.fetchall())
+        pairs = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
+        return dict(pairs.fetchall())
 
     def _events(self, kind: str, ids: Sequence[str], event: str) -> None:
         first = self._count("SELECT count(*) FROM events") if ids else 0
@@ -307,11 +313,11 @@ def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]
     """Records as catalogue rows by id; the same record twice counts once."""
     rows: Rows = {}
     for record in records:
-        made = row(record)
-        record_id = made[f"{kind}_id"]
+        values = row(record)
+        record_id = values[f"{kind}_id"]
         if not record_id:
             raise InputError(f"A {kind.replace('_', ' ')} has an empty id.", do="Give it one.")
-        if rows.setdefault(record_id, made) != made:
+        if rows.setdefault(record_id, values) != values:
             raise InputError(
                 f"Two records in one batch have the id {record_id!r}.", do="Give one another id."
             )

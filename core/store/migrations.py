@@ -106,14 +106,14 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
     """The number of the last step applied to the cursor's catalogue."""
-    found = len(cursor.execute("SELECT number FROM migrations").fetchall())
-    if found > MIGRATIONS[-1].number:
+    number = len(cursor.execute("SELECT number FROM migrations").fetchall())
+    if number > MIGRATIONS[-1].number:
         raise StoreVersionError(
-            f"The store has schema {found}; this release knows schemas up to {MIGRATIONS[-1].number}.",
+            f"The store has schema {number}; this release knows schemas up to {MIGRATIONS[-1].number}.",
             where=where,
             do="Update CLQ Explorer, or name another store.",
         )
-    return found
+    return number
 
 
 def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "", *, empty: bool) -> int:

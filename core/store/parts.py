@@ -138,7 +138,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a batch is checked against."""
+    """Ids and rows of the store that a batch is checked against."""
 
     # Per kind (collection, golden_set, run) the ids that rows may belong to
     ids: Mapping[str, frozenset[str]]
@@ -256,9 +256,11 @@ def _leave_out(
     if not stored:
         return
     same = " AND ".join(f's."{name}" IS NOT DISTINCT FROM t."{name}"' for name in rule.unique[0])
-    told = (f't."{name}" IS NOT NULL AND s."{name}" IS DISTINCT FROM t."{name}"' for name in TABLES[table])
+    differing = (
+        f't."{name}" IS NOT NULL AND s."{name}" IS DISTINCT FROM t."{name}"' for name in TABLES[table]
+    )
     rows, files = rules.rows_of(table, "$stored"), {"staged": str(staged), "stored": stored}
-    other = _OTHER.format(owner=rule.owner, rows=rows, same=same, other=" OR ".join(told))
+    other = _OTHER.format(owner=rule.owner, rows=rows, same=same, other=" OR ".join(differing))
     _refuse_other(table, {owner for (owner,) in cursor.execute(other, files).fetchall()})
     target = staged.with_suffix(".added")
     cursor.execute(_ADDED.format(rows=rows, same=same), {**files, "target": str(target)})
@@ -267,7 +269,7 @@ def _leave_out(
 
 def _verified(held: Mapping[str, list[Sealed]]) -> list[str]:
     """The files that hold rows, each once."""
-    files = [file for each in held.values() for file in each]
+    files = [file for of_owner in held.values() for file in of_owner]
     verify(files)
     return sorted({file.path for file in files})
 

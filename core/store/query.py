@@ -69,8 +69,8 @@ def query(
         except subprocess.TimeoutExpired:
             raise _refused("time", "", seconds, memory) from None
         if (folder / "error.json").exists():
-            told = json.loads((folder / "error.json").read_bytes())
-            raise _refused(told["kind"], told["said"], seconds, memory)
+            failed = json.loads((folder / "error.json").read_bytes())
+            raise _refused(failed["kind"], failed["said"], seconds, memory)
         if ended.returncode:
             kind = "memory" if out_of_memory(ended) else "query"
             raise _refused(kind, ended.stderr.decode("utf-8", "replace")[-300:].strip(), seconds, memory)
@@ -100,9 +100,9 @@ _WRONG: Mapping[str, tuple[str, str]] = {
 
 
 def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
-    found, do = _WRONG[kind]
-    told = {"said": said, "seconds": seconds, "memory": memory, "there": _there()}
-    return InputError(found.format(**told), where="sql", do=do.format(**told))
+    problem, do = _WRONG[kind]
+    values = {"said": said, "seconds": seconds, "memory": memory, "there": _there()}
+    return InputError(problem.format(**values), where="sql", do=do.format(**values))
 
 
 def statements(snapshot: Snapshot, root: Path) -> str:
@@ -118,8 +118,8 @@ def statements(snapshot: Snapshot, root: Path) -> str:
 
 
 def _record(snapshot: Snapshot, record: str) -> pl.DataFrame:
-    found = snapshot.runs() if record == "runs" else getattr(snapshot, record)(parts=True)
-    return found.drop("id", strict=False)
+    rows = snapshot.runs() if record == "runs" else getattr(snapshot, record)(parts=True)
+    return rows.drop("id", strict=False)
 
 
 def _owners(snapshot: Snapshot, table: str) -> list[str]:

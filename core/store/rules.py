@@ -1,4 +1,4 @@
-"""What the rows of each bulk table must satisfy before they are stored.
+"""Rules that the rows of each bulk table must satisfy before they are stored.
 
 Structure (columns, types) is checked on the frame; content is checked by the database on the staged file, so
 that frames larger than memory pass too.
@@ -55,7 +55,7 @@ class Rules:
 
     @property
     def kind(self) -> str:
-        """What the rows belong to: collection, golden_set or run."""
+        """Return the kind of record that the rows belong to: collection, golden_set or run."""
         return self.owner.removesuffix("_id")
 
 
@@ -147,29 +147,31 @@ def conform(table: str, rows: Frame) -> pl.LazyFrame:
     if table not in TABLES:
         raise UnknownNameError("table", table, TABLES)
     lazy = rows.lazy()
-    found, wanted = lazy.collect_schema(), TABLES[table]
-    missing = [name for name in wanted if name not in found]
-    extra = [name for name in found if name not in wanted]
+    present, wanted = lazy.collect_schema(), TABLES[table]
+    missing = [name for name in wanted if name not in present]
+    extra = [name for name in present if name not in wanted]
     if missing or extra:
         problem = f"No column {missing[0]!r}." if missing else f"Unknown column {extra[0]!r}."
-        raise InputError(problem, where=table, do=f"Found: {', '.join(found) or 'none'}.")
+        raise InputError(problem, where=table, do=f"Found: {', '.join(present) or 'none'}.")
     for name, dtype in wanted.items():
-        if not _fits(found[name], dtype):
+        if not _fits(present[name], dtype):
             raise InputError(
-                f"Column {name!r} is {found[name]}; it must be {dtype}.", where=table, do="Convert it first."
+                f"Column {name!r} is {present[name]}; it must be {dtype}.",
+                where=table,
+                do="Convert it first.",
             )
     return lazy.select(pl.col(name).cast(dtype) for name, dtype in wanted.items())
 
 
-def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
+def _fits(present: pl.DataType, wanted: pl.DataType) -> bool:
     """Whether a cast keeps every value (integers that are out of range raise when it runs)."""
-    if found == wanted or isinstance(found, pl.Null):
+    if present == wanted or isinstance(present, pl.Null):
         return True
     if isinstance(wanted, pl.List):
-        return isinstance(found, pl.List) and _fits(_inner(found), _inner(wanted))
+        return isinstance(present, pl.List) and _fits(_inner(present), _inner(wanted))
     if isinstance(wanted, pl.String):
-        return isinstance(found, pl.Categorical | pl.Enum)
-    return found.is_integer() or (wanted.is_float() and found.is_float())
+        return isinstance(present, pl.Categorical | pl.Enum)
+    return present.is_integer() or (wanted.is_float() and present.is_float())
 
 
 def _inner(dtype: pl.List) -> pl.DataType:

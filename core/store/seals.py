@@ -31,7 +31,7 @@ class Sealed(NamedTuple):
     checksum: str  # its `checksum` when it was written
 
     def problem(self) -> str:
-        """What is wrong with it now, as in "is missing"; empty where nothing is. Reads every byte."""
+        """Say what is wrong with it now, as in "is missing"; empty where nothing is. Reads every byte."""
         try:
             path = Path(self.path)
             size = path.stat().st_size
@@ -52,7 +52,7 @@ def checksum(path: Path) -> str:
 
 
 def advice(problem: str) -> str:
-    """What to do about the problem of a file."""
+    """Say what to do about the problem of a file."""
     return "Let this user read it." if problem.startswith(_UNREADABLE) else MEND
 
 

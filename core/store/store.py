@@ -13,7 +13,7 @@ from core.errors import StoreBusyError, StoreDamagedError, StoreError
 from core.files import locked
 from core.paths import DEFAULT_STORE
 from core.store import migrations
-from core.store.engine import ENGINE, EXAMINE, Catalogue, told
+from core.store.engine import ENGINE, EXAMINE, Catalogue, as_store_error
 from core.store.layout import REPAIR, Layout
 from core.store.read.snapshot import Snapshot
 from core.store.writer import Writer, publishing
@@ -36,7 +36,7 @@ def exclusive(
 ) -> Iterator[None]:
     """Hold the writers' lock."""
     with ExitStack() as held:
-        with told("taking the lock", path.parent, "Nothing was changed."):
+        with as_store_error("taking the lock", path.parent, "Nothing was changed."):
             held.enter_context(locked(path, wait=_patience(path, wait_s, on_wait)))
             path.write_text(json.dumps({"pid": os.getpid(), "action": action}), encoding="utf-8")
         try:
@@ -97,18 +97,18 @@ class Store:
             StoreError: If the path is a file, or a folder that holds something else.
         """
         store = cls(default_path() if path is None else path)
-        with told("looking for it", store.path):
+        with as_store_error("looking for it", store.path):
             store._layout.check()
         return store
 
     def revision(self) -> int:
         """The current revision (0: nothing was written yet). Reads one small file."""
-        with told("reading", self.path, EXAMINE):
+        with as_store_error("reading", self.path, EXAMINE):
             current = self._layout.current()
         return 0 if current is None else self._layout.revision_of(current.name)
 
     def read(self, revision: int | None = None) -> Snapshot:
-        """What the store holds, now or at an earlier revision.
+        """Read the store as it is now, or as it was at an earlier revision.
 
         Args:
             revision: From 0 to the current one; None for the current one.
@@ -133,7 +133,7 @@ class Store:
 
     def catalogue(self) -> Catalogue:
         """The current catalogue as it is, of an earlier release too; for use within this package."""
-        with told("reading", self.path, EXAMINE):
+        with as_store_error("reading", self.path, EXAMINE):
             for _ in range(_TRIES):  # a file that was named may be swept before it is opened
                 try:
                     return ENGINE.catalogue(self._layout.current())
@@ -168,7 +168,7 @@ class Store:
             StoreVersionError: If a newer release wrote the store.
         """
         with self.locked(action, wait_s=wait_s, on_wait=on_wait) as layout:
-            with told("writing", self.path, "Nothing was changed."):
+            with as_store_error("writing", self.path, "Nothing was changed."):
                 base = layout.begin()
                 number = 0 if base is None else layout.revision_of(base.name)
                 writer = Writer(layout, base, number + 1)
@@ -180,7 +180,7 @@ class Store:
         self, action: str, *, wait_s: float = 30.0, on_wait: Callable[[float], None] | None = None
     ) -> Iterator[Layout]:
         """Keep other writers out; for use within this package. Arguments and errors as for `write`."""
-        with told("writing", self.path, "Nothing was changed."):
+        with as_store_error("writing", self.path, "Nothing was changed."):
             self._layout.create()
         with exclusive(self._layout.lock, action, wait_s, on_wait):
             yield self._layout

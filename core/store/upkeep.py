@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError, StoreVersionError
 from core.files import replacing, sync
-from core.store.engine import ENGINE, Catalogue, told
+from core.store.engine import ENGINE, Catalogue, as_store_error
 from core.store.layout import RESTORE, Layout, copy_catalogue, remove, sealed
 from core.store.read import codes
 from core.store.seals import Sealed, advice, checksum
@@ -37,7 +37,7 @@ def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> l
         StoreError: If no catalogue is sound, or the folder cannot be written.
         StoreVersionError: If a newer release wrote it.
     """
-    with store.locked("repair", on_wait=on_wait) as layout, told("repairing", store.path):
+    with store.locked("repair", on_wait=on_wait) as layout, as_store_error("repairing", store.path):
         return [*_point(layout), *_derived(layout)]
 
 
@@ -46,10 +46,12 @@ def _point(layout: Layout) -> Iterator[str]:
     with suppress(StoreDamagedError):
         current = layout.current()
         if current is None or sound(current):
-            yield from set_aside(layout, [each for each in layout.published() if not _vouched(each)])
+            yield from set_aside(
+                layout, [catalogue for catalogue in layout.published() if not _vouched(catalogue)]
+            )
             return
     published = layout.published()
-    chosen = next((each for each in published if sound(each)), None)
+    chosen = next((catalogue for catalogue in published if sound(catalogue)), None)
     if chosen is None:
         raise StoreDamagedError("No catalogue is sound.", where=str(layout.root), do=RESTORE)
     damaged = published[: published.index(chosen)]
@@ -79,7 +81,7 @@ def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
         layout.aside.mkdir(exist_ok=True)
     for catalogue in catalogues:
         catalogue.rename(layout.aside / catalogue.name)
-    return [f"The catalogue {each.name} is in {layout.aside} now." for each in catalogues]
+    return [f"The catalogue {catalogue.name} is in {layout.aside} now." for catalogue in catalogues]
 
 
 def _vouched(catalogue: Path) -> bool:
@@ -138,7 +140,7 @@ _FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup or a restore did."""
+    """The outcome of a backup or a restore."""
 
     revision: int  # the one that the copy shows
     files: int  # parts and files derived from them that belong to it
@@ -165,7 +167,7 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
         raise StoreError("A store is no backup of itself.", where=str(copy.path), do="Name another folder.")
     with (
         copy.locked("backup", on_wait=on_wait) as layout,
-        told("copying", copy.path, "The copy is unchanged."),
+        as_store_error("copying", copy.path, "The copy is unchanged."),
     ):
         catalogue, working = _taken(store, layout)
         try:
@@ -177,8 +179,8 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
             layout.close_journal()
         finally:
             remove(working)
-        for each in layout.superseded():
-            remove(each)
+        for path in layout.superseded():
+            remove(path)
         return done
 
 
@@ -200,7 +202,7 @@ def restore(
         StoreDamagedError: If the backup is damaged.
     """
     origin = Store.open(source)
-    with store.locked("restore", on_wait=on_wait) as layout, told("restoring", store.path):
+    with store.locked("restore", on_wait=on_wait) as layout, as_store_error("restoring", store.path):
         catalogue, working = _taken(origin, layout)
         try:
             held = None
@@ -222,8 +224,8 @@ def restore(
         else:
             layout.publish(final)
         used = (final, layout.current())
-        old = [each for each in layout.published() if layout.revision_of(each.name) >= done.revision]
-        gone = set_aside(layout, [each for each in old if each not in used])
+        old = [path for path in layout.published() if layout.revision_of(path.name) >= done.revision]
+        gone = set_aside(layout, [path for path in old if path not in used])
         return replace(done, revision=revision, aside=len(gone))
 
 

@@ -138,7 +138,7 @@ class Writer:
             self.discard()
             self.revision = self._base
             return
-        with engine.told("writing", self._layout.root, "Nothing was changed."):
+        with engine.as_store_error("writing", self._layout.root, "Nothing was changed."):
             self._ledger.add_revision(now(), action, note)
             self._cursor.execute("COMMIT")
             self._cursor.execute("CHECKPOINT " + self._alias)
@@ -154,8 +154,8 @@ class Writer:
         with suppress(StoreError, OSError):
             if self._final is not None and self._layout.current() == self._final:
                 return
-            made = [*self._made, self._working, self._working.with_suffix(".duckdb.wal")]
-            for leftover in made if self._final is None else [*made, self._final]:
+            leftovers = [*self._made, self._working, self._working.with_suffix(".duckdb.wal")]
+            for leftover in leftovers if self._final is None else [*leftovers, self._final]:
                 remove(leftover)
             self._layout.close_journal()
 
@@ -181,7 +181,7 @@ _KEPT_S = 24 * 3600  # How long the trash keeps something
 
 
 def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:
-    """What writers left that died or gave up; only under the writers' lock is none at work for sure."""
+    """List what dead writers left; only under the writers' lock is none at work for sure."""
     noted, current = layout.noted(), layout.current()
     return [
         entry
@@ -194,7 +194,9 @@ def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:
 def unused(layout: Layout, referenced: set[str]) -> list[Path]:
     """Parts, and later catalogues, that nothing in use refers to and that no writer is known to have left."""
     left, current = set(unfinished(layout, referenced)), layout.current()
-    earlier = (each.name for each in layout.published() if current and not _later(each, current))
+    earlier = (
+        catalogue.name for catalogue in layout.published() if current and not _later(catalogue, current)
+    )
     in_use = {*referenced, *earlier}
     return [entry for entry in _both(layout) if entry not in left and entry.name not in in_use]
 

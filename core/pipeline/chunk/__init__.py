@@ -35,11 +35,11 @@ def late_vectors(
         raise ValueError(f"{len(token_vectors)} token vectors, {len(token_spans)} spans")
     first = np.searchsorted(token_spans[:, 1], chunk_spans[:, 0], side="right")
     last = np.searchsorted(token_spans[:, 0], chunk_spans[:, 1], side="left")
-    made = np.zeros((len(chunk_spans), token_vectors.shape[1]), dtype=np.float32)
+    pooled = np.zeros((len(chunk_spans), token_vectors.shape[1]), dtype=np.float32)
     for row, (left, right) in enumerate(zip(first, last, strict=True)):
         if left < right:
-            made[row] = pool(token_vectors[left:right])
-    return made
+            pooled[row] = pool(token_vectors[left:right])
+    return pooled
 
 
 def vectors_of(
@@ -56,7 +56,7 @@ def vectors_of(
             where="chunker: late",
             do="Use a local encoder, or a chunker without late.",
         )
-    made = np.zeros((chunks.height, embedder.dim), dtype=np.float32)
+    vectors = np.zeros((chunks.height, embedder.dim), dtype=np.float32)
     texts = dict(documents.select("source", "text").iter_rows())
     groups = chunks.with_row_index("row").partition_by("source", as_dict=True, maintain_order=True)
     for done, ((source,), rows) in enumerate(groups.items(), 1):
@@ -64,10 +64,10 @@ def vectors_of(
             raise InputError(f"The document {source!r} is not there.", where="chunks")
         tokens = embedder.embed_tokens(texts[source])
         spans = rows.select("start_char", "end_char").to_numpy()
-        made[rows["row"].to_numpy()] = late_vectors(tokens.vectors, tokens.spans, spans, embedder.pooled)
+        vectors[rows["row"].to_numpy()] = late_vectors(tokens.vectors, tokens.spans, spans, embedder.pooled)
         if on_document is not None:
             on_document(done, len(groups))
-    return made
+    return vectors
 
 
 PARALLEL_FROM = 20_000_000
@@ -108,13 +108,15 @@ def chunk(documents: pl.DataFrame, chunker: JsonMap, *, collection: Collection) 
     part = _part(collection, name, whole)
     number = pl.int_range(pl.len()).over("source")
     own = pl.format("{}#{}:{}", "source", pl.lit(name), number) if name else pl.col("source")
-    made = pieces.with_columns(passage_id=own, collection_id=pl.lit(part.collection_id))
+    passages = pieces.with_columns(passage_id=own, collection_id=pl.lit(part.collection_id))
     return Chunked(
         name=name,
         chunker=whole,
         collection=part,
-        passages=frame("passages", made.select(list(TABLES["passages"])).to_dict()),
-        chunks=frame("chunks", made.filter(pl.col("text") != "").select(list(TABLES["chunks"])).to_dict()),
+        passages=frame("passages", passages.select(list(TABLES["passages"])).to_dict()),
+        chunks=frame(
+            "chunks", passages.filter(pl.col("text") != "").select(list(TABLES["chunks"])).to_dict()
+        ),
     )
 
 
@@ -130,12 +132,12 @@ def _complete(documents: pl.DataFrame) -> pl.DataFrame:
 def _part(whole: Collection, name: str | None, chunker: JsonMap) -> Collection:
     if name is None:
         return whole
-    told = ", ".join(f"{key} {value}" for key, value in chunker.items() if key != "method")
+    options = ", ".join(f"{key} {value}" for key, value in chunker.items() if key != "method")
     return Collection(
         collection_id=part_id(whole.collection_id, name),
         name=f"{whole.name}, {name}",
         source=whole.source,
-        notes=f"Cut by {chunker['method']} ({told}).",
+        notes=f"Cut by {chunker['method']} ({options}).",
         part_of=whole.collection_id,
     )
 

@@ -216,7 +216,7 @@ def _within(work: Work, whole: Span, levels: Sequence[Divide]) -> list[Span]:
         return pack(work, [whole], 0)
     spans: list[Span] = []
     fitting: list[Span] = []
-    for part in (work.trimmed(*each) for each in levels[0](work, *whole)):
+    for part in (work.trimmed(*span) for span in levels[0](work, *whole)):
         if part[0] == part[1]:
             continue
         if work.fits(*part):

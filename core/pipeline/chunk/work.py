@@ -120,7 +120,7 @@ def _blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple
     cuts = [start]
     while end - cuts[-1] > _BLOCK:
         limit = cuts[-1] + _BLOCK
-        breaks = [each.end() for each in _BREAK.finditer(text, limit - _BLOCK // 10, limit)]
+        breaks = [match.end() for match in _BREAK.finditer(text, limit - _BLOCK // 10, limit)]
         cuts.append(breaks[-1] if breaks else limit)
     return pairwise([*cuts, end])
 
@@ -155,7 +155,7 @@ class Work:
         return list(pairwise(edges))
 
     def metadata(self, start: int) -> str:
-        """What stands before the text of a passage that begins here; may be empty.
+        """Return the text that stands before a passage that begins here; it may be empty.
 
         It takes half of the size at most: what is least specific is left out first.
         """
@@ -177,7 +177,7 @@ class Work:
             return path
         stack: list[tuple[int, str]] = []
         for _, level, title in self.headings[:section]:
-            stack = [each for each in stack if each[0] < level] + [(level, title)]
+            stack = [heading for heading in stack if heading[0] < level] + [(level, title)]
         if stack and [stack[0][1]] == path:  # the first heading is the title
             path = []
         path += [title for _, title in stack]
@@ -241,5 +241,5 @@ class Work:
 
 def next_word(text: str, start: int, end: int) -> int:
     """Where the next text begins; `end` when all is blank."""
-    found = _WORD_START.search(text, start, end)
-    return found.start() if found else end
+    match = _WORD_START.search(text, start, end)
+    return match.start() if match else end

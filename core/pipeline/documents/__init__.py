@@ -45,7 +45,7 @@ each page begins, empty for what has no pages.
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What was read."""
+    """Documents as they were read, with notes on what was left out."""
 
     frame: pl.DataFrame  # columns of `SCHEMA`, sorted by source for files, in the order of the table else
     notes: tuple[str, ...] = ()  # what was not taken, and what there is to know about the rest, as sentences
@@ -54,8 +54,14 @@ class Documents:
 def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.DataFrame:
     """Documents as a frame of `SCHEMA`."""
     rows = [
-        (source, each.title or None, each.text, [asdict(one) for one in each.headings], list(each.pages))
-        for source, each in zip(sources, contents, strict=True)
+        (
+            source,
+            content.title or None,
+            content.text,
+            [asdict(one) for one in content.headings],
+            list(content.pages),
+        )
+        for source, content in zip(sources, contents, strict=True)
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
@@ -110,8 +116,8 @@ def _table(piece: Piece, given: Mapping[str, str]) -> pl.DataFrame:
         raise InputError("The id is empty.", where=place(name, nameless["line"][0], roles["source"]))
     again = rows.filter(~pl.col("source").is_first_distinct())
     if again.height:
-        found = f"The id {quoted(again['source'][0])} occurs twice."
-        raise InputError(found, where=place(name, again["line"][0], roles["source"]))
+        problem = f"The id {quoted(again['source'][0])} occurs twice."
+        raise InputError(problem, where=place(name, again["line"][0], roles["source"]))
     return _complete(rows.with_columns(text=texts.fill_null("")))
 
 
@@ -160,20 +166,20 @@ def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str]
             passages = load([path], Options(format="beir", split="all")).frames.get("passages")
             if passages is None:
                 raise InputError("The BEIR collection has no corpus.", where=shown(path, 200))
-            made = Documents(
+            documents = Documents(
                 _complete(passages.lazy().select("title", "text", source="passage_id").collect())
             )
         elif kind == "documents":
-            made = _files(tree)
+            documents = _files(tree)
         else:
-            made = _tables(tree.pieces, given)
-    if made.frame.is_empty():
+            documents = _tables(tree.pieces, given)
+    if documents.frame.is_empty():
         raise InputError(
             "There are no documents with text.",
             where=shown(path, 200),
             do=f"Readable are {', '.join(READERS)}, tables and BEIR collections.",
         )
-    return made
+    return documents
 
 
 def _kind(tree: Tree, given: Mapping[str, str]) -> str:

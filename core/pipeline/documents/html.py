@@ -139,7 +139,7 @@ class _Text:
         self.last = place
 
     def content(self) -> Content:
-        """What was made."""
+        """Return the text read so far with its headings."""
         headings = (
             Heading(heading.start, heading.level, " ".join(heading.title.split()))
             for heading in self.headings

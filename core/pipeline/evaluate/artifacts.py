@@ -38,7 +38,7 @@ class Artifacts:
         return path if path.is_dir() else None
 
     def about(self, step: Step) -> JsonMap:
-        """What was noted when a step was built; empty if it was not."""
+        """Return the notes from when a step was built; empty if it was not."""
         return read_json(self._root / step.key / _ABOUT) or {}
 
     def make(

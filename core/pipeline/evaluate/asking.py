@@ -25,7 +25,7 @@ from core.records import Basis
 
 
 class Outcome(NamedTuple):
-    """What one step made of one query."""
+    """One step's result for one query, with its times, usage and details."""
 
     value: Any  # A text, a vector, hits, scores of a pool, or how many to keep
     ms: float  # milliseconds of the step itself
@@ -56,13 +56,13 @@ def clipped(hits: Hits, depth: int) -> Hits:
     return Hits(hits.passages[:depth], hits.scores[:depth])
 
 
-def reranked(pool: Hits, found: Reranked, depth: int) -> Hits:
+def reranked(pool: Hits, reranking: Reranked, depth: int) -> Hits:
     """The first `depth` hits of a pool as a reranker ordered them; those that it discarded are left out.
 
     The score of a passage that got none is NaN.
     """
-    order = found.order[found.order < min(depth, len(pool.passages))]
-    return Hits(pool.passages[order], found.scores[order])
+    order = reranking.order[reranking.order < min(depth, len(pool.passages))]
+    return Hits(pool.passages[order], reranking.scores[order])
 
 
 class Asker:
@@ -90,8 +90,8 @@ class Asker:
 
     def node(self, step: Step) -> Node:
         """A step that can be asked."""
-        made: Node = getattr(self, f"_{step.kind}")(step)
-        return made
+        node: Node = getattr(self, f"_{step.kind}")(step)
+        return node
 
     def _rewrite(self, step: Step) -> Node:
         rewrite = self._models.rewrite(step.params["model"]["name"])
@@ -139,15 +139,15 @@ class Asker:
         return Node(step, _timed(lambda _, legs: fuse(legs, depth, options)))
 
     def _dedup(self, step: Step) -> Node:
-        told, depth = step.params["dedup"], self._depths[step]
-        way, look = DEDUPS[told["method"]], depth * int(told["look"])
+        dedup, depth = step.params["dedup"], self._depths[step]
+        way, look = DEDUPS[dedup["method"]], depth * int(dedup["look"])
         mark_of = self._marker(step)
 
         def ask(_: str, inputs: Sequence[Any], __: str) -> Outcome:
             pool = clipped(inputs[0], look)
             start = perf_counter_ns()
             marks = [mark_of(int(passage)) for passage in pool.passages]
-            places = kept(way.alike(marks, told), depth) if marks else np.arange(0)
+            places = kept(way.alike(marks, dedup), depth) if marks else np.arange(0)
             ms = (perf_counter_ns() - start) / 1e6
             seen = len(marks) if len(places) < depth else int(places[-1]) + 1
             value = Hits(pool.passages[places], pool.scores[places])
@@ -156,9 +156,9 @@ class Asker:
         return Node(step, ask)
 
     def _marker(self, step: Step) -> Callable[[int], object]:
-        """What a step compares of a passage; texts are marked once, as an index would have them at hand."""
-        told = step.params["dedup"]
-        mark = DEDUPS[told["method"]].mark
+        """Return how a step marks a passage to compare it; texts are marked once, as if indexed."""
+        dedup = step.params["dedup"]
+        mark = DEDUPS[dedup["method"]].mark
         if mark is None:
             vectors = self._builder.vectors(step.built)
             return vectors.__getitem__
@@ -166,7 +166,7 @@ class Asker:
 
         def find(passage: int) -> object:
             if passage not in marks:
-                marks[passage] = mark(texts[passage], told)
+                marks[passage] = mark(texts[passage], dedup)
             return marks[passage]
 
         return find
@@ -189,11 +189,11 @@ class Asker:
         return Node(step, _timed(lambda _, inputs: keep(cut, ordered(inputs[0], depth))))
 
 
-def ordered(found: Hits | Reranked, depth: int) -> Scores:
+def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
     """The scores of the first `depth` of a pool in their final order, passages without one left out."""
-    if isinstance(found, Hits):
-        return found.scores[:depth]
-    scores = found.scores[found.order[found.order < depth]]
+    if isinstance(ranking, Hits):
+        return ranking.scores[:depth]
+    scores = ranking.scores[ranking.order[ranking.order < depth]]
     return scores[np.isfinite(scores)]
 
 
@@ -227,7 +227,7 @@ def _of_model(step: Step, model: Model, ask: Callable[[str, Sequence[Any], str],
         reply = ask(text, inputs, again)
         if not model.local:
             return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
-        cpu_ms = sum(each.amount or 0.0 for each in reply.usage if each.unit == "cpu_ms")
+        cpu_ms = sum(amount.amount or 0.0 for amount in reply.usage if amount.unit == "cpu_ms")
         return Outcome(reply.value, reply.ms, cpu_ms, details=reply.details)
 
     return Node(step, outcome, None if model.local else model.name)

@@ -71,11 +71,11 @@ class Receipts:
     def begin(self, stage: str, reserved: float) -> int:
         """Write down a call before it is sent."""
         with self._lock:
-            made = self._db.execute(
+            call = self._db.execute(
                 "INSERT INTO calls (stage, reserved, state) VALUES (?, ?, ?)", (stage, reserved, _OPEN)
             ).lastrowid
             self.open += reserved
-        return int(made or 0)
+        return int(call or 0)
 
     def end(self, call: int, reserved: float, used: Sequence[tuple[Amount, float | None]]) -> None:
         """Write down what a call used and what each part cost in dollars (None = not known)."""
@@ -107,12 +107,12 @@ class Receipts:
             self.again += calls
 
     def told(self) -> dict[str, float | int]:
-        """What a status says of it."""
+        """Return the sums that a status shows: dollars settled and lost, and calls sent again."""
         with self._lock:
             return {"usd": self.settled, "usd_lost": self.lost, "calls_again": self.again}
 
     def spent(self) -> list[Spent]:
-        """What was used and paid, by stage, item and unit."""
+        """Sum up usage and payment by stage, item and unit."""
         with self._lock:
             rows = self._db.execute(
                 "SELECT stage, item, unit, CASE WHEN count(amount) = count(*) THEN sum(amount) END,"
@@ -169,7 +169,7 @@ class Budget:
         self.stage = words
 
     def price(self, amount: Amount) -> float | None:
-        """What an amount costs in dollars; None when its price or itself is not known."""
+        """Return the cost of an amount in dollars; None when its price or itself is not known."""
         if amount.unit in FREE:
             return 0.0
         if amount.unit == DOLLARS:
@@ -190,9 +190,9 @@ class Budget:
     def reserve(self, amounts: Sequence[Amount]) -> Reservation:
         """Set aside the most that a call can cost; waits for calls under way where they decide."""
         with self._changed:
-            while (made := self.attempt(amounts, self.stage)) is None:
+            while (reservation := self.attempt(amounts, self.stage)) is None:
                 self._changed.wait(_WAIT_S)
-            return made
+            return reservation
 
     def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
         """Set aside the most that a call can cost; None where calls under way decide."""
@@ -218,18 +218,18 @@ class Budget:
             for amount in amounts
         ] or list(held.amounts)
         self._learn(held.asked, known)
-        used = [(each, self.price(each)) for each in known]
+        used = [(amount, self.price(amount)) for amount in known]
         self._end(held, lambda call, usd: self._receipts.end(call, usd, used))
 
     def _learn(self, asked: Sequence[Amount], used: Sequence[Amount]) -> None:
         """Take note of what was billed beyond the most that was asked for, or no longer is."""
-        billed = {(each.item, each.unit): each.amount for each in used}
+        billed = {(amount.item, amount.unit): amount.amount for amount in used}
         with self._changed:
-            for each in asked:
-                key = (each.item, each.unit)
+            for most in asked:
+                key = (most.item, most.unit)
                 amount = billed.get(key)
-                if each.amount and amount is not None:
-                    self._beyond[key] = max(1.0, amount / each.amount)
+                if most.amount and amount is not None:
+                    self._beyond[key] = max(1.0, amount / most.amount)
 
     def release(self, reservation: object) -> None:
         """Give a reservation back: the call costs nothing."""
@@ -248,9 +248,9 @@ class Budget:
     def _most(self, amounts: Sequence[Amount]) -> float:
         costs = [(amount, self.price(amount)) for amount in amounts]
         if self._limit is not None:
-            for each, usd in costs:
+            for billed, usd in costs:
                 if usd is None:
-                    raise self._no_price(each.item, each.unit)
+                    raise self._no_price(billed.item, billed.unit)
         return sum(usd or 0.0 for _, usd in costs)
 
     def _no_price(self, item: str, unit: str) -> BudgetError:
@@ -279,8 +279,8 @@ def _own(reservation: object) -> Reservation:
 
 def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
     """Tokens and dollars of a call; None where they are not known."""
-    costs = [price(each) for each in used]
-    sums = {each.unit: round(each.amount) for each in reversed(used) if each.amount is not None}
+    costs = [price(amount) for amount in used]
+    sums = {amount.unit: round(amount.amount) for amount in reversed(used) if amount.amount is not None}
     return {
         "input_tokens": sums.get("input_tokens"),
         "output_tokens": sums.get("output_tokens"),

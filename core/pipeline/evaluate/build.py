@@ -100,14 +100,14 @@ class Models:
 
     def close(self) -> None:
         """Let go of connections."""
-        for each in self._made.values():
-            each.close()
+        for model in self._made.values():
+            model.close()
         self._made.clear()
 
     def interrupt(self) -> None:
         """End waits for vendors that are under way."""
-        for each in list(self._made.values()):
-            each.interrupt()
+        for model in list(self._made.values()):
+            model.interrupt()
 
     def _embedder(self, name: str, dim: int, journal: Journal | None) -> Embedder:
         model = self._configs.get(name, name)
@@ -126,8 +126,8 @@ class Models:
     def _once(self, key: tuple[object, ...], make: Callable[[], M]) -> M:
         if key not in self._made:
             self._made[key] = make()
-        made: M = self._made[key]
-        return made
+        model: M = self._made[key]
+        return model
 
 
 VECTORS, INDEX = "vectors.npy", "index"
@@ -171,8 +171,8 @@ class Builder:
         fill = partial(self._embed if whole else self._shorten, step, within=within)
         waiting = lambda: within(0, 0, "")  # noqa: E731
         folder = self._artifacts.make(step, fill, continues=whole, waiting=waiting)
-        made: Vectors = np.load(folder / VECTORS, mmap_mode="r")
-        return made
+        vectors: Vectors = np.load(folder / VECTORS, mmap_mode="r")
+        return vectors
 
     def index(self, step: Step, within: Within = _untold) -> DenseIndex | Outside:
         """The index of a step of kind "index"."""
@@ -220,13 +220,13 @@ class Builder:
 
     def release(self, kept: Container[Step]) -> None:
         """Let go of indexes in memory that are not among those kept."""
-        for step in [each for each in self._open if each not in kept]:
+        for step in [step for step in self._open if step not in kept]:
             del self._open[step]
 
     def about(self, step: Step) -> JsonMap:
         """How an index was built and is searched, for the manifest."""
-        told = self._artifacts.about(step)
-        about = {**told["parameters"], "build_s": told["build_s"], "bytes": told["bytes"]}
+        built = self._artifacts.about(step)
+        about = {**built["parameters"], "build_s": built["build_s"], "bytes": built["bytes"]}
         if not step.needs:
             return about
         vectors = self._artifacts.about(step.needs[0])
@@ -243,10 +243,10 @@ class Builder:
         if step not in self._open:
 
             def fill(draft: Path) -> JsonMap:
-                made = make(draft)
-                made.save(draft / INDEX)
-                told = {"build_s": round(made.build_s, 3), "bytes": made.size_bytes}
-                return {"parameters": dict(made.parameters), **told}
+                built = make(draft)
+                built.save(draft / INDEX)
+                size = {"build_s": round(built.build_s, 3), "bytes": built.size_bytes}
+                return {"parameters": dict(built.parameters), **size}
 
             folder = self._artifacts.make(step, fill, waiting=lambda: within(0, 0, ""))
             self._open[step] = load(folder / INDEX)
@@ -267,8 +267,8 @@ class Builder:
         for start, texts in corpus.parts(size):
             if start in progress.done:
                 continue
-            told = partial(_batch_done, within, start, len(corpus))
-            reply = embedder.embed_all(texts, out=vectors[start : start + len(texts)], on_batch=told)
+            on_batch = partial(_batch_done, within, start, len(corpus))
+            reply = embedder.embed_all(texts, out=vectors[start : start + len(texts)], on_batch=on_batch)
             vectors.flush()
             progress.add(start, reply)
             within(start + len(texts), len(corpus), PASSAGES)
@@ -288,8 +288,8 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
     """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
     begin, cpu = perf_counter(), process_time()
     encoder = cast(TokenEmbedder, embedder)  # others are refused there
-    told = lambda done, n: within(done, n, "documents")  # noqa: E731
-    vectors = vectors_of(late.documents, late.chunks, encoder, on_document=told)
+    on_document = lambda done, n: within(done, n, "documents")  # noqa: E731
+    vectors = vectors_of(late.documents, late.chunks, encoder, on_document=on_document)
     np.save(draft / VECTORS, vectors)
     usage = [[embedder.item, "cpu_ms", (process_time() - cpu) * 1000, Basis.MEASURED.value]]
     seconds = round(perf_counter() - begin, 3)
@@ -305,10 +305,10 @@ class _Parts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        found = read_json(path) or {}
-        self.done: list[int] = found.get("done", [])
-        self.seconds: float = found.get("seconds", 0.0)
-        self.usage: list[list[Any]] = found.get("usage", [])
+        progress = read_json(path) or {}
+        self.done: list[int] = progress.get("done", [])
+        self.seconds: float = progress.get("seconds", 0.0)
+        self.usage: list[list[Any]] = progress.get("usage", [])
 
     def add(self, start: int, reply: Reply[Vectors]) -> None:
         before = [Amount(item, unit, n, Basis(basis)) for item, unit, n, basis in self.usage]

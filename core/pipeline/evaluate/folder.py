@@ -112,8 +112,8 @@ def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:
 
 def folders(work: Path) -> list[Folder]:
     """All evaluations that were begun, newest first."""
-    found = [Folder(path.parent) for path in work.glob("*/spec.json")] if work.is_dir() else []
-    return sorted(found, key=lambda each: each.spec.stat().st_mtime, reverse=True)
+    begun = [Folder(path.parent) for path in work.glob("*/spec.json")] if work.is_dir() else []
+    return sorted(begun, key=lambda folder: folder.spec.stat().st_mtime, reverse=True)
 
 
 def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
@@ -128,19 +128,19 @@ def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
         InputError: If there are several.
     """
     known = folders(work)
-    exact = [each for each in known if name in (each.path.name, each.evaluation_id)]
-    found = exact or [each for each in known if each.path.name.rpartition("-")[0] == name]
-    if not found:
-        raise UnknownNameError(kind, name, (each.path.name for each in known))
-    if len(found) > 1:
-        listed = ", ".join(each.path.name for each in found[:5])
-        raise InputError(f"{len(found)} {kind}s are called {name!r}: {listed}.", do="Name one by its id.")
-    return found[0]
+    exact = [folder for folder in known if name in (folder.path.name, folder.evaluation_id)]
+    matches = exact or [folder for folder in known if folder.path.name.rpartition("-")[0] == name]
+    if not matches:
+        raise UnknownNameError(kind, name, (folder.path.name for folder in known))
+    if len(matches) > 1:
+        listed = ", ".join(folder.path.name for folder in matches[:5])
+        raise InputError(f"{len(matches)} {kind}s are called {name!r}: {listed}.", do="Name one by its id.")
+    return matches[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one pass over the queries measured of one step."""
+    """Times of one step in one pass over the queries."""
 
     ms: NDArray[np.float64]  # float64 [queries], milliseconds of the step itself
     cpu_ms: NDArray[np.float64] | None  # float64 [queries], milliseconds of processor time here
@@ -157,7 +157,7 @@ class Measurements:
         self._db.executescript(_SCHEMA)
 
     def get(self, step: str, of: str) -> Block | None:
-        """What was measured of a step in a pass; None if nothing was."""
+        """Return the times of a step in a pass; None if it was not measured."""
         row = self._db.execute(
             "SELECT ms, cpu_ms, waited_ms FROM blocks WHERE step = ? AND pass = ?", (step, of)
         ).fetchone()
@@ -175,17 +175,17 @@ class Measurements:
             (
                 name,
                 of,
-                each.ms.tobytes(),
-                each.cpu_ms if each.cpu_ms is None else each.cpu_ms.tobytes(),
-                each.waited_ms,
+                times.ms.tobytes(),
+                times.cpu_ms if times.cpu_ms is None else times.cpu_ms.tobytes(),
+                times.waited_ms,
             )
-            for name, each in named.items()
+            for name, times in named.items()
         ]
         with transaction(self._db):
             self._db.executemany("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", rows)
 
     def parts(self, step: str, of: str) -> dict[str, Block]:
-        """What was measured of the stages of a step in a pass."""
+        """Return the times of a step's stages in a pass, by stage."""
         rows = self._db.execute(
             "SELECT step, ms FROM blocks WHERE pass = ? AND substr(step, 1, ?) = ? ORDER BY rowid",
             (of, len(step) + 1, f"{step}{_STAGE}"),

@@ -1,4 +1,4 @@
-"""What an evaluation stands for (as far as it could change results), and what is needed to repeat it."""
+"""The identity of an evaluation (whatever could change its results), and all that repeating it needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ENGINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def identities(job: Job) -> Identities:
-    """What the names in a job's stacks stand for."""
+    """Return the models, corpora and versions that the names in a job's stacks stand for."""
     embedders = {(s.spec["embedder"], s.spec["dim"]) for s in job.stacks if s.spec.get("embedder")}
     configs = {name: embedder_config(job.models.get(name, name)) for name, _ in embedders}
     known = {name: model_identity(config) for name, config in configs.items()}
@@ -66,8 +66,8 @@ def billed(job: Job) -> list[tuple[str, str]]:
     """Item and unit of everything that a job's models are paid by."""
     pairs = [(key, stack.spec.get(key, NONE)) for stack in job.stacks for key in MODELS]
     used = [billed_by(key, name, job.models) for key, name in dict.fromkeys(pairs) if name not in ("", NONE)]
-    own = [(each.item, each.unit) for config in job.own.values() for each in expected_usage(config)]
-    return list(dict.fromkeys([*(each for some in used for each in some), *own]))
+    own = [(amount.item, amount.unit) for config in job.own.values() for amount in expected_usage(config)]
+    return list(dict.fromkeys([*(pair for some in used for pair in some), *own]))
 
 
 def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:
@@ -84,31 +84,31 @@ def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tu
     else:
         rewrite = make_rewrite(name, models=models, ready=False)
         local, used = rewrite.local, rewrite.expected("?")
-    return [] if local else [(each.item, each.unit) for each in used]
+    return [] if local else [(amount.item, amount.unit) for amount in used]
 
 
 def model_identity(config: ModelConfig) -> JsonMap:
-    """What of a model decides what it answers: its configuration, files and packages."""
-    told = config.model_dump(mode="json", include=set(_MATTERS), exclude_defaults=True)
+    """Return the parts of a model that decide its answers: configuration, files and packages."""
+    identity = config.model_dump(mode="json", include=set(_MATTERS), exclude_defaults=True)
     package = _PACKAGES.get(config.provider)
     if package:
-        told["packages"] = _versions((package,))
+        identity["packages"] = _versions((package,))
     if config.path is not None:
         # Identified by name, size and time, without reading gigabytes.
         files = sorted(path for path in config.path.rglob("*") if path.is_file())
         stats = [(path.name, path.stat()) for path in files]
-        told["files"] = short_hash(*(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
-    return told
+        identity["files"] = short_hash(*(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
+    return identity
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in packages:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 ABSENT = "—"
@@ -121,7 +121,7 @@ def described() -> JsonMap:
 
 
 def evaluation_manifest(job: Job, machine: JsonMap) -> JsonMap:
-    """What is needed to repeat an evaluation, as JSON."""
+    """Return all that repeating an evaluation needs, as JSON."""
     return {
         "evaluation": {"id": job.evaluation_id, "name": job.name, "nonce": job.nonce},
         "sweep": dict(job.spec),
@@ -150,7 +150,7 @@ def hashes(job: Job) -> dict[str, str]:
 
 
 def diff(one: JsonMap, other: JsonMap) -> pl.DataFrame:
-    """What differs between two manifests.
+    """Compare two manifests.
 
     Returns:
         key (with dots), one and other as JSON text, `ABSENT` where a manifest lacks the key; sorted.

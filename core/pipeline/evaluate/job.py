@@ -1,4 +1,4 @@
-"""What an evaluation is asked to do, read and checked: nothing has run and nothing has been spent."""
+"""An evaluation's job, read and checked: nothing has run and nothing has been spent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """What late chunking takes: vectors of chunks come from whole documents."""
+    """Documents and chunks for late chunking: vectors of chunks come from whole documents."""
 
     documents: pl.DataFrame  # source and text
     chunks: pl.DataFrame  # where each passage lies
@@ -45,7 +45,7 @@ class Corpus:
 
 
 def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:
-    """What is searched of passages: their titles and texts.
+    """Return the texts of passages that are searched: their titles and texts.
 
     Passages without either cannot be found by what they say; they are left out.
 
@@ -115,7 +115,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task of a cluster gets of a machine."""
+    """One task's share of a machine of a cluster."""
 
     cpus: float = 1.0  # Processors
     gpus: float = 0.0  # Graphics processors

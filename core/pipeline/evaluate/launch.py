@@ -81,13 +81,13 @@ class Launcher:
             for folder in folders(work)
             if (status := folder.status()) is not None
         ]
-        pids = {each.status.pid for each in begun}
+        pids = {evaluation.status.pid for evaluation in begun}
         early = [
-            Known(job.folder.name, _early(told), None)
+            Known(job.folder.name, _early(job_status), None)
             for job in jobs.jobs(work / _LAUNCHED)
-            if job.pid not in pids and (told := job.status()).state is not State.KILLED
+            if job.pid not in pids and (job_status := job.status()).state is not State.KILLED
         ]
-        return sorted([*early, *begun], key=lambda each: each.status.started_at, reverse=True)
+        return sorted([*early, *begun], key=lambda evaluation: evaluation.status.started_at, reverse=True)
 
 
 EVALUATION = Launcher(EVALUATIONS, ("run", "--yes"), ("resume",), SweepSpec)
@@ -102,5 +102,5 @@ def cancel(known: Known) -> None:
 
 
 def _early(status: jobs.Status) -> Status:
-    told = {field.name: getattr(status, field.name) for field in fields(status)}
-    return Status(**{**told, "stage": "reading the corpus" if status.state is State.RUNNING else ""})
+    values = {field.name: getattr(status, field.name) for field in fields(status)}
+    return Status(**{**values, "stage": "reading the corpus" if status.state is State.RUNNING else ""})

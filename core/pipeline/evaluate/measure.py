@@ -57,7 +57,7 @@ Pass = tuple[int, int]  # Round and repeat, from 1
 
 @dataclass(slots=True)
 class Answered:
-    """What a step made of the queries, and what was measured."""
+    """A step's results for all queries, and its measurements."""
 
     values: list[Any]  # the results, per query
     usage: Sequence[tuple[Amount, ...]]  # what each used, beside processor time
@@ -104,8 +104,8 @@ class Measurer:
         if measured:
             self._warm_up(node, FIRST[0])
         outcomes = self._ask_all(node, FIRST if measured else None)
-        made = ([outcome.value for outcome in outcomes], [outcome.usage for outcome in outcomes])
-        self.results[step] = Answered(*made, [outcome.details for outcome in outcomes])
+        results = ([outcome.value for outcome in outcomes], [outcome.usage for outcome in outcomes])
+        self.results[step] = Answered(*results, [outcome.details for outcome in outcomes])
         if measured:
             self._note(step, FIRST, outcomes)
         self._tracker.end()
@@ -142,7 +142,7 @@ class Measurer:
             for outcome in outcomes
             if outcome.cpu_ms is not None or not np.isfinite(outcome.ms)
         ]
-        known = len(here) == len(outcomes) and any(each is not None for each in here)
+        known = len(here) == len(outcomes) and any(cpu_ms is not None for cpu_ms in here)
         block = Block(
             np.array([outcome.ms for outcome in outcomes]),
             np.array(here, dtype=np.float64) if known else None,
@@ -171,15 +171,15 @@ class Measurer:
         text = self._asked(node.step)[query]
         if rewrite is not None and rewrite is not node.step:
             text = results[rewrite].values[query]
-        return node.ask(text, [results[each].values[query] for each in node.step.inputs], again)
+        return node.ask(text, [results[step].values[query] for step in node.step.inputs], again)
 
     def _asked(self, step: Step) -> Sequence[str]:
         """The queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
         if step not in self._typed:
-            told = step.typed
+            levels = step.typed
             self._typed[step] = (
-                [perturbed(text, told, self._names.get(text, ())) for text in self._texts]
-                if told
+                [perturbed(text, levels, self._names.get(text, ())) for text in self._texts]
+                if levels
                 else self._texts
             )
         return self._typed[step]
@@ -199,16 +199,18 @@ def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
 
     Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
     """
-    told = [outcome.details.get("stages") or {} for outcome in outcomes]
-    names = list(dict.fromkeys(stage for each in told for stage in each))
+    by_stage = [outcome.details.get("stages") or {} for outcome in outcomes]
+    names = list(dict.fromkeys(stage for times in by_stage for stage in times))
     known = [
-        (sum(of.values()), each.ms) for of, each in zip(told, outcomes, strict=True) if np.isfinite(each.ms)
+        (sum(of.values()), outcome.ms)
+        for of, outcome in zip(by_stage, outcomes, strict=True)
+        if np.isfinite(outcome.ms)
     ]
     if any(parts > _OVERLAP * whole for parts, whole in known):
         return {}
     failed = [not np.isfinite(outcome.ms) for outcome in outcomes]
     return {
-        stage: Block(np.where(failed, np.nan, [each.get(stage, 0.0) for each in told]), None)
+        stage: Block(np.where(failed, np.nan, [times.get(stage, 0.0) for times in by_stage]), None)
         for stage in names
     }
 
@@ -231,21 +233,21 @@ def words(step: Step) -> str:
 
 
 def _named(step: Step) -> str:
-    told = step.params
+    params = step.params
     if step.kind in ("embed", "vectors", "slice"):
-        model = (told if "model" in told else step.needs[0].params)["model"]
-        return f"{model['name']} {told['dim']} d"
+        model = (params if "model" in params else step.needs[0].params)["model"]
+        return f"{model['name']} {params['dim']} d"
     if step.kind in ("sparse", "bm25", "rewrite"):
-        return str(told["model"]["name"]) if "model" in told else "BM25"
+        return str(params["model"]["name"]) if "model" in params else "BM25"
     if step.kind == "variant":
-        return f"query {told['number'] + 1}"
+        return f"query {params['number'] + 1}"
     if step.kind == "search":
         return words(step.built)
-    before = words((step.inputs or step.needs)[-1]) if step.needs else told["params"]["table"]
+    before = words((step.inputs or step.needs)[-1]) if step.needs else params["params"]["table"]
     if step.kind == "rerank":
-        return f"{told['model']['name']}, K = {told['depth']}, of {before}"
+        return f"{params['model']['name']}, K = {params['depth']}, of {before}"
     by = {"fuse": "fusion"}.get(step.kind, step.kind)  # an index has a name, others a method
-    return f"{told[by]['method'] if by in told else told['name']} of {before}"
+    return f"{params[by]['method'] if by in params else params['name']} of {before}"
 
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
@@ -285,7 +287,7 @@ class Signals:
 
     def mean_recall(self, route: Route) -> float | None:
         """Mean share of the exact neighbours that the route's index finds; None if it is exact."""
-        known = [v for each in self._recall(route) for v in each.values if v is not None]
+        known = [v for signal in self._recall(route) for v in signal.values if v is not None]
         return round(float(np.mean(known)), 6) if known else None
 
     def _of(self, route: Route) -> Iterator[Signal]:
@@ -297,7 +299,7 @@ class Signals:
             depth = _leg_depth(route)
             yield from _certainty("dense_", depth, [hits.scores[:depth] for hits in results[search].values])
         if route.rerank is not None:
-            scores = [ordered(found, route.depth) for found in results[route.rerank].values]
+            scores = [ordered(ranking, route.depth) for ranking in results[route.rerank].values]
             yield from _certainty("rerank_", route.depth, scores)
         yield from self._recall(route)
         for step in route.steps:
@@ -310,7 +312,7 @@ class Signals:
         depth = _leg_depth(route)
         if (search, depth) not in self._found:
             pairs = zip(self._results[search].values, self._exact_hits(search), strict=True)
-            self._found[search, depth] = [ann_recall(found, exact, depth) for found, exact in pairs]
+            self._found[search, depth] = [ann_recall(hits, exact, depth) for hits, exact in pairs]
         yield Signal(ANN_RECALL, depth, self._found[search, depth])
 
     def _exact_hits(self, search: Step) -> list[Hits]:
@@ -350,9 +352,9 @@ def _leg_depth(route: Route) -> int:
 
 
 def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:
-    found = [signals(score) for score in scores]
-    for name in found[0]:
-        yield Signal(f"{prefix}{name}", depth, [each[name] for each in found])
+    by_query = [signals(score) for score in scores]
+    for name in by_query[0]:
+        yield Signal(f"{prefix}{name}", depth, [certainty[name] for certainty in by_query])
 
 
 def _told(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[Signal]:

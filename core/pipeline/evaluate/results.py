@@ -154,20 +154,22 @@ class Writer:
         """How a pipeline of one's own was begun, and what went wrong with its queries."""
         if route.pool.kind != OWN:
             return {}
-        told = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details)
+        problems = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details)
         asked = self._own.get(route.pool)
-        return {OWN: {**(asked.about() if asked else {}), **told}}
+        return {OWN: {**(asked.about() if asked else {}), **problems}}
 
     def _indexes(self, route: Route) -> dict[str, JsonMap]:
-        told: dict[str, JsonMap] = {}
+        indexes: dict[str, JsonMap] = {}
         for step in route.steps:
             if step.kind == "sparse":
-                told["bm25"] = self._builder.about(step.built)
+                indexes["bm25"] = self._builder.about(step.built)
             elif step.kind == "search":
                 recall = self._signals.mean_recall(route)
                 about = {**self._builder.about(step.built), **step.params.get("options", {})}
-                told[step.built.params["name"]] = about if recall is None else {**about, "ann_recall": recall}
-        return told
+                indexes[step.built.params["name"]] = (
+                    about if recall is None else {**about, "ann_recall": recall}
+                )
+        return indexes
 
 
 def waited(route: Route, results: Results) -> dict[str, float]:
@@ -182,7 +184,7 @@ def pools(route: Route, results: Results) -> list[Hits]:
     """The candidate pool of a stack, per query."""
     values = results[route.pool].values
     if route.pool.kind == OWN:
-        return [clipped(found, route.depth) if found.pool is None else found.pool for found in values]
+        return [clipped(ranking, route.depth) if ranking.pool is None else ranking.pool for ranking in values]
     return [clipped(hits, route.depth) for hits in values]
 
 
@@ -194,17 +196,20 @@ def _has_pool(route: Route, results: Results) -> bool:
 
 def finals(route: Route, results: Results) -> list[Hits]:
     """The final ranking of a stack, per query."""
-    made = {step: results[step].values for step in (route.pool, route.rerank, route.cut) if step}
-    return [final(route, dict(zip(made, values, strict=True))) for values in zip(*made.values(), strict=True)]
+    by_step = {step: results[step].values for step in (route.pool, route.rerank, route.cut) if step}
+    return [
+        final(route, dict(zip(by_step, values, strict=True)))
+        for values in zip(*by_step.values(), strict=True)
+    ]
 
 
-def final(route: Route, made: Mapping[Step, Any]) -> Hits:
+def final(route: Route, results: Mapping[Step, Any]) -> Hits:
     """The final ranking of one query, of what the steps made of it."""
-    ranked = clipped(made[route.pool], route.depth)
+    ranked = clipped(results[route.pool], route.depth)
     if route.rerank is not None:
-        ranked = reranked(ranked, made[route.rerank], route.depth)
+        ranked = reranked(ranked, results[route.rerank], route.depth)
     if route.cut is not None:
-        ranked = clipped(ranked, made[route.cut])
+        ranked = clipped(ranked, results[route.cut])
     return ranked if route.sent is None else clipped(ranked, route.sent)
 
 
@@ -221,13 +226,13 @@ def rankings(
 def _ranked(
     hits: Sequence[Hits], query_ids: pl.Series, passage_ids: pl.Series, **constants: str
 ) -> pl.DataFrame:
-    lengths = np.array([len(found.passages) for found in hits])
+    lengths = np.array([len(ranking.passages) for ranking in hits])
     columns = pl.DataFrame(
         {
             "query_id": query_ids.gather(np.repeat(np.arange(len(hits)), lengths)),
             "rank": np.concatenate([np.arange(1, length + 1) for length in lengths]),
-            "passage_id": passage_ids.gather(np.concatenate([found.passages for found in hits])),
-            "score": np.concatenate([found.scores for found in hits]),
+            "passage_id": passage_ids.gather(np.concatenate([ranking.passages for ranking in hits])),
+            "score": np.concatenate([ranking.scores for ranking in hits]),
         }
     ).with_columns(pl.col("score").fill_nan(None))
     return _declared("rankings", columns, **constants)
@@ -294,7 +299,7 @@ def usage(
 def _used(
     route: Route, step: Step, results: Results, lengths: NDArray[np.int64]
 ) -> Sequence[Sequence[Amount]]:
-    """What a step used per query; of a deeper pool the part that this stack's depth would have used."""
+    """Return a step's usage per query; of a deeper pool the share that this stack's depth would have used."""
     used = results[step].usage
     if not (route.replayed and step is route.rerank):
         return used
@@ -317,12 +322,14 @@ def _share(amount: Amount, share: float, documents: int) -> Amount:
 
 def _billed(used: Sequence[Sequence[Amount]], query_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Every kind of usage for every query; a query that skipped the step used nothing."""
-    kinds = dict.fromkeys((each.item, each.unit) for amounts in used for each in amounts)
+    kinds = dict.fromkeys((amount.item, amount.unit) for amounts in used for amount in amounts)
     rows = []
     for item, unit in kinds:
         nothing = Amount(item, unit, 0.0, Basis.MEASURED)
         for query_id, amounts in zip(query_ids, used, strict=True):
-            amount = next((each for each in amounts if (each.item, each.unit) == (item, unit)), nothing)
+            amount = next(
+                (amount for amount in amounts if (amount.item, amount.unit) == (item, unit)), nothing
+            )
             rows.append({"query_id": query_id, **asdict(amount)})
     return rows
 

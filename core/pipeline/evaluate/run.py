@@ -28,7 +28,7 @@ from core.records import JsonMap, Run, Sink, Stack, now
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is done with the runs of an evaluation in the same folder and budget, once all have landed."""
+    """Work on an evaluation's runs in the same folder and budget, once all have landed."""
 
     do: Callable[[Turn, Sequence[str]], object]  # given the ids of the runs
     billed: Sequence[tuple[str, str]] = ()  # item and unit of what it pays for
@@ -40,7 +40,7 @@ Before = Callable[[Turn, Job], Sequence[Stack]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of an evaluation."""
+    """An evaluation as it ended: its status, runs and spending."""
 
     evaluation_id: str  # Its identity
     folder: Folder  # Where it is
@@ -141,8 +141,8 @@ def _routes(job: Job, held: Collection[str]) -> tuple[Graph, list[Route]]:
     deepest: list[str] = []
     if job.protocol.deepest:
         names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
-        made = [make_reranker(name, models=job.models, ready=False) for name in names]
-        deepest = [name for name, reranker in zip(names, made, strict=True) if reranker.pointwise]
+        rerankers = [make_reranker(name, models=job.models, ready=False) for name in names]
+        deepest = [name for name, reranker in zip(names, rerankers, strict=True) if reranker.pointwise]
     every = graph(job.stacks, identities(job), deepest=deepest)
     return every, [route for route in every.routes if job.run_id(route) not in held]
 

@@ -1,4 +1,4 @@
-"""What a stack needs, as steps that are named by their content: equal steps of several stacks are one step.
+"""A stack's needs as steps that are named by their content: equal steps of several stacks are one step.
 
 Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
 Asking: rewrite → embed → search, rewrite → sparse; both → fuse; → dedup; the pool of these → rerank → cut.
@@ -64,12 +64,12 @@ class Step:
 
     @property
     def inputs(self) -> tuple[Step, ...]:
-        """What it takes from the steps that the query went through before."""
+        """Return the steps among its needs that the query went through before."""
         return tuple(need for need in self.needs if need.asks)
 
     @property
     def built(self) -> Step:
-        """What a search searches."""
+        """Return the index that a search searches."""
         return next(need for need in self.needs if not need.asks)
 
     @property
@@ -82,14 +82,14 @@ class Step:
         """The step that made the text that it is asked, if any; rerankers are asked the question itself."""
         if self.kind in ("rewrite", "variant"):
             return self
-        found = next((found for each in self.inputs if (found := each.rewrite)), None)
-        return None if self.kind == "rerank" and found is not None and found.only_searched else found
+        rewrite = next((rewrite for step in self.inputs if (rewrite := step.rewrite)), None)
+        return None if self.kind == "rerank" and rewrite is not None and rewrite.only_searched else rewrite
 
     @property
     def typed(self) -> JsonMap:
         """Ways and levels by which the queries that it is asked were perturbed; empty = as they are."""
         own: JsonMap = self.params.get("typed", {})
-        return own or next((found for each in self.inputs if (found := each.typed)), {})
+        return own or next((typed for step in self.inputs if (typed := step.typed)), {})
 
     @property
     def only_searched(self) -> bool:
@@ -126,9 +126,9 @@ class Route:
 
         Without near copies it is another pool: "rrf100-minhash@K".
         """
-        told = self.source.params.get("fusion", {})
+        fusion = self.source.params.get("fusion", {})
         heads = {"sparse": "bm25", "search": "dense", OWN: OWN}
-        head = heads.get(self.source.kind) or f"{told['method']}{told.get('depth', '')}"
+        head = heads.get(self.source.kind) or f"{fusion['method']}{fusion.get('depth', '')}"
         head = f"queries-{head}" if "over" in self.source.params else head
         without = "" if self.source is self.pool else f"-{self.pool.params['dedup']['method']}"
         return f"{head}{without}@{self.depth}"
@@ -147,12 +147,12 @@ class Graph:
     depths: Mapping[Step, int]  # per search, fusion or sparse step the most hits that any stack takes from it
 
     def label(self, step: Step) -> str:
-        """What tells a step at its depth from others, in files."""
+        """Return the name of a step at its depth in files."""
         return f"{step.key}@{self.depths.get(step, 0)}"
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What queries go through, each once, what is needed before what needs it."""
+        """Return the steps that queries go through, each once, after those that they need."""
         return tuple(dict.fromkeys(step for route in self.routes for step in route.steps))
 
     @property
@@ -164,13 +164,13 @@ class Graph:
 
     @property
     def builds(self) -> tuple[Step, ...]:
-        """What is built before, each once, what is needed before what needs it."""
+        """Return the steps that are built before, each once, after those that they need."""
         return tuple(dict.fromkeys(build for step in self.steps for build in _builds(step)))
 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What names of a specification stand for; part of the identity of steps."""
+    """Identities of the names in a specification; part of the identity of steps."""
 
     corpora: Mapping[str | None, str]  # hash of what is searched, by chunking
     chunkings: Mapping[str, str] = field(default_factory=dict)  # name of a chunking, by its chunker as JSON
@@ -188,7 +188,7 @@ class Identities:
         return None if chunker is None else self.chunkings[canonical_json(chunker)]
 
     def model(self, name: str) -> JsonMap:
-        """What identifies a model."""
+        """Return the identity of a model."""
         return {"name": name, **self.models.get(name, {})}
 
 
@@ -211,8 +211,8 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
     full = names.full_dims.get((model, dim), dim)
     chunking = names.chunking(spec)
     corpus = {"corpus": names.corpora[chunking]}
-    made = Step("vectors", {**corpus, "model": names.model(model), "dim": full})
-    return made if full == dim else Step("slice", {"dim": dim}, (made,))
+    whole = Step("vectors", {**corpus, "model": names.model(model), "dim": full})
+    return whole if full == dim else Step("slice", {"dim": dim}, (whole,))
 
 
 def index_step(spec: JsonMap, names: Identities) -> Step:
@@ -235,8 +235,8 @@ def bm25_step(spec: JsonMap, names: Identities) -> Step:
 def own_step(spec: JsonMap, names: Identities) -> Step:
     """The one step of a stack that is somebody's own pipeline."""
     model = {"name": spec["name"], **names.own[spec["name"]]}
-    told = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
-    return Step(OWN, {"model": model, **told, "corpus": names.corpora[names.chunking(spec)]})
+    options = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
+    return Step(OWN, {"model": model, **options, "corpus": names.corpora[names.chunking(spec)]})
 
 
 def _builds(step: Step) -> Iterator[Step]:
@@ -282,11 +282,11 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     ranked, steps = _ranked(spec, names)
     if not spec.get("dedup"):
         return ranked, steps
-    told = {"dedup": dict(spec["dedup"])}
-    by_vectors = told["dedup"]["method"] == BY_VECTORS
+    options = {"dedup": dict(spec["dedup"])}
+    by_vectors = options["dedup"]["method"] == BY_VECTORS
     compared = (vectors_step(spec, names),) if by_vectors else ()
     corpus = {} if by_vectors else {"corpus": names.corpora[names.chunking(spec)]}
-    dedup = Step("dedup", {**told, **corpus}, (ranked, *compared))
+    dedup = Step("dedup", {**options, **corpus}, (ranked, *compared))
     return dedup, [*steps, dedup]
 
 
@@ -302,8 +302,8 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     variants = [Step("variant", {"number": number}, (text,)) for number in range(QUERIES)]
     searched = [_searched(spec, names, (variant,)) for variant in variants]
     depth = max(int(_OVER_QUERIES["depth"]), int(spec["candidates"]))
-    told = {"fusion": {**_OVER_QUERIES, "depth": depth}, "over": "queries"}
-    fuse = Step("fuse", told, tuple(ranked for ranked, _ in searched))
+    fusion = {"fusion": {**_OVER_QUERIES, "depth": depth}, "over": "queries"}
+    fuse = Step("fuse", fusion, tuple(ranked for ranked, _ in searched))
     legs = [(variant, *steps) for variant, (_, steps) in zip(variants, searched, strict=True)]
     return fuse, [text, *chain.from_iterable(legs), fuse]
 
@@ -317,8 +317,8 @@ def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tupl
     if spec["mode"] != "sparse":
         embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"], **typed}, asked)
         _, how = parted(spec["index"], spec.get("index_params"))
-        told = {"options": how} if how else {}
-        dense = [embed, Step("search", told, (embed, index_step(spec, names)))]
+        options = {"options": how} if how else {}
+        dense = [embed, Step("search", options, (embed, index_step(spec, names)))]
     if spec["mode"] != "hybrid":
         return (sparse or dense)[-1], sparse + dense
     fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))
@@ -326,7 +326,7 @@ def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tupl
 
 
 def _typed(spec: JsonMap, names: Identities) -> dict[str, Any]:
-    """What perturbs the queries of a stack, for the first steps that read them."""
+    """Return how a stack's queries are perturbed, for the first steps that read them."""
     return {"typed": identified(spec["perturb"], names.names)} if spec.get("perturb") else {}
 
 
@@ -334,13 +334,13 @@ def _rerank_depths(
     stacks: Sequence[Stack], names: Identities, deepest: frozenset[str]
 ) -> dict[tuple[Step, str], int]:
     """Per pool and reranker that is asked once: its deepest K."""
-    found: dict[tuple[Step, str], int] = {}
+    depths: dict[tuple[Step, str], int] = {}
     for stack in stacks:
         reranker = stack.spec.get("reranker", NONE)
         if reranker in deepest:
             key = (_pool(stack.spec, names)[0], reranker)
-            found[key] = max(found.get(key, 0), int(stack.spec["candidates"]))
-    return found
+            depths[key] = max(depths.get(key, 0), int(stack.spec["candidates"]))
+    return depths
 
 
 def _deepen(depths: dict[Step, int], step: Step, depth: int) -> None:

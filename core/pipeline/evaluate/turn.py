@@ -28,7 +28,7 @@ REPLIES = "replies.sqlite"  # Vectors of passages, and answers that were not mea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one process works with."""
+    """One process's models, budget, journals and folder for its turn at an evaluation."""
 
     models: Models
     budget: Budget
@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is asked for, as far as all such work has it."""
+    """An order for work: identity, specification, models, prices and budget."""
 
     work_id: str  # Its identity; what has the same goes on in the same folder
     name: str  # What people read
@@ -59,7 +59,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of the work."""
+    """A piece of work as it ended: its status, yield and spending."""
 
     folder: Folder  # Where it is
     status: Status  # How far it came, and why it ended

@@ -55,7 +55,7 @@ INDEX_NAMES = (*INDEXES, *ENGINES)
 
 
 def kind_of(name: str) -> Kind | Engine:
-    """What there is to know of an index.
+    """Return the kind or engine of an index.
 
     Raises:
         UnknownNameError: If there is no such kind.

@@ -1,4 +1,4 @@
-"""What an index finds and how fast, at depths, search efforts and numbers of clients.
+"""Recall and speed of an index, at depths, search efforts and numbers of clients.
 
 Every client is a thread that asks one vector at a time and waits for the answer, over a connection of its
 own where the engine has those; latencies are those of single searches, queries per second those of all
@@ -55,7 +55,7 @@ Figures = dict[str, Figure]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What an index is asked."""
+    """Depths, search efforts and numbers of clients that an index is asked with."""
 
     ks: Sequence[int] = (10, 100)  # how many neighbours
     # what a search looks at: ef of a graph, probes of lists; an index without either has one row
@@ -77,9 +77,9 @@ class Point:
 
     @property
     def condition(self) -> str:
-        """What tells it from other points, as JSON."""
-        told = {"index": self.index, "params": dict(self.params), "effort": self.effort}
-        return canonical_json({**told, "k": self.k, "clients": self.clients})
+        """Return, as JSON, how it differs from other points."""
+        built = {"index": self.index, "params": dict(self.params), "effort": self.effort}
+        return canonical_json({**built, "k": self.k, "clients": self.clients})
 
 
 def bench(
@@ -114,8 +114,8 @@ def bench(
     """
     deepest = max(grid.ks)
     if deepest > len(vectors):
-        found = f"K = {deepest} is beyond {len(vectors):,} vectors."
-        raise InputError(found, where="--k", do="Ask for fewer neighbours.")
+        beyond = f"K = {deepest} is beyond {len(vectors):,} vectors."
+        raise InputError(beyond, where="--k", do="Ask for fewer neighbours.")
     read = [(name, index_options(name, params, dim=vectors.shape[1])) for name, params in kinds]
     for problem in chain.from_iterable(obstacles(name, params) for name, params in kinds):
         raise problem
@@ -155,8 +155,8 @@ def _asked(
         asked = index.with_options({knob: effort}) if effort else index
         doing(f"ask {name}, K = {k}" + (f", {knob} {effort}" if knob else ""))
         with threads(1):
-            found = [asked.search(query, k) for query in queries]
-            recall = _mean([ann_recall(hits, wanted, k) for hits, wanted in zip(found, exact, strict=True)])
+            ranked = [asked.search(query, k) for query in queries]
+            recall = _mean([ann_recall(hits, wanted, k) for hits, wanted in zip(ranked, exact, strict=True)])
             for clients in grid.clients:
                 times = _timed(asked, queries, k, clients, seconds=grid.seconds, pool=pool)
                 figures = {RECALL: recall, **times, **whole}
@@ -204,11 +204,13 @@ def _timed(
         return first, end, times
 
     asking = [pool.submit(ask) for _ in range(clients)]
-    firsts, ends, found = zip(*[each.result() for each in asking], strict=True)
-    times, taken = np.concatenate(found), max(ends) - min(firsts)
+    firsts, ends, by_client = zip(*[future.result() for future in asking], strict=True)
+    times, taken = np.concatenate(by_client), max(ends) - min(firsts)
     there = {name: at for name, at in PERCENTILES.items() if len(times) >= TAIL[name]}
-    told = {name: (float(np.percentile(times, at)), None, None, len(times)) for name, at in there.items()}
-    return {**told, QPS: (len(times) / taken, None, None, len(times))}
+    percentiles = {
+        name: (float(np.percentile(times, at)), None, None, len(times)) for name, at in there.items()
+    }
+    return {**percentiles, QPS: (len(times) / taken, None, None, len(times))}
 
 
 def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: int) -> pl.DataFrame:
@@ -221,9 +223,9 @@ def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: i
         dim: Dimensions of the vectors.
     """
     of_all = {"collection_id": collection_id, "diagnosis": DIAGNOSIS, "embedder": source, "dim": dim}
-    told = [
+    rows = [
         {**of_all, "condition": point.condition, "measure": name, **dict(zip(_COLUMNS, figure, strict=True))}
         for point in points
         for name, figure in point.figures.items()
     ]
-    return frame("diagnostics", told)
+    return frame("diagnostics", rows)

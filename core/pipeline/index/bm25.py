@@ -56,7 +56,7 @@ class Bm25Index:
 
     @property
     def parameters(self) -> JsonMap:
-        """What the index was built with, for the manifest."""
+        """Return the options that the index was built with, for the manifest."""
         return {
             "variant": "lucene",
             "k1": self._index.k1,
@@ -112,7 +112,7 @@ def make_bm25(texts: Sequence[str], options: JsonMap | None = None) -> Bm25Index
 
 
 class _Corpus(NamedTuple):
-    """What `bm25s.BM25.index` takes apart: it hands `ids` to `build_index_from_ids`."""
+    """The pair that `bm25s.BM25.index` takes apart: it hands `ids` to `build_index_from_ids`."""
 
     ids: Terms
     vocab: dict[str, int]
@@ -131,13 +131,13 @@ class _Index(bm25s.BM25):  # type: ignore[misc]  # the package has no types
         pairs += np.repeat(np.arange(count, dtype=np.int64), lengths)
         pairs.sort()
         starts = np.flatnonzero(np.diff(pairs, prepend=-1))
-        found = np.diff(starts, append=len(pairs))
+        frequencies = np.diff(starts, append=len(pairs))
         term, passage = np.divmod(pairs[starts], count)
         holders = np.bincount(term, minlength=len(unique_token_ids))
         idf = np.log(1 + (count - holders + 0.5) / (holders + 0.5)).astype(np.float32)
         damping = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
         return {
-            "data": (idf[term] * (found / (damping[passage] + found))).astype(np.float32),
+            "data": (idf[term] * (frequencies / (damping[passage] + frequencies))).astype(np.float32),
             "indices": passage.astype(np.int32),
             "indptr": np.concatenate(([0], np.cumsum(holders))),
             "num_docs": count,

@@ -49,8 +49,8 @@ class ExactSearch:
     def ranked(self, queries: Vectors, k: int) -> list[Hits]:
         """The best k passages of each query [q, dim], scored with the values of faiss times the sign."""
         depth = min(k + _SPARE, self._index.ntotal)
-        proposed, found = self._index.search(queries, depth)
-        hits = top_k_rows(found, self._sign * self._values(queries, found), k)
+        proposed, positions = self._index.search(queries, depth)
+        hits = top_k_rows(positions, self._sign * self._values(queries, positions), k)
         if depth == self._index.ntotal:
             return hits
         slack = self._slack(queries)
@@ -62,16 +62,16 @@ class ExactSearch:
     def _reaching(self, query: Vectors, score: float, k: int) -> Hits:
         """The best k of all passages that have this score or a better one."""
         radius = np.nextafter(np.float32(score), -np.inf, dtype=np.float32)  # which faiss leaves out
-        _, _, found = self._index.range_search(query, float(self._sign * radius))
-        found = np.sort(found)[np.newaxis]
-        return top_k(found[0], self._sign * self._values(query, found)[0], k)
+        _, _, positions = self._index.range_search(query, float(self._sign * radius))
+        positions = np.sort(positions)[np.newaxis]
+        return top_k(positions[0], self._sign * self._values(query, positions)[0], k)
 
-    def _values(self, queries: Vectors, found: NDArray[np.int64]) -> NDArray[np.float32]:
-        """What faiss computes for pairs: queries [q, dim] and positions [q, n] to values [q, n]."""
-        values = np.empty(found.shape, dtype=np.float32)
-        pointers = [faiss.swig_ptr(array) for array in (queries, values, found)]
+    def _values(self, queries: Vectors, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the values of faiss for pairs: queries [q, dim] and positions [q, n] to values [q, n]."""
+        values = np.empty(positions.shape, dtype=np.float32)
+        pointers = [faiss.swig_ptr(array) for array in (queries, values, positions)]
         compute = self._index.compute_distance_subset  # type: ignore[attr-defined]  # only flat kinds have it
-        compute(len(queries), pointers[0], found.shape[1], *pointers[1:])
+        compute(len(queries), pointers[0], positions.shape[1], *pointers[1:])
         return values
 
     def _slack(self, queries: Vectors) -> NDArray[np.float64]:
@@ -122,7 +122,7 @@ class DenseIndex:
 
     @property
     def parameters(self) -> JsonMap:
-        """What the index was built and is searched with, for the manifest."""
+        """Return the options that the index was built and is searched with, for the manifest."""
         return {"metric": self.metric, **self._options}
 
     @cached_property
@@ -183,8 +183,8 @@ class DenseIndex:
             hits = self._exact.ranked(queries, k)
         else:
             depth = min(k, len(self))
-            values, found = self._index.search(queries, depth, params=self._search_parameters(depth))
-            hits = top_k_rows(found, values if self._sign > 0 else -values, depth)
+            values, positions = self._index.search(queries, depth, params=self._search_parameters(depth))
+            hits = top_k_rows(positions, values if self._sign > 0 else -values, depth)
         if self.metric != "l2":
             return hits
         # faiss gives squared distances; rounding can take that of equal vectors below zero.
@@ -240,9 +240,9 @@ def load_index(path: Path, about: JsonMap) -> DenseIndex:
         raise _unusable(path) from error
     if (index.ntotal, index.d) != (about["passages"], about["dim"]) or about["metric"] not in METRICS:
         raise _unusable(path)
-    kind, told = INDEXES[about["name"]], {key: about[key] for key in ("longest", "build_s")}
+    kind, built = INDEXES[about["name"]], {key: about[key] for key in ("longest", "build_s")}
     options = kind.read(about["options"], dim=index.d)
-    return DenseIndex(index, kind, about["metric"], options=options, **told)
+    return DenseIndex(index, kind, about["metric"], options=options, **built)
 
 
 def _unusable(path: Path) -> InputError:

@@ -83,7 +83,7 @@ class Elasticsearch(Outside):
                 yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector}}
 
     def _made(self, dim: int) -> Json:
-        """What an index is created with."""
+        """Return the mapping that an index is created with."""
         graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
@@ -135,17 +135,17 @@ class Elasticsearch(Outside):
         return {"field": self._vector, "query_vector": query.tolist(), "k": k, "num_candidates": looked_at}
 
     def _near(self, query: Vectors, k: int) -> Json:
-        """What asks for neighbours by the graph."""
+        """Return the request for neighbours by the graph."""
         return {"knn": self._knn(query, k)}
 
     def _merged(self, query: Vectors, k: int, text: str) -> Json:
-        """What asks for both legs, merged."""
+        """Return the request for both legs, merged."""
         match = {"standard": {"query": {"match": {self._text: {"query": text}}}}}
         legs = [match, {"knn": self._knn(query, k)}]
         return {"retriever": {"rrf": {"retrievers": legs, "rank_window_size": k, "rank_constant": _CONSTANT}}}
 
     def _compared(self, query: Vectors) -> Json:
-        """What compares every vector; scores must not be negative there."""
+        """Return the request that compares every vector; scores must not be negative there."""
         field = f"params.q, '{self._vector}'"  # a field's name, checked against the mapping
         source = {
             "cosine": f"(1 + cosineSimilarity({field})) / 2",

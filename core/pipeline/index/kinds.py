@@ -70,9 +70,9 @@ def _require_unit(lengths: NDArray[np.float32], where: str) -> None:
         raise _not_normalised(f"{share} ({spread})", where)
 
 
-def _not_normalised(found: str, where: str) -> InputError:
+def _not_normalised(problem: str, where: str) -> InputError:
     return InputError(
-        f"{found}: by inner product long vectors win whatever they say.",
+        f"{problem}: by inner product long vectors win whatever they say.",
         where=where,
         do="Use the metric cosine or l2, or allow it for a model that was trained for the inner product.",
     )
@@ -110,7 +110,7 @@ POINTS_PER_CENTROID = 39
 
 
 class Training(Enum):
-    """What a kind learns from the vectors before it takes them."""
+    """A kind's learning from the vectors before it takes them."""
 
     NONE = "nothing"
     RANGE = "smallest and largest value per dimension"
@@ -331,8 +331,8 @@ class Engine(Method):
             raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
         for key in ("url_env", "key_env"):
             if read.get(key) and not _VARIABLE.fullmatch(str(read[key])):
-                found = f"{key} is no name of an environment variable."
-                raise InputError(found, where=where, do="Put the value into a variable, and give its name.")
+                problem = f"{key} is no name of an environment variable."
+                raise InputError(problem, where=where, do="Put the value into a variable, and give its name.")
         return read
 
     def variables(self) -> set[str]:

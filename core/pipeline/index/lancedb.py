@@ -119,10 +119,10 @@ class LanceDb(Outside):
             asked = asked.nprobes(whole(self._options, "probes"))
             if whole(self._options, "refine"):
                 asked = asked.refine_factor(whole(self._options, "refine"))
-        found = asked.to_arrow()
-        far = found["_distance"].to_numpy().astype(np.float64)
+        table = asked.to_arrow()
+        far = table["_distance"].to_numpy().astype(np.float64)
         scores = -np.sqrt(np.maximum(far, 0)) if self.metric == "l2" else 1 - far
-        return list(zip(found[self._id].to_pylist(), scores.tolist(), strict=True))
+        return list(zip(table[self._id].to_pylist(), scores.tolist(), strict=True))
 
     @cached_property
     def _base(self) -> Any:  # noqa: ANN401 - of a package without types

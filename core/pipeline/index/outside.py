@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a table says of itself."""
+    """A table's dimensions, number of vectors and size, as its engine states them."""
 
     dim: int  # dimensions of the vectors
     passages: int  # vectors
@@ -142,7 +142,7 @@ class Outside(ABC):
 
     @property
     def parameters(self) -> JsonMap:
-        """What the index was built and is searched with, for the manifest; never an address."""
+        """Return the options that it was built and is searched with, for the manifest; never an address."""
         return {"metric": self.metric, **self._told}
 
     def __len__(self) -> int:
@@ -159,10 +159,12 @@ class Outside(ABC):
             )
         depth = min(k, len(self))
         with self.saying("search"):
-            found = self._nearest(query, depth, text)
-        passages = np.array([self._position(name) for name, _ in found], dtype=np.int64)
+            neighbours = self._nearest(query, depth, text)
+        passages = np.array([self._position(name) for name, _ in neighbours], dtype=np.int64)
         # The cosine of a vector of zeros is no number to some engines.
-        return top_k(passages, np.nan_to_num(np.array([score for _, score in found], dtype=np.float64)), k)
+        return top_k(
+            passages, np.nan_to_num(np.array([score for _, score in neighbours], dtype=np.float64)), k
+        )
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
         """The best passages for each of many query vectors."""
@@ -216,19 +218,19 @@ class Outside(ABC):
     def unreachable(self) -> ProviderError:
         """That nobody answers at the address."""
         do = f"Is it running, and is the address in {self._options['url_env']} right?"
-        found = f"{self.engine.title} does not answer."
-        return ProviderError(found, kind="unreachable", where=f"index {self.name}", do=do)
+        problem = f"{self.engine.title} does not answer."
+        return ProviderError(problem, kind="unreachable", where=f"index {self.name}", do=do)
 
     def refused(self) -> ProviderError:
         """That user, password or key do not fit."""
-        found = f"{self.engine.title} refused the user, the password or the key."
+        problem = f"{self.engine.title} refused the user, the password or the key."
         do = f"Look at the address in {self._options['url_env']}."
-        return ProviderError(found, kind="auth", where=f"index {self.name}", do=do)
+        return ProviderError(problem, kind="auth", where=f"index {self.name}", do=do)
 
     def no_column(self, column: str, known: Sequence[str]) -> InputError:
         """That a table has no such column."""
-        found = f"The table {self.table} has no column {column}."
-        return InputError(found, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
+        problem = f"The table {self.table} has no column {column}."
+        return InputError(problem, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
 
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
         """That there is no such table."""
@@ -294,9 +296,9 @@ def address(engine: Engine, options: Options) -> str:
     variable = str(options["url_env"])
     if not variable:
         return ""
-    found = _variable(engine, variable, f"Set it to the address, as {engine.example}.")
-    if found.partition("://")[0] in engine.schemes or (engine.folder and Path(found).is_absolute()):
-        return found
+    url = _variable(engine, variable, f"Set it to the address, as {engine.example}.")
+    if url.partition("://")[0] in engine.schemes or (engine.folder and Path(url).is_absolute()):
+        return url
     forms = [
         *(f"{scheme}://…" for scheme in engine.schemes),
         *(["an absolute folder"] if engine.folder else []),
@@ -317,10 +319,10 @@ def _variable(engine: Engine, variable: str, do: str) -> str:
             do=f"Name {' or '.join(sorted(engine.variables()))}. If this one is meant, who runs the program"
             f' allows it with {ALLOW}="{variable}".',
         )
-    found = os.environ.get(variable, "").strip()
-    if not found:
+    value = os.environ.get(variable, "").strip()
+    if not value:
         raise InputError(f"The environment variable {variable} is not set.", where=where, do=do)
-    return found
+    return value
 
 
 def without_secrets(words: str, url: str) -> str:

@@ -69,15 +69,15 @@ class PgVector(Outside):
         kind = str(self._options["type"])
         of_type = self._vector_types[kind]
         if not self._has(self._connection, kind):
-            found = f"This server's pgvector has no type {kind}."
-            raise InputError(found, where=f"index {self.name}", do="Update pgvector to 0.7, or use vector.")
-        made = sql.SQL("CREATE TABLE {} ({} bigint PRIMARY KEY, {} {}({}))")
+            problem = f"This server's pgvector has no type {kind}."
+            raise InputError(problem, where=f"index {self.name}", do="Update pgvector to 0.7, or use vector.")
+        statement = sql.SQL("CREATE TABLE {} ({} bigint PRIMARY KEY, {} {}({}))")
         copied = sql.SQL("COPY {} FROM STDIN WITH (FORMAT BINARY)").format(table)
         connection = self._connection
         with connection.transaction():
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
             names = (sql.Identifier(_ID), sql.Identifier(_VECTOR), sql.SQL(kind), sql.Literal(dim))
-            connection.execute(made.format(table, *names))
+            connection.execute(statement.format(table, *names))
             with connection.cursor().copy(copied) as copy:
                 copy.set_types(["bigint", kind])
                 for start, block in numbered(vectors):
@@ -97,10 +97,10 @@ class PgVector(Outside):
         ]
         memory = f"{whole(self._options, 'build_mb')}MB"
         connection.execute("SELECT set_config('maintenance_work_mem', %s, true)", (memory,))
-        made = sql.SQL("CREATE INDEX ON {} USING {} ({} {}) WITH ({})")
+        statement = sql.SQL("CREATE INDEX ON {} USING {} ({} {}) WITH ({})")
         operators = sql.SQL(f"{kind}_{_OPERATORS[self.metric][1]}")
         connection.execute(
-            made.format(
+            statement.format(
                 table, sql.SQL(method), sql.Identifier(_VECTOR), operators, sql.SQL(", ").join(set_to)
             )
         )

@@ -109,7 +109,7 @@ class Qdrant(Outside):
         models, name = self.driver.models, self._id
         looked_at = max(whole(self._options, "ef_search"), k)
         how = models.SearchParams(hnsw_ef=looked_at, exact=self._options["exact"] == "yes")
-        found = self._client.query_points(
+        response = self._client.query_points(
             self.table,
             query=query.tolist(),
             using=self._vector or None,
@@ -118,7 +118,9 @@ class Qdrant(Outside):
             with_payload=[name] if name else False,
         )
         sign = -1.0 if self.metric == "l2" else 1.0
-        return [(point.payload.get(name) if name else point.id, sign * point.score) for point in found.points]
+        return [
+            (point.payload.get(name) if name else point.id, sign * point.score) for point in response.points
+        ]
 
     def save(self, path: Path) -> None:
         """Write down where the index is; a folder is let go of, for it takes one reader."""
@@ -129,10 +131,10 @@ class Qdrant(Outside):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 - an optional package
-        made = self.driver.QdrantClient
+        client = self.driver.QdrantClient
         if not self.remote:
-            return made(path=str(self._place.folder / _FOLDER), force_disable_check_same_thread=True)
-        return made(url=self.url, api_key=secret(self.engine, self._options), check_compatibility=False)
+            return client(path=str(self._place.folder / _FOLDER), force_disable_check_same_thread=True)
+        return client(url=self.url, api_key=secret(self.engine, self._options), check_compatibility=False)
 
     def _bytes(self) -> int | None:
         """Bytes of a folder; a server does not tell."""

@@ -29,7 +29,7 @@ def about_folder(path: Path, *kinds: str) -> dict[str, Any]:
     """Return what was told about a folder of one of these kinds, or refuse one that is not."""
     about = read_json(path / _ABOUT)
     if about is None or about.get("format") != _FORMAT or about.get("kind") not in kinds:
-        found = "nothing" if about is None else "something else"
+        kind = "nothing" if about is None else "something else"
         do = "Build it again."
-        raise InputError(f"Found {found} instead of a saved {kinds[0]}.", where=str(path), do=do)
+        raise InputError(f"Found {kind} instead of a saved {kinds[0]}.", where=str(path), do=do)
     return about

@@ -49,7 +49,7 @@ FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is particular to a language."""
+    """The stemmer, stop words and spelling of a language."""
 
     stemmer: str | None  # name of a Snowball stemmer; None to keep words as they are
     stop_words: frozenset[str]  # words that are no terms

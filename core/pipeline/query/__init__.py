@@ -1,1 +1,1 @@
-"""What is done to a query before it is searched."""
+"""Changes of a query before it is searched."""

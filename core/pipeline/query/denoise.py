@@ -66,9 +66,9 @@ def _without_signature(text: str) -> str:
 def _cut(patterns: Sequence[re.Pattern[str]], text: str, *, at_start: bool = False) -> str:
     """Remove the first match of each pattern, at the start or within the last `_TAIL` characters."""
     for pattern in patterns:
-        found = pattern.match(text) if at_start else pattern.search(text, max(0, len(text) - _TAIL))
-        if found:
-            text = text[: found.start()] + text[found.end() :]
+        match = pattern.match(text) if at_start else pattern.search(text, max(0, len(text) - _TAIL))
+        if match:
+            text = text[: match.start()] + text[match.end() :]
     return text
 
 

@@ -51,7 +51,7 @@ def near_miss(name: str, substitutions: int, seed: str) -> str:
 def initials(name: str) -> str:
     """Return a name with initials for the names before the family name: J.-J. Rousseau, S. de Beauvoir."""
     given, family = _parts(name)
-    return " ".join([*("-".join(map(_initial, each.split("-"))) for each in given), family])
+    return " ".join([*("-".join(map(_initial, part.split("-"))) for part in given), family])
 
 
 def inverted(name: str) -> str:
@@ -95,7 +95,7 @@ def renamed(text: str, names: Collection[str], form: str, language: str = "engli
         return re.sub(rf"[^\W\d_]+\s?:\s*(?={named.pattern})", "", text)
     if form == "mask":
         return named.sub(MASKS.get(language, MASKS["english"]), text)
-    return named.sub(lambda found: _other(found[0], form, text), text)
+    return named.sub(lambda match: _other(match[0], form, text), text)
 
 
 def _other(name: str, form: str, text: str) -> str:
@@ -140,9 +140,9 @@ def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:
     """
     known = frozenset() if passages is None else known_names(passages)
     tags = queries["tags"].to_list() if "tags" in queries.columns else [None] * queries.height
-    told = zip(queries["text"].to_list(), tags, strict=True)
-    found = {text: names_in(text, known, _given(own)) for text, own in told if text}
-    return {text: names for text, names in found.items() if names}
+    pairs = zip(queries["text"].to_list(), tags, strict=True)
+    by_text = {text: names_in(text, known, _given(own)) for text, own in pairs if text}
+    return {text: names for text, names in by_text.items() if names}
 
 
 def names_hash(names: Names) -> str:
@@ -168,8 +168,8 @@ def names_in(text: str, known: Collection[str] = (), given: Sequence[str] = ()) 
 
 def tagged(column: pl.Series) -> pl.Series:
     """Put a column of names, several with ";" between them, into tags of the questions."""
-    told = [[f"{TAG}{name}" for name in _several(text or "")] for text in column]
-    return pl.Series("tags", told, dtype=pl.List(pl.String))
+    tags = [[f"{TAG}{name}" for name in _several(text or "")] for text in column]
+    return pl.Series("tags", tags, dtype=pl.List(pl.String))
 
 
 def _given(tags: Sequence[str] | None) -> list[str]:
@@ -228,7 +228,7 @@ def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
 
 
 def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
-    """What stands between a word and the next."""
+    """Return the text between a word and the next."""
     return text[words[place].end() : words[place + 1].start()] if place + 1 < len(words) else ""
 
 

@@ -1,4 +1,4 @@
-"""What a person might have typed in place of a clean query: other names, small talk, slips, no accents.
+"""Queries as a person might have typed them: other names, small talk, slips, no accents.
 
 Forms of names follow the CLQ paper, §4.2, noise levels §4.4; the other ways are ours. Everything is drawn
 from the query's own text, so that a query always gets the same; a level of noise or typos holds what the
@@ -30,35 +30,35 @@ _Item = TypeVar("_Item")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
-def perturbed(text: str, told: JsonMap, names: Collection[str] = ()) -> str:
+def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
     """Perturb a query.
 
     Args:
-        told: Ways and levels, and the language where it is not English.
+        perturb: Ways and levels, and the language where it is not English.
         names: What it names, for the way "names".
 
     Returns:
         What is typed in its place; the query itself where every level is 0.
     """
-    language = told.get("language", "english")
+    language = perturb.get("language", "english")
     said, _ = _said(language)
-    typed = renamed(text, names, str(told.get(NAMES, OFF)), language)
-    for number in _slips(typed, int(told.get("typo", 0))):
+    typed = renamed(text, names, str(perturb.get(NAMES, OFF)), language)
+    for number in _slips(typed, int(perturb.get("typo", 0))):
         typed = _slip(typed, number, f"{number} {text}", said["keyboard"])
-    typed = _among_small_talk(text, typed, int(told.get("noise", 0)), said)
-    if told.get("accents"):
+    typed = _among_small_talk(text, typed, int(perturb.get("noise", 0)), said)
+    if perturb.get("accents"):
         parts = unicodedata.normalize("NFD", typed)
         typed = unicodedata.normalize("NFC", "".join(c for c in parts if not unicodedata.combining(c)))
-    return (typed, typed.lower(), typed.upper())[int(told.get("case", 0))]
+    return (typed, typed.lower(), typed.upper())[int(perturb.get("case", 0))]
 
 
 def perturb_table(levels: Mapping[str, Value], language: str) -> dict[str, Any]:
     """Ways and levels above 0, with the language unless it is English; empty where nothing is perturbed."""
-    told: dict[str, Any] = {way: level for way, level in levels.items() if str(level) != OFF}
-    return {**told, "language": language} if told and language != "english" else told
+    perturb: dict[str, Any] = {way: level for way, level in levels.items() if str(level) != OFF}
+    return {**perturb, "language": language} if perturb and language != "english" else perturb
 
 
-def check_perturb(told: JsonMap) -> None:
+def check_perturb(perturb: JsonMap) -> None:
     """Make sure that ways and levels are known.
 
     Raises:
@@ -66,25 +66,25 @@ def check_perturb(told: JsonMap) -> None:
         InputError: If a level is out of range, or there is no small talk in the language.
     """
     read_options(
-        PERTURBATIONS, {way: each for way, each in told.items() if way != "language"}, where="perturb"
+        PERTURBATIONS, {way: level for way, level in perturb.items() if way != "language"}, where="perturb"
     )
-    language = told.get("language", "english")
-    if told.get("noise") and language not in LANGUAGES:
+    language = perturb.get("language", "english")
+    if perturb.get("noise") and language not in LANGUAGES:
         raise InputError(f"There is no small talk in {language}.", do=f"Use {' or '.join(LANGUAGES)}.")
 
 
-def identified(told: JsonMap, names: str = "") -> JsonMap:
+def identified(perturb: JsonMap, names: str = "") -> JsonMap:
     """Ways and levels with what identifies the texts, and the names, that they draw from."""
     return {
-        **told,
-        "source": _said(told.get("language", "english"))[1],
-        **({"of": names} if told.get(NAMES) else {}),
+        **perturb,
+        "source": _said(perturb.get("language", "english"))[1],
+        **({"of": names} if perturb.get(NAMES) else {}),
     }
 
 
-def shown(told: JsonMap) -> str:
+def shown(perturb: JsonMap) -> str:
     """Ways and levels as people read them: "noise 4 typo 1"."""
-    return " ".join(f"{way} {told[way]}" for way in WAYS if str(told.get(way, OFF)) != OFF)
+    return " ".join(f"{way} {perturb[way]}" for way in WAYS if str(perturb.get(way, OFF)) != OFF)
 
 
 @cache
@@ -126,6 +126,8 @@ def _slip(text: str, number: int, key: str, keyboard: list[str]) -> str:
     elif keys:
         at = _drawn(keys, "place", key)
         place = rows[at].index(letters[at].lower())
-        near = _drawn([rows[at][each] for each in (place - 1, place + 1) if 0 <= each < len(rows[at])], key)
+        near = _drawn(
+            [rows[at][column] for column in (place - 1, place + 1) if 0 <= column < len(rows[at])], key
+        )
         letters[at] = near.upper() if letters[at].isupper() else near
     return text[: word.start()] + "".join(letters) + text[word.end() :]

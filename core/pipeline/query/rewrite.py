@@ -1,4 +1,4 @@
-"""What is done to a query before it is searched: nothing, hygiene, rules, or a rewrite by a chat model.
+"""Rewrites of a query before it is searched: none, hygiene, rules, or by a chat model.
 
 A chat model may be asked to restate a query, to write a passage that answers it, or to vary it. A rewrite
 that cannot be used never reaches the search: the cleaned query is taken instead, and the details say why.
@@ -78,7 +78,7 @@ Answer with one query on each line and nothing else. If you are asked for JSON: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """What a chat model is asked for."""
+    """A way to ask a chat model for a rewrite, and to read its answer."""
 
     system: str  # instructions
     schema: JsonMap  # what a JSON answer looks like
@@ -121,7 +121,9 @@ def _queries(answer: str, clean: str, mark: str) -> Reading[str]:
     lines = [line for line in lines if isinstance(line, str)]
     cleaned = (hygiene(_QUOTED.sub(r"\1", _LISTED.sub("", line.strip()))) for line in lines)
     usable = [
-        each for each in dict.fromkeys(cleaned) if each != clean and not _problem(each, _most(clean), mark)
+        query
+        for query in dict.fromkeys(cleaned)
+        if query != clean and not _problem(query, _most(clean), mark)
     ]
     problem = "" if usable else "it has no query that can be used"
     return _usable("\n".join([clean, *usable[: QUERIES - 1]]), problem)
@@ -135,8 +137,8 @@ def _text(answer: str, key: str) -> tuple[str, str]:
     value = _value(text)
     if value is None:
         return "", "it is not valid JSON"
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return (found, "") if isinstance(found, str) else ("", f'it has no text "{key}"')
+    stated = value.get(key) if isinstance(value, Mapping) else None
+    return (stated, "") if isinstance(stated, str) else ("", f'it has no text "{key}"')
 
 
 def _value(text: str) -> object:
@@ -259,7 +261,7 @@ def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -
         return None
     way, _, chat = name.partition(":")
     if way not in WAYS:
-        raise UnknownNameError("rewrite", name, [*REWRITES, *(f"{each}:<chat model>" for each in WAYS)])
+        raise UnknownNameError("rewrite", name, [*REWRITES, *(f"{known}:<chat model>" for known in WAYS)])
     return chat_config(chat, models)
 
 

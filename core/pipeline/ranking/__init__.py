@@ -1,4 +1,4 @@
-"""What a search returns, how equal scores are ordered, and how sure a ranking is."""
+"""Hits of a search, the order of equal scores, and how sure a ranking is."""
 
 from __future__ import annotations
 

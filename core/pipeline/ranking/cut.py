@@ -44,7 +44,7 @@ class Cut(Method):
 
     @property
     def missing(self) -> ClqError | None:
-        """What is to be installed before this can be used; None = nothing."""
+        """Return the error that names the package to install before this can be used; None = nothing."""
         return obstacle(self.package, RUN_REQUIREMENTS, f"The cut-off {self.name}")
 
 
@@ -183,9 +183,9 @@ def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
     """
     options, values = cut_options(cut), np.asarray(scores, dtype=np.float64)
     if not np.isfinite(values).all() or (np.diff(values) > 0).any():
-        found = "The scores are not finite numbers in descending order."
+        problem = "The scores are not finite numbers in descending order."
         do = "Cut a ranking by the scores that it is ordered by."
-        raise InputError(found, where=f"cut {options['method']}", do=do)
+        raise InputError(problem, where=f"cut {options['method']}", do=do)
     if len(values) < 2 or values[0] == values[-1]:
         return len(values)
     # On a scale of their own, so that neither engine nor rounding decides what is a difference.
@@ -219,10 +219,10 @@ def cut_report(
         relevant: [queries], how many passages of the golden set reach the threshold.
         threshold: Lowest grade that counts as relevant.
     """
-    found = np.cumsum(grades >= threshold, axis=-1)
-    found = np.broadcast_to(found, (*kept.shape, found.shape[-1]))
+    relevant_within = np.cumsum(grades >= threshold, axis=-1)
+    relevant_within = np.broadcast_to(relevant_within, (*kept.shape, relevant_within.shape[-1]))
     at = np.maximum(kept, 1)[..., np.newaxis] - 1
-    good = np.where(kept > 0, np.take_along_axis(found, at, axis=-1)[..., 0], 0)
+    good = np.where(kept > 0, np.take_along_axis(relevant_within, at, axis=-1)[..., 0], 0)
     total = np.where(relevant > 0, relevant, np.nan)
     return CutReport(
         precision=good / np.maximum(kept, 1),

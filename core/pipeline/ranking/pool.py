@@ -62,9 +62,9 @@ def _weighted(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
     scores = np.zeros(len(passages))
     for leg, weight in zip(cut, options["weights"], strict=True):
         if len(leg.passages):
-            found, missing = normalise(leg.scores)
+            normalised, missing = normalise(leg.scores)
             column = np.full(len(passages), missing)
-            column[np.searchsorted(passages, leg.passages)] = found
+            column[np.searchsorted(passages, leg.passages)] = normalised
             scores += weight * column
     return top_k(passages, scores, k)
 
@@ -77,8 +77,8 @@ def _minmax(scores: Scores) -> tuple[Scores, float]:
 def _zscore(scores: Scores) -> tuple[Scores, float]:
     # The mean of equal numbers need not be that number, so their deviation need not be 0.
     spread = 0.0 if scores.min() == scores.max() else scores.std()
-    found = np.zeros_like(scores) if spread == 0 else (scores - scores.mean()) / spread
-    return found, float(found.min())
+    scaled = np.zeros_like(scores) if spread == 0 else (scores - scores.mean()) / spread
+    return scaled, float(scaled.min())
 
 
 NORMALISE: Mapping[str, Callable[[Scores], tuple[Scores, float]]] = MappingProxyType(

@@ -34,7 +34,7 @@ Where harm has a limit, Harm and its upper bound follow.
 
 
 class Grades:
-    """What judges said of the passages of each chunking; `measure` is scored, and on demand harm too."""
+    """Judges' grades of the passages of each chunking; `measure` is scored, and on demand harm too."""
 
     def __init__(self, job: Job, measure: Measure, *, harm: bool = False) -> None:
         if measure.k is None or measure.info.needs:
@@ -129,16 +129,22 @@ class Course:
             self._answer(step, every, asker, queries)
         outcomes = {step: self._kept[step, every.depths.get(step, 0)] for step in route.steps}
         ranked = [
-            final(route, {step: found[query].value for step, found in outcomes.items()}) for query in queries
+            final(route, {step: by_query[query].value for step, by_query in outcomes.items()})
+            for query in queries
         ]
-        ms = np.array([sum(found[query].ms for found in outcomes.values()) for query in queries])
+        ms = np.array([sum(by_query[query].ms for by_query in outcomes.values()) for query in queries])
         paid = [
             self._dollars(
-                [used for found in outcomes.values() for used in found[query].usage if used.unit not in FREE]
+                [
+                    used
+                    for by_query in outcomes.values()
+                    for used in by_query[query].usage
+                    if used.unit not in FREE
+                ]
             )
             for query in queries
         ]
-        here = [sum(found[query].cpu_ms or 0.0 for found in outcomes.values()) for query in queries]
+        here = [sum(by_query[query].cpu_ms or 0.0 for by_query in outcomes.values()) for query in queries]
         machine = self._dollars([Amount(LOCAL_ITEM, "cpu_ms", float(np.median(here)), Basis.MEASURED)])
         measured = self._job.protocol.repeats > 0
         quality, *harm = self._grades.score(route.chunking, queries, ranked)
@@ -156,7 +162,7 @@ class Course:
         if not missing:
             return
         node = asker.node(step)
-        inputs = [self._kept[each, every.depths.get(each, 0)] for each in step.inputs]
+        inputs = [self._kept[need, every.depths.get(need, 0)] for need in step.inputs]
         rewrite = step.rewrite
         again = f"pass {name(FIRST)}" if node.model is not None and self._job.protocol.repeats else ""
         self._stage(step.stage)
@@ -167,7 +173,7 @@ class Course:
             text = perturbed(text, step.typed) if step.typed else text
             if rewrite is not None and rewrite is not step:
                 text = self._kept[rewrite, every.depths.get(rewrite, 0)][query].value
-            return node.ask(text, [found[query].value for found in inputs], again)
+            return node.ask(text, [results[query].value for results in inputs], again)
 
         if node.model is None:
             ask(missing[0])  # opens files and warms caches
@@ -175,5 +181,5 @@ class Course:
         kept.update(zip(missing, in_order(ask, missing, workers), strict=True))
 
     def _dollars(self, used: Sequence[Amount]) -> float:
-        prices = [self._price(each) for each in used]
+        prices = [self._price(amount) for amount in used]
         return float("nan") if None in prices else sum(price or 0.0 for price in prices)

@@ -33,7 +33,7 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.run import Before
 from core.pipeline.evaluate.turn import Turn
 from core.pipeline.search.asking import Answers, Course, Grades
-from core.pipeline.search.propose import Space, Told, optuna, parameters, propose, quiet
+from core.pipeline.search.propose import Space, Trial, optuna, parameters, propose, quiet
 from core.pipeline.search.race import Entry, Race, search
 from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
@@ -57,8 +57,10 @@ def _searched(turn: Turn, job: Job) -> list[Stack]:
         race = Race(job.queries.height, how, higher_is_better=measure.info.higher_is_better)
         one = _Search(job.name, turn, kept, _course(turn, job, how, measure), space, race)
         turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
-        start = range(sum(not (each.get("call") or each.get("url")) for each in job.spec.get("stack") or ()))
-        search(space, race, one.ask, one.propose, start=start, more=one.more, told=one.tell)
+        start = range(
+            sum(not (stack.get("call") or stack.get("url")) for stack in job.spec.get("stack") or ())
+        )
+        search(space, race, one.ask, one.propose, start=start, more=one.more, on_round=one.tell)
         one.tell(())
         one.study()
         return [space.stacks[entry.row] for entry in race.whole]
@@ -66,7 +68,7 @@ def _searched(turn: Turn, job: Job) -> list[Stack]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What a search of an evaluation is given to go on with."""
+    """A search of an evaluation in progress."""
 
     name: str
     turn: Turn
@@ -93,12 +95,12 @@ class _Search:
         race, turn = self.race, self.turn
         begun, racing, through = len(race.entries), len(race.racing), len(race.whole)
         turn.tracker.tell(stage=f"search: {begun} stacks begun, {racing} racing, {through} through")
-        told = {
+        progress = {
             "measure": race.how.measure,
             "queries": race.queries,
             "stacks": len(self.space),
             "begun": begun,
-            "dropped": sum(each.dropped for each in race.entries.values()),
+            "dropped": sum(candidate.dropped for candidate in race.entries.values()),
             "through": through,
             "asked": race.asked,
             "asked_of": len(self.space) * race.queries,
@@ -106,7 +108,7 @@ class _Search:
             "margin": race.how.margin,
             "entries": self._entries(),
         }
-        write_json(turn.folder.search, told)
+        write_json(turn.folder.search, progress)
         for entry in dropped:
             row = self._about(entry)
             rival, bound = row["beaten_by"], row["bound"]
@@ -180,7 +182,7 @@ class _Search:
         minutes, usd = self.race.how.minutes, self.race.how.usd
         return (minutes is None or self.kept.seconds < 60 * minutes) and (usd is None or self.kept.usd < usd)
 
-    def propose(self, known: Sequence[Told], count: int, maximised: Sequence[bool]) -> list[int]:
+    def propose(self, known: Sequence[Trial], count: int, maximised: Sequence[bool]) -> list[int]:
         """Name stacks to begin, as it did before where it was killed since."""
         how = self.race.how
         key = short_hash(repr(known), str(count), how.sampler, str(how.seed))
@@ -206,13 +208,13 @@ def _usable(path: Path, without: str, errors: tuple[type[Exception], ...]) -> It
         yield
     except errors as error:
         locked = "locked" in f"{error} {error.__cause__}"
-        found = "Another program keeps the file locked." if locked else "The file is damaged."
+        problem = "Another program keeps the file locked." if locked else "The file is damaged."
         do = "Close what has it open, then resume." if locked else f"Move it away, then resume: {without}."
-        raise refusal(error) or DiskError(found, where=str(path), do=do) from error
+        raise refusal(error) or DiskError(problem, where=str(path), do=do) from error
 
 
 def _study_errors() -> tuple[type[Exception], ...]:
-    """What Optuna raises about its file; some of it comes from below it."""
+    """Return the errors that Optuna raises about its file; some come from below it."""
     from optuna.exceptions import StorageInternalError  # noqa: PLC0415 - an extra
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - comes with it
 

@@ -1,4 +1,4 @@
-"""What to evaluate next: stacks of a space proposed by Optuna from what is known of others.
+"""Proposals of what to evaluate next: Optuna chooses stacks of a space from what is known of others.
 
 A space is read off the stacks themselves, as parameters with conditions: the specification of each stack is
 walked key by key, and where the stacks that agree so far still differ, the key is a parameter whose choices
@@ -72,18 +72,18 @@ class Space:
     def parameters(self, row: int) -> Mapping[str, tuple[Value, tuple[Value, ...]]]:
         """Return the parameters that lead to a stack: name → its value and all choices."""
         if row not in self._known:
-            made: dict[str, tuple[Value, tuple[Value, ...]]] = {}
+            parameters: dict[str, tuple[Value, tuple[Value, ...]]] = {}
 
             def follow(name: str, values: Sequence[Value]) -> Value:
                 value = own[name.partition(" among ")[0]]
-                made[name] = value, tuple(values)
+                parameters[name] = value, tuple(values)
                 return value
 
             own: dict[str, Value] = {
                 key: self._values[key][self._codes[row, at]] for at, key in enumerate(self._keys)
             }
             self.choose(follow)
-            self._known[row] = made
+            self._known[row] = parameters
         return self._known[row]
 
     def nearest(self, row: int, free: NDArray[np.bool_], rng: np.random.Generator) -> int:
@@ -120,8 +120,8 @@ def _leaves(spec: JsonMap, before: str = "") -> Iterator[tuple[str, Value]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is known of a stack that was begun."""
+class Trial:
+    """Results and broken limits of a stack that was begun."""
 
     row: int  # its place in the space
     values: tuple[float, ...]  # one per objective; empty where its quality is not known
@@ -135,18 +135,18 @@ def tell(
     *,
     harm: Floats | None = None,
     higher_is_better: bool,
-) -> tuple[list[Told], list[bool]]:
+) -> tuple[list[Trial], list[bool]]:
     """Return what proposals go by, and which objectives are maximised.
 
     Of time and money only what is known of all stacks and tells them apart is an objective.
     """
     quality, ms, usd = figures
     axes = [(quality, higher_is_better)]
-    axes += [(np.log10(np.maximum(each, 1e-6)), False) for each in (ms, usd) if np.ptp(each) > 0]
+    axes += [(np.log10(np.maximum(figure, 1e-6)), False) for figure in (ms, usd) if np.ptp(figure) > 0]
     broken = _broken(figures, harm, limits, higher_is_better=higher_is_better)
     values = np.column_stack([axis for axis, _ in axes])
     known = [
-        Told(row, () if np.isnan(own).any() else tuple(own.tolist()), tuple(over.tolist()))
+        Trial(row, () if np.isnan(own).any() else tuple(own.tolist()), tuple(over.tolist()))
         for row, own, over in zip(rows, values, broken, strict=True)
     ]
     return known, [up for _, up in axes]
@@ -193,7 +193,7 @@ def quiet() -> Iterator[ModuleType]:
 
 def propose(
     space: Space,
-    told: Sequence[Told],
+    trials: Sequence[Trial],
     count: int,
     *,
     maximised: Sequence[bool],
@@ -204,29 +204,31 @@ def propose(
 
     The sampler is "tpe" (multi-objective; Ozaki et al., GECCO 2020), "nsga2" (Deb et al., 2002) or "random".
     """
-    rng = np.random.default_rng([seed, len(told)])
+    rng = np.random.default_rng([seed, len(trials)])
     free = np.ones(len(space), dtype=np.bool_)
-    free[[each.row for each in told]] = False
-    made: list[int] = []
+    free[[trial.row for trial in trials]] = False
+    proposed: list[int] = []
     with quiet() as package:
         study = package.create_study(
-            directions=["maximize" if each else "minimize" for each in maximised],
-            sampler=_sampler(package, sampler, int(rng.integers(2**31)), limited=any(t.broken for t in told)),
+            directions=["maximize" if up else "minimize" for up in maximised],
+            sampler=_sampler(
+                package, sampler, int(rng.integers(2**31)), limited=any(t.broken for t in trials)
+            ),
         )
         generation = package.samplers.NSGAIISampler._get_generation_key()
-        for at, each in enumerate(stack for stack in told if stack.values):
-            limited = {"constraints": list(each.broken)} if each.broken else {}
-            trial = package.trial.create_trial(
-                values=list(each.values),
+        for at, trial in enumerate(known for known in trials if known.values):
+            limited = {"constraints": list(trial.broken)} if trial.broken else {}
+            frozen = package.trial.create_trial(
+                values=list(trial.values),
                 system_attrs={generation: at // POPULATION, **limited},
-                **parameters(package, space, each.row),
+                **parameters(package, space, trial.row),
             )
-            study.add_trial(trial)
-        while len(made) < count and free.any():
+            study.add_trial(frozen)
+        while len(proposed) < count and free.any():
             row = _free(study, space, free, rng)
             free[row] = False
-            made.append(row)
-    return made
+            proposed.append(row)
+    return proposed
 
 
 def parameters(package: ModuleType, space: Space, row: int) -> dict[str, Any]:
@@ -250,11 +252,11 @@ def _free(study: Any, space: Space, free: Mask, rng: np.random.Generator) -> int
 
 def _sampler(package: ModuleType, name: str, seed: int, *, limited: bool) -> Any:  # noqa: ANN401
     limits = (lambda trial: trial.user_attrs.get("broken", (0.0,))) if limited else None
-    made = package.samplers
+    samplers = package.samplers
     if name == "random":
-        return made.RandomSampler(seed=seed)
+        return samplers.RandomSampler(seed=seed)
     if name == "nsga2":
-        return made.NSGAIISampler(seed=seed, constraints_func=limits, population_size=POPULATION)
-    return made.TPESampler(
+        return samplers.NSGAIISampler(seed=seed, constraints_func=limits, population_size=POPULATION)
+    return samplers.TPESampler(
         seed=seed, multivariate=True, group=True, n_startup_trials=1, constraints_func=limits
     )

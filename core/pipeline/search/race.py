@@ -16,7 +16,7 @@ import numpy as np
 
 from core.decide.pareto import undominated
 from core.metrics.rates import HOLES
-from core.pipeline.search.propose import Floats, Mask, Space, Told, tell
+from core.pipeline.search.propose import Floats, Mask, Space, Trial, tell
 from core.pipeline.sweep.fields import Search
 from core.stats.intervals import Sample, resampled, weights
 
@@ -63,7 +63,7 @@ class Race:
 
     def __init__(self, queries: int, how: Search, *, higher_is_better: bool = True) -> None:
         self.queries, self.how, self.higher_is_better = queries, how, higher_is_better
-        self.rounds = (*(each for each in sorted(how.rounds) if each < queries), queries)
+        self.rounds = (*(n for n in sorted(how.rounds) if n < queries), queries)
         self.entries: dict[int, Entry] = {}
         self._compared: dict[int, list[int]] = {}
 
@@ -98,16 +98,16 @@ class Race:
         from those that were asked all (or most) by as much as they do on the queries of both.
         """
         entries = list(self.entries.values()) if entries is None else entries
-        quality = np.array([_mean(each.quality) for each in entries])
-        most = max(each.n for each in self.entries.values())
-        guides = [each for each in self.entries.values() if each.n == most]
+        quality = np.array([_mean(entry.quality) for entry in entries])
+        most = max(entry.n for entry in self.entries.values())
+        guides = [entry for entry in self.entries.values() if entry.n == most]
         table = np.stack([guide.quality for guide in guides])
-        known = np.array([_mean(each) for each in table])
+        known = np.array([_mean(row) for row in table])
         for at, entry in enumerate(entries):
             if entry.n < most:
                 quality[at] += _mean(known - _means(table[:, : entry.n]))
-        ms = np.array([_median(each.ms) for each in entries])
-        return quality, ms, np.array([1000 * _mean(each.usd) for each in entries])
+        ms = np.array([_median(entry.ms) for entry in entries])
+        return quality, ms, np.array([1000 * _mean(entry.usd) for entry in entries])
 
     def harm(self, entries: Sequence[Entry], n: int | None = None) -> Floats | None:
         """Return the mean harm of stacks on their first n queries, or all; None where it has no limit.
@@ -117,7 +117,7 @@ class Race:
         if self.how.limits.harm is None:
             return None
         every = self.entries.values()
-        upper = max(_mean(each.harm[1] - each.harm[0]) for each in every) > HOLES + _TINY
+        upper = max(_mean(entry.harm[1] - entry.harm[0]) for entry in every) > HOLES + _TINY
         return np.array([_mean(entry.harm[int(upper), :n]) for entry in entries])
 
     @property
@@ -129,18 +129,18 @@ class Race:
         axes = [axis for axis in (-merit, ms, usd) if not np.isnan(axis).any()]
         merit = np.nan_to_num(merit, nan=-np.inf)
         best = undominated(axes) if len(axes) > 1 else merit >= merit.max()
-        return [each for each, leads in zip(entries, best, strict=True) if leads and each.n < self.queries]
+        return [entry for entry, leads in zip(entries, best, strict=True) if leads and entry.n < self.queries]
 
     def drop(self) -> list[Entry]:
         """Drop what is beaten; return what was dropped now."""
         dropped: list[Entry] = []
-        for n in sorted({each.n for each in self.racing}):
+        for n in sorted({entry.n for entry in self.racing}):
             field = [
                 entry
                 for entry in self.entries.values()
                 if entry.n > n or (entry.n == n and not entry.dropped)
             ]
-            rows = [each.row for each in field]
+            rows = [entry.row for entry in field]
             if self._compared.get(n) != rows:  # else nothing has come that could beat another
                 self._compared[n] = rows
                 dropped += self._drop_at(n, field)
@@ -148,10 +148,10 @@ class Race:
 
     def _drop_at(self, n: int, field: Sequence[Entry]) -> list[Entry]:
         """Drop what is beaten on the first n queries, the worst first; of equal ones the first stays."""
-        quality = np.stack([each.quality[:n] for each in field]) * (1 if self.higher_is_better else -1)
+        quality = np.stack([rival.quality[:n] for rival in field]) * (1 if self.higher_is_better else -1)
         merit = np.nan_to_num(_means(quality), nan=-np.inf)
-        ms = np.array([_median(each.ms[:n]) for each in field])
-        usd = np.array([_mean(each.usd[:n]) for each in field])
+        ms = np.array([_median(rival.ms[:n]) for rival in field])
+        usd = np.array([_mean(rival.usd[:n]) for rival in field])
         harm = self.harm(field, n)
         there, dropped = np.ones(len(field), dtype=np.bool_), []
         for at in np.lexsort((-np.arange(len(field)), merit)):
@@ -200,7 +200,7 @@ def _mean(values: Floats) -> float:
 
 
 def _means(table: Floats) -> Floats:
-    return np.array([_mean(each) for each in table])
+    return np.array([_mean(row) for row in table])
 
 
 def _median(values: Floats) -> float:
@@ -214,7 +214,7 @@ class Ask(Protocol):
         """Return of each stack quality, milliseconds, dollars and harm of the queries from first to last."""
 
 
-Propose = Callable[[Sequence[Told], int, Sequence[bool]], Sequence[int]]
+Propose = Callable[[Sequence[Trial], int, Sequence[bool]], Sequence[int]]
 """Names so many stacks of which nothing is known, given the direction of each objective."""
 
 
@@ -226,7 +226,7 @@ def search(
     *,
     start: Sequence[int] = (),
     more: Callable[[], bool] = lambda: True,
-    told: Callable[[Sequence[Entry]], None] = lambda _: None,
+    on_round: Callable[[Sequence[Entry]], None] = lambda _: None,
 ) -> None:
     """Search a space, stacks that are given first; the same way for the same answers and seed."""
     how = race.how
@@ -237,10 +237,10 @@ def search(
         """Ask stacks that stand at the same round the queries of the next."""
         entry = race.entries.get(rows[0])
         first = entry.n if entry else 0
-        last = next(each for each in race.rounds if each > first)
+        last = next(end for end in race.rounds if end > first)
         for row, answers in zip(rows, ask(rows, first, last), strict=True):
             race.add(row, *answers)
-        told(race.drop())
+        on_round(race.drop())
 
     spread = space.spread(max(1, round(FIRST_SHARE * most)), np.random.default_rng(how.seed))
     begin = list(dict.fromkeys([*start, *spread]))[:most]

@@ -56,19 +56,21 @@ def unmeasured(
         return []
     evaluated: list[Levels] = list(levels.iter_rows())
     known = np.flatnonzero(~np.isnan(figures[0]))
-    places = {each: at for at, each in enumerate(dict.fromkeys(evaluated[row] for row in known))}
+    places = {
+        combination: at for at, combination in enumerate(dict.fromkeys(evaluated[row] for row in known))
+    }
     taken = {*evaluated}
     further = [combination for combination in _combinations(levels, seed) if combination not in taken]
     if not places or not further:
         return []
     every = [*places, *further]
-    space = Space([Stack(_spec(levels.columns, each)) for each in every])
+    space = Space([Stack(_spec(levels.columns, combination)) for combination in every])
     quality, ms, usd = (figure[known] for figure in figures)
     rows = [places[evaluated[row]] for row in known]
     harm = None if harm is None else harm[known]
-    told, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
-    made = propose(space, told, count, maximised=maximised, seed=seed)
-    return [_proposal(levels.columns, evaluated, every[row]) for row in made]
+    begun, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
+    proposed = propose(space, begun, count, maximised=maximised, seed=seed)
+    return [_proposal(levels.columns, evaluated, every[row]) for row in proposed]
 
 
 def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
@@ -78,12 +80,16 @@ def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
         together.setdefault(tuple(value is None for value in row), []).append(row)
     pair = [levels.columns.index(axis) for axis in _OF if axis in levels.columns]
     rng = np.random.default_rng(seed)
-    made: list[Levels] = []
+    combinations: list[Levels] = []
     for stacks in together.values():
         choices = [list(dict.fromkeys(values)) for values in zip(*stacks, strict=True)]
         seen = {tuple(stack[at] for at in pair) for stack in stacks}
-        made += [each for each in _drawn(choices, rng) if tuple(each[at] for at in pair) in seen]
-    return made
+        combinations += [
+            combination
+            for combination in _drawn(choices, rng)
+            if tuple(combination[at] for at in pair) in seen
+        ]
+    return combinations
 
 
 def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) -> list[Levels]:

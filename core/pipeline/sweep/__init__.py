@@ -150,19 +150,19 @@ def parse_as(
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        found = [(_line_of(path, lines), each) for path, each in problems(error, model, data)]
+        located = [(_line_of(path, lines), problem) for path, problem in problems(error, model, data)]
         raise SpecError(
-            replace(each, where=_place(name, line, each.where))
-            for line, each in sorted(found, key=itemgetter(0))
+            replace(problem, where=_place(name, line, problem.where))
+            for line, problem in sorted(located, key=itemgetter(0))
         ) from None
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a specification, for editors."""
-    made = SweepSpec.model_json_schema()
-    model = made["$defs"]["ModelConfig"]
+    schema = SweepSpec.model_json_schema()
+    model = schema["$defs"]["ModelConfig"]
     model["required"] = [key for key in model["required"] if key != "model"]  # the table's name stands for it
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def presets() -> dict[str, Path]:
@@ -204,13 +204,13 @@ def _is_deeper(data: object, most: int) -> bool:
     if not isinstance(data, dict | list):
         return False
     inner = data.values() if isinstance(data, dict) else data
-    return most == 0 or any(_is_deeper(each, most - 1) for each in inner)
+    return most == 0 or any(_is_deeper(value, most - 1) for value in inner)
 
 
 def _too_deep(name: str) -> SpecError:
-    found = f"Tables and lists stand in one another more than {MAX_DEPTH} levels deep."
+    reason = f"Tables and lists stand in one another more than {MAX_DEPTH} levels deep."
     return SpecError(
-        [Problem(name, found, "Write them as the examples of docs/evaluate.md do; plan --schema has all.")]
+        [Problem(name, reason, "Write them as the examples of docs/evaluate.md do; plan --schema has all.")]
     )
 
 
@@ -252,18 +252,20 @@ def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
 
 def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
     """Absolute paths; a single word that is no file names something in the store."""
-    made = dict(data)
+    resolved = dict(data)
     for key in _SOURCES:
-        made |= {key: _located(made[key], folder, may_be_stored=key != "queries")} if key in made else {}
-    if isinstance(stacks := made.get("stack"), list):
-        made["stack"] = [_own_located(stack, folder) for stack in stacks]
-    reader, models = made.get("reader"), made.get("models")
+        resolved |= (
+            {key: _located(resolved[key], folder, may_be_stored=key != "queries")} if key in resolved else {}
+        )
+    if isinstance(stacks := resolved.get("stack"), list):
+        resolved["stack"] = [_own_located(stack, folder) for stack in stacks]
+    reader, models = resolved.get("reader"), resolved.get("models")
     if isinstance(reader, Mapping) and (prompts := reader.get("prompts")):
         listed = prompts if isinstance(prompts, list) else [prompts]
-        made["reader"] = {**reader, "prompts": [_prompt(each, folder) for each in listed]}
+        resolved["reader"] = {**reader, "prompts": [_prompt(prompt, folder) for prompt in listed]}
     if isinstance(models, Mapping):
-        made["models"] = {name: _located(table, folder) for name, table in models.items()}
-    return made
+        resolved["models"] = {name: _located(table, folder) for name, table in models.items()}
+    return resolved
 
 
 def _own_located(stack: object, folder: Path) -> object:
@@ -271,10 +273,10 @@ def _own_located(stack: object, folder: Path) -> object:
     if not isinstance(stack, Mapping) or not isinstance(stack.get("call"), str):
         return stack
     path, python = stack.get("path") or ".", stack.get("python")
-    found = {**stack, "path": str(folder / Path(path).expanduser()) if isinstance(path, str) else path}
+    located = {**stack, "path": str(folder / Path(path).expanduser()) if isinstance(path, str) else path}
     if isinstance(python, str) and "/" in python:
-        found["python"] = str(folder / Path(python).expanduser())
-    return found
+        located["python"] = str(folder / Path(python).expanduser())
+    return located
 
 
 def _prompt(written: object, folder: Path) -> object:

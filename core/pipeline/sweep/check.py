@@ -1,4 +1,4 @@
-"""What cannot work, found before anything runs: all of it at once, each with its reason."""
+"""Everything that cannot work, noticed before anything runs: all of it at once, each with its reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What rules look at beside the stack."""
+    """Facts that rules look at beside the stack."""
 
     known: Known = field(default_factory=Known)  # what can stand in a stack
     passages: int | None = None  # how many passages are searched; None = not known
@@ -84,15 +84,15 @@ def _index(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
 
 
 def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
-    """What stands there is what its registry declares."""
+    """Require that a value is as its registry declares."""
     return lambda spec, _: _refused(key, partial(read, spec[key])) if spec.get(key) else iter(())
 
 
 def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Problem]:
     """Copies are told by vectors only where the stack has some."""
     if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
-        found = "A sparse stack has no vectors that copies could be told by."
-        yield Problem("dedup", found, "Use exact or minhash for it.")
+        reason = "A sparse stack has no vectors that copies could be told by."
+        yield Problem("dedup", reason, "Use exact or minhash for it.")
 
 
 def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
@@ -100,9 +100,9 @@ def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     embedder = facts.known.embedder(spec.get("embedder", ""))
     late = spec.get("chunker", {}).get("late") == "yes"
     if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
-        found = f"{embedder.name} gives no vectors of tokens, which late chunking is made of."
+        reason = f"{embedder.name} gives no vectors of tokens, which late chunking is made of."
         do = f"Use an encoder of {' or '.join(TOKEN_ENCODERS)}, or a chunker without late."
-        yield Problem("chunker", found, do)
+        yield Problem("chunker", reason, do)
 
 
 def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
@@ -115,34 +115,34 @@ def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
             do = f"Raise fusion.depth to {k}, or lower candidates to {LEGS * depth} or fewer."
             yield Problem("candidates", f"K = {k} is beyond the pool: {merged}.", do)
         else:
-            found = f"Pools may hold fewer than K = {k} passages: {merged}."
-            yield Problem("candidates", found, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
+            reason = f"Pools may hold fewer than K = {k} passages: {merged}."
+            yield Problem("candidates", reason, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
     if facts.passages is not None and k > facts.passages:
-        found = f"K = {k} is beyond the {facts.passages:,} passages of the collection."
-        yield Problem("candidates", found, "Lower candidates.", Severity.WARNING)
+        reason = f"K = {k} is beyond the {facts.passages:,} passages of the collection."
+        yield Problem("candidates", reason, "Lower candidates.", Severity.WARNING)
 
 
 def _sent(spec: JsonMap, _: Facts) -> Iterator[Problem]:
     k, sent = spec["candidates"], spec.get("chunks_sent", 0)
     if sent > k:
-        found = f"{sent} chunks cannot be sent of a pool of K = {k}."
-        yield Problem("chunks_sent", found, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
+        reason = f"{sent} chunks cannot be sent of a pool of K = {k}."
+        yield Problem("chunks_sent", reason, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
 
 
 def _deepest(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
     name = spec.get("reranker", NONE)
     if facts.deepest and name != NONE and not facts.known.planned_reranker(name).pointwise:
-        found = f'{name} judges passages beside one another: latency.rerank = "deepest" does not fit it.'
-        yield Problem("reranker", found, "It is asked at each depth.", Severity.WARNING)
+        reason = f'{name} judges passages beside one another: latency.rerank = "deepest" does not fit it.'
+        yield Problem("reranker", reason, "It is asked at each depth.", Severity.WARNING)
 
 
 def _refused(key: str, work: Callable[[], object]) -> Iterator[Problem]:
-    """What a registry says against it."""
+    """Yield the problem that a registry has with a value, if any."""
     try:
         work()
     except UnknownNameError as error:
-        found = f"There is no {error.kind} {error.name!r} of {error.where or key}."
-        yield Problem(key, found, suggestion(error.name, error.known))
+        reason = f"There is no {error.kind} {error.name!r} of {error.where or key}."
+        yield Problem(key, reason, suggestion(error.name, error.known))
     except ClqError as error:
         yield Problem(key, error.found, error.do)
 
@@ -181,16 +181,21 @@ def check(
     """
     known = known or Known(spec.models)
     books = load_books() if books is None else books
-    found = list(_whole(spec, books))
+    problems = list(_whole(spec, books))
     asked = count(spec)
     if asked > MAX_STACKS:
-        return [*found, Problem("axes", f"They make up to {asked:,} stacks; at most {MAX_STACKS:,} can run.")]
-    made = expand(spec, known) if stacks is None else stacks
-    if not made:
-        found.append(Problem("axes", "There is no stack to run.", "Give [axes] or at least one [[stack]]."))
-    found += check_stacks(made, Facts(known, passages, spec.latency.rerank == "deepest"))
-    found += _missing(spec, made, known, books.get(spec.budget.prices))
-    return sorted(found, key=lambda each: _ORDER.index(each.severity))
+        return [
+            *problems,
+            Problem("axes", f"They make up to {asked:,} stacks; at most {MAX_STACKS:,} can run."),
+        ]
+    listed = expand(spec, known) if stacks is None else stacks
+    if not listed:
+        problems.append(
+            Problem("axes", "There is no stack to run.", "Give [axes] or at least one [[stack]].")
+        )
+    problems += check_stacks(listed, Facts(known, passages, spec.latency.rerank == "deepest"))
+    problems += _missing(spec, listed, known, books.get(spec.budget.prices))
+    return sorted(problems, key=lambda problem: _ORDER.index(problem.severity))
 
 
 def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem]:
@@ -205,7 +210,7 @@ def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem
 def chat_problems(
     named: Iterable[tuple[str, str]], models: Mapping[str, ModelConfig], keys: Keys | None = None
 ) -> Iterator[Problem]:
-    """What stands against chat models: nobody knows them, or what they need to run is missing.
+    """Yield the problems of chat models: nobody knows them, or they cannot run here yet.
 
     Args:
         named: Where each is named, and its name.
@@ -224,13 +229,14 @@ def chat_problems(
 
 
 def check_stacks(stacks: Sequence[Stack], facts: Facts) -> list[Problem]:
-    """What is wrong with stacks; a problem that several have is told once."""
+    """Return the problems of stacks; one that several have is listed once."""
     seen: dict[Problem, list[str]] = {}
     for stack in stacks:
         for finding in _findings(stack.spec, facts):
             seen.setdefault(finding, []).append(stack.label)
     return [
-        replace(each, where=f"{each.where} of {_some(labels, len(stacks))}") for each, labels in seen.items()
+        replace(problem, where=f"{problem.where} of {_some(labels, len(stacks))}")
+        for problem, labels in seen.items()
     ]
 
 
@@ -264,24 +270,24 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
         if path is not None and not path.exists():
             yield Problem(key, f"There is no such file or folder: {path}.")
     if spec.budget.prices not in books:
-        found = f"There is no price book {spec.budget.prices!r}."
-        yield Problem("budget.prices", found, suggestion(spec.budget.prices, books))
+        reason = f"There is no price book {spec.budget.prices!r}."
+        yield Problem("budget.prices", reason, suggestion(spec.budget.prices, books))
     if spec.searched and any(axes.method not in {"search", "list"} for axes in spec.axes):
-        found = 'Some axes have the method "search" and others do not.'
-        yield Problem("axes.method", found, "Search all of them; [[stack]] names what it begins with.")
+        reason = 'Some axes have the method "search" and others do not.'
+        yield Problem("axes.method", reason, "Search all of them; [[stack]] names what it begins with.")
     if spec.searched and not installed("optuna"):
         do = f"Install it: pip install -r {SEARCH_REQUIREMENTS}"
         yield Problem("axes.method", 'method = "search" needs the package optuna.', do, Severity.MISSING)
     for own in spec.own:
         yield from _own(own)
         if spec.budget.usd is not None and own.usd_per_query is None and own.usd_per_hour is None:
-            found = f"What a query of {own.name} costs is not known, so that no budget can be kept."
-            yield Problem("budget.usd", found, "Give its usd_per_query or usd_per_hour, or no budget.")
+            reason = f"What a query of {own.name} costs is not known, so that no budget can be kept."
+            yield Problem("budget.usd", reason, "Give its usd_per_query or usd_per_hour, or no budget.")
     for name, model in spec.models.items():
         providers = {*embed.PROVIDERS, *rerank.PROVIDERS, *chat.PROVIDERS}
         if model.provider not in providers:
-            found = f"There is no provider {model.provider!r}."
-            yield Problem(f"models.{name}.provider", found, suggestion(model.provider, providers))
+            reason = f"There is no provider {model.provider!r}."
+            yield Problem(f"models.{name}.provider", reason, suggestion(model.provider, providers))
 
 
 def _missing(
@@ -294,15 +300,15 @@ def _missing(
     for key, name in models:
         for error in known.obstacles(key, name):
             key_lacks = getattr(error, "kind", "") == "auth" and error.where  # one problem of several models
-            found = f"The key {error.where} is not set." if key_lacks else error.found
-            wanting.setdefault((found, error.do), []).append(name)
-    for (found, do), names in wanting.items():
-        yield Problem(", ".join(names), found, do, Severity.MISSING)
+            reason = f"The key {error.where} is not set." if key_lacks else error.found
+            wanting.setdefault((reason, error.do), []).append(name)
+    for (reason, do), names in wanting.items():
+        yield Problem(", ".join(names), reason, do, Severity.MISSING)
     if spec.budget.usd is not None and book is not None:
-        billed = {each for key, name in models for each in billed_by(key, name, known.models)}
+        billed = {pair for key, name in models for pair in billed_by(key, name, known.models)}
         for item, unit in sorted(billed):
             price = book.find(item, unit)
             if price is None or price.currency != CURRENCY:
-                found = f"There is no price of {item} ({unit}) in the price book {book.name}."
+                reason = f"There is no price of {item} ({unit}) in the price book {book.name}."
                 do = f"{PRICE_IT} Or run without budget.usd."
-                yield Problem("budget.usd", found, do, Severity.MISSING)
+                yield Problem("budget.usd", reason, do, Severity.MISSING)

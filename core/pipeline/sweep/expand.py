@@ -101,20 +101,20 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
             )
     choices = [*listed, *combined] if spec.searched else [*combined, *listed]
     specs = [_spec(choice, spec.collection.language, known, usual) for choice in choices]
-    own = [each.spec(params) for each in spec.own for params in each.points()]
+    own = [pipeline.spec(params) for pipeline in spec.own for params in pipeline.points()]
     return _stacks([*specs, *own])
 
 
 def count(spec: SweepSpec) -> int:
     """How many combinations a specification asks for at most, without making them."""
-    own = sum(math.prod(map(len, each.params.values())) for each in spec.own)
+    own = sum(math.prod(map(len, pipeline.params.values())) for pipeline in spec.own)
     return sum(_size(axes) for axes in spec.axes) + len(spec.points) + own
 
 
 def grid(axes: Axes, language: str = "english") -> list[Stack]:
     """The stacks of one block of axes, without a specification around it; see `expand`."""
     known = Known()
-    return _stacks(_spec(each, language, known) for each in _grid(axes))
+    return _stacks(_spec(choice, language, known) for choice in _grid(axes))
 
 
 def _stacks(specs: Iterable[JsonMap]) -> list[Stack]:
@@ -126,7 +126,7 @@ def _grid(axes: Axes) -> Iterator[Choice]:
     chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
     for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
         for leg in _legs(axes, mode):
-            dedups = [each for each in axes.dedup if mode != "sparse" or each.method != BY_VECTORS]
+            dedups = [option for option in axes.dedup if mode != "sparse" or option.method != BY_VECTORS]
             rest = (dedups, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
             for dedup, reranker, k, cut, sent in product(*rest):
                 yield {
@@ -144,8 +144,10 @@ def _grid(axes: Axes) -> Iterator[Choice]:
 
 
 def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
-    sparse = [{"bm25": each} for each in axes.bm25]
-    encoders = [(each.name, dim) for each in axes.embedder for dim in each.dim or axes.dim or (None,)]
+    sparse = [{"bm25": options} for options in axes.bm25]
+    encoders = [
+        (encoder.name, dim) for encoder in axes.embedder for dim in encoder.dim or axes.dim or (None,)
+    ]
     dense = [
         {"embedder": name, "dim": dim, "index": index, "metric": metric}
         for (name, dim), index, metric in product(encoders, axes.index, axes.metric)
@@ -164,7 +166,7 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
     firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
     start = {**firsts, **{name: value for name, value in baseline if value is not None}}
     start["embedder"] = name = baseline.embedder or firsts["embedder"].name
-    own = next((each for each in axes.embedder if each.name == name), Encoder(name=name))
+    own = next((encoder for encoder in axes.embedder if encoder.name == name), Encoder(name=name))
     dims = own.dim or axes.dim or (known.default_dim(name),)
     start["dim"] = baseline.dim or dims[0]
     yield start
@@ -190,7 +192,7 @@ def _size(axes: Axes) -> int:
     if axes.method == "one-factor":
         return 1 + sum(len(getattr(axes, name)) for name in _VARIED)
     sparse = len(axes.bm25)
-    dims = sum(len(each.dim or axes.dim) or 1 for each in axes.embedder)
+    dims = sum(len(encoder.dim or axes.dim) or 1 for encoder in axes.embedder)
     dense = dims * len(axes.index) * len(axes.metric)
     legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
     typed = [getattr(axes, way) for way in WAYS]

@@ -30,7 +30,7 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     def plain(self) -> dict[str, Any]:
-        """What is said, as JSON."""
+        """Return its fields that are set, as JSON."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -93,7 +93,7 @@ Named = Annotated[str, Field(min_length=1, max_length=200)]
 def _kind_as_name(value: object) -> object:
     """Take `kind` for `name`, as a table of an index may be written."""
     if isinstance(value, Mapping) and "kind" in value and "name" not in value:
-        return {"name" if key == "kind" else key: each for key, each in value.items()}
+        return {"name" if key == "kind" else key: entry for key, entry in value.items()}
     return value
 
 
@@ -141,7 +141,7 @@ ChunksSent = Positive | Literal["all"]
 
 
 class TaskShare(Table):
-    """What a task gets of a machine: processors, graphics processors, memory (None = none is set aside)."""
+    """A task's share of a machine: processors, graphics processors, memory (None = none is set aside)."""
 
     cpus: Annotated[float, Field(gt=0)] = 1.0
     gpus: Annotated[float, Field(ge=0)] = 0.0
@@ -149,7 +149,7 @@ class TaskShare(Table):
 
 
 class Resources(TaskShare):
-    """What tasks of a cluster get of a machine: those that embed a corpus, build an index or ask queries.
+    """Shares of tasks of a cluster: those that embed a corpus, build an index or ask queries.
 
     What is not said of a kind of task is as for all; of no concern to one machine.
     """

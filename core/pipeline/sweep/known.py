@@ -1,4 +1,4 @@
-"""What can stand in a stack here: registries of engines and providers, and a specification's own models."""
+"""Parts that a stack can have here: registries of engines and providers, and a specification's own models."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Known:
 
     @cached_property
     def names(self) -> Mapping[str, frozenset[str]]:
-        """What is known of each kind: "embedder", "reranker", "rewrite", "index", "language" and methods."""
+        """Return names by kind: "embedder", "reranker", "rewrite", "index", "language" and methods."""
         chats = {*chat.CHATS, *self._own(chat.PROVIDERS)}
         ways = (f"{way}:{model}" for way in BY_CHAT for model in chats)
         return {
@@ -75,7 +75,7 @@ class Known:
         return [name for name, config in self.models.items() if config.provider in providers]
 
     def embedder(self, name: str) -> ModelConfig | None:
-        """What is known of an embedder; None if there is none of this name."""
+        """Return the configuration of an embedder; None if there is none of this name."""
         own = self.models.get(name)
         return own if own is not None and own.provider in embed.PROVIDERS else embed.EMBEDDERS.get(name)
 
@@ -103,7 +103,7 @@ class Known:
         return make_rewrite(name, models=self.models, ready=False)
 
     def config(self, key: str, name: str) -> ModelConfig:
-        """What is known of a model (of the key "embedder", "reranker" or "rewrite")."""
+        """Return the configuration of a model (of the key "embedder", "reranker" or "rewrite")."""
         if key == "embedder":
             return embed.embedder_config(self.embedder(name) or name)
         if key == "reranker":

@@ -57,7 +57,7 @@ OwnModels = Annotated[dict[str, ModelConfig], BeforeValidator(_named_by_key)]
 
 
 class CollectionSource(Table):
-    """What is searched.
+    """The collection to search.
 
     Attributes:
         path: BEIR folder or archive, .jsonl, .csv, .tsv or .parquet of passages, or a folder of documents
@@ -84,7 +84,7 @@ class CollectionSource(Table):
 
 
 class QuerySource(Table):
-    """What is asked.
+    """The queries to ask.
 
     Attributes:
         path: Questions (BEIR .jsonl or a table); None = those that come with the collection.
@@ -256,7 +256,7 @@ class Latency(Table):
 
 
 class Budget(Table):
-    """What the sweep may cost.
+    """The most that the sweep may cost, and how costs are counted.
 
     Attributes:
         usd: Hard limit in dollars; None = none.
@@ -309,7 +309,7 @@ class SweepSpec(Table):
 
     @model_validator(mode="after")
     def _own_names(self) -> Self:
-        names = [each.name for each in self.own]
+        names = [pipeline.name for pipeline in self.own]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"Two pipelines are called {twice!r}: give each a name of its own.")
         return self
@@ -317,12 +317,12 @@ class SweepSpec(Table):
     @property
     def own(self) -> tuple[OwnStack, ...]:
         """The pipelines of one's own."""
-        return tuple(each for each in self.stack if isinstance(each, OwnStack))
+        return tuple(stack for stack in self.stack if isinstance(stack, OwnStack))
 
     @property
     def points(self) -> tuple[Point, ...]:
         """The stacks that are named by their axes."""
-        return tuple(each for each in self.stack if isinstance(each, Point))
+        return tuple(stack for stack in self.stack if isinstance(stack, Point))
 
     @property
     def searched(self) -> bool:

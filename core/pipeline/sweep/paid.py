@@ -1,4 +1,4 @@
-"""What of a sweep is paid for: every remote call that its steps will make, counted."""
+"""Paid calls of a sweep: every remote call that its steps will make, counted."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Paid:
 
 
 class Asked(NamedTuple):
-    """What one step uses when every query goes through it once."""
+    """One step's usage when every query goes through it once."""
 
     each: list[tuple[Usage, int]]  # usage and calls, query by query
     exact: bool  # as in `Paid`
@@ -118,16 +118,16 @@ class Counting:
     def all(self) -> list[Paid]:
         """Every step that is paid for, those that build first."""
         left = (step for step in self._graph.builds if not self._built(step))
-        found = [each for step in left if (each := self.corpus(step)) is not None]
+        paid = [payment for step in left if (payment := self.corpus(step)) is not None]
         warm: set[str] = set()
         for step in self._graph.steps:
             if step.kind == OWN:
-                found.append(self._own(step))
+                paid.append(self._own(step))
             key = {"embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}.get(step.kind)
             if key is not None and not self._known.is_local(key, name := step.params["model"]["name"]):
-                found.append(self._asking(step, name, warms=name not in warm))
+                paid.append(self._asking(step, name, warms=name not in warm))
                 warm.add(name)
-        return found
+        return paid
 
     def reranked(self, step: Step, spec: JsonMap, depth: int) -> Usage:
         """Mean usage of a query of a reranker at a depth that may be less than the step's."""
@@ -140,7 +140,9 @@ class Counting:
             return None
         name = step.params["model"]["name"]
         config = self._known.config("embedder", name)
-        corpus = next(each for each in self._job.corpora.values() if each.hash == step.params["corpus"])
+        corpus = next(
+            candidate for candidate in self._job.corpora.values() if candidate.hash == step.params["corpus"]
+        )
         counted = self._counted(corpus.chunking, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
         place = place_of(config)
         own = place is not None and not place.known
@@ -160,23 +162,23 @@ class Counting:
         warm_up = min(protocol.warm_up, queries) * protocol.rounds if protocol.repeats else 0
         calls = queries * max(1, protocol.passes) + warm_up
         config = self._job.own[name]
-        each = expected_usage(config)
+        per_query = expected_usage(config)
         if config.usd_per_hour is not None:  # it takes what it takes
-            each = (replace(each[0], amount=None),)
-        used = tuple(replace(a, amount=None if a.amount is None else a.amount * calls) for a in each)
-        return Paid(step=step, stage=step.stage, model=name, calls=calls, used=used, per_query=each)
+            per_query = (replace(per_query[0], amount=None),)
+        used = tuple(replace(a, amount=None if a.amount is None else a.amount * calls) for a in per_query)
+        return Paid(step=step, stage=step.stage, model=name, calls=calls, used=used, per_query=per_query)
 
     def _asking(self, step: Step, name: str, *, warms: bool) -> Paid:
-        (each, exact, notes), protocol = self._asked(step, name), self._job.protocol
-        warm_up = each[: protocol.warm_up] * protocol.rounds if warms and protocol.repeats else []
-        sent = [*(each * max(1, protocol.passes)), *warm_up]
+        (by_query, exact, notes), protocol = self._asked(step, name), self._job.protocol
+        warm_up = by_query[: protocol.warm_up] * protocol.rounds if warms and protocol.repeats else []
+        sent = [*(by_query * max(1, protocol.passes)), *warm_up]
         return Paid(
             step=step,
             stage=step.stage,
             model=name,
             calls=sum(calls for _, calls in sent),
             used=total([used for used, _ in sent]),
-            per_query=_mean([used for used, _ in each]),
+            per_query=_mean([used for used, _ in by_query]),
             exact=exact,
             notes=notes,
         )
@@ -187,11 +189,13 @@ class Counting:
             return self._reranks(self._reranker(name), spec, int(step.params["depth"]))
         if step.kind == "rewrite":
             rewrite = self._known.planned_rewrite(name)
-            return Asked([(rewrite.expected(each), 1) for each in self._pools.typed(spec)], False, (ANSWERS,))
+            return Asked(
+                [(rewrite.expected(query), 1) for query in self._pools.typed(spec)], False, (ANSWERS,)
+            )
         config = self._known.config("embedder", name)
         certain = self._known.is_local("rewrite", spec.get("rewrite", NONE))
         prefix, counts = config.prefixes.get(Purpose.QUERY, ""), counter(config.tokenizer)
-        tokens = [count_texts([each], config.tokenizer, prefix) for each in self._pools.asked(spec)]
+        tokens = [count_texts([query], config.tokenizer, prefix) for query in self._pools.asked(spec)]
         used: list[tuple[Usage, int]] = [
             ((embedding(config, token.tokens),), token.texts) for token in tokens
         ]
@@ -205,7 +209,7 @@ class Counting:
             return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
         used: list[tuple[Usage, int]] = []
         for query, pool in zip(self._pools.asked(spec), pools, strict=True):
-            lengths = [reranker.count_tokens(each) for each in pool]
+            lengths = [reranker.count_tokens(passage) for passage in pool]
             expected = reranker.expected(reranker.count_tokens(query), lengths) if pool else ()
             used.append((expected, _calls(reranker, len(pool))))
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
@@ -252,6 +256,8 @@ def _calls(reranker: Reranker, passages: int) -> int:
 def _mean(used: Sequence[Usage]) -> Usage:
     count = max(1, len(used))
     return tuple(
-        Amount(each.item, each.unit, None if each.amount is None else each.amount / count, each.basis)
-        for each in total(used)
+        Amount(
+            amount.item, amount.unit, None if amount.amount is None else amount.amount / count, amount.basis
+        )
+        for amount in total(used)
     )

@@ -1,4 +1,4 @@
-"""What running a sweep will take: stacks, calls, tokens, dollars, time and memory. It spends nothing."""
+"""The needs of a sweep before it runs: stacks, calls, tokens, dollars, time and memory. It spends nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PlannedStack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What planned work will pay for."""
+    """Expected payments of planned work."""
 
     lines: tuple[Line, ...]  # one per model and stage
     limit: float | None  # the budget in dollars; None = none
@@ -98,7 +98,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Bill):
-    """What a sweep will take."""
+    """The needs of a sweep: stacks, calls, payments, time and memory."""
 
     name: str
     stacks: tuple[PlannedStack, ...]
@@ -141,7 +141,7 @@ def plan(
     steps = graph(job.stacks, names, deepest=pointwise if job.protocol.deepest else ())
     counting = Counting(job, steps, names, known, built)
     paid = counting.all()
-    per_query, how = {each.step: each.per_query for each in paid}, searched_by(job.spec)
+    per_query, how = {payment.step: payment.per_query for payment in paid}, searched_by(job.spec)
     spread_over = job.spec.get("budget", {}).get("amortise_over_queries")
     return Plan(
         name=job.name,
@@ -163,7 +163,7 @@ def plan(
 
 
 def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
-    """What an amount costs, or None and the reason why that is not known."""
+    """Return the cost of an amount in dollars, or None and the reason why that is not known."""
     if amount.unit == DOLLARS and amount.amount is not None:
         return amount.amount, ""
     price = book.find(amount.item, amount.unit)
@@ -238,9 +238,9 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
     """One line per stage, model and unit."""
     lines: list[Line] = []
     for stage, model in sorted(
-        {(each.stage, each.model): None for each in paid}, key=lambda each: _STAGES.index(each[0])
+        {(part.stage, part.model): None for part in paid}, key=lambda pair: _STAGES.index(pair[0])
     ):
-        parts = [each for each in paid if (each.stage, each.model) == (stage, model)]
+        parts = [part for part in paid if (part.stage, part.model) == (stage, model)]
         of = (stage, model, sum(part.calls for part in parts))
         notes = list(dict.fromkeys(note for part in parts for note in part.notes))
         exact = all(part.exact for part in parts)
@@ -252,24 +252,26 @@ def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
 def _in_use(
     route: Route, counting: Counting, per_query: Mapping[Step, Usage], spread_over: int | None
 ) -> Iterator[Usage]:
-    """What a query of a stack uses in production, and its share of embedding the corpus if that is spread."""
+    """Yield a query's usage in production, and its share of embedding the corpus if that is spread."""
     for step in route.steps:
         if step is route.rerank and step in per_query and route.replayed:
             yield counting.reranked(step, route.stack.spec, route.depth)  # asked about its own depth
         else:
             yield per_query.get(step, ())
         if spread_over and step.kind == "search":
-            made = step.built
-            while made.needs:
-                made = made.needs[0]
-            paid = counting.corpus(made)
-            for each in paid.used if paid else ():
-                yield (replace(each, amount=None if each.amount is None else each.amount / spread_over),)
+            vectors = step.built
+            while vectors.needs:
+                vectors = vectors.needs[0]
+            paid = counting.corpus(vectors)
+            for amount in paid.used if paid else ():
+                yield (
+                    replace(amount, amount=None if amount.amount is None else amount.amount / spread_over),
+                )
 
 
 def _planned(route: Route, used: Iterable[Usage], book: PriceBook) -> PlannedStack:
     """A stack with what 1,000 queries cost in use."""
-    costs = [dollars(each, book) for each in total(used)]
+    costs = [dollars(amount, book) for amount in total(used)]
     reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
     usd = None if reasons else 1000 * math.fsum(usd for usd, _ in costs if usd is not None)
     return PlannedStack(route.stack, route.pool_name, usd, "; ".join(reasons))

@@ -64,11 +64,12 @@ class Pools:
 
     def typed(self, spec: JsonMap) -> list[str]:
         """The questions as they are typed."""
-        told, names = spec.get("perturb"), self._names
-        if not told:
+        perturb, names = spec.get("perturb"), self._names
+        if not perturb:
             return list(self._queries)
         return self._once(
-            f"typed {told}", lambda: [perturbed(query, told, names.get(query, ())) for query in self._queries]
+            f"typed {perturb}",
+            lambda: [perturbed(query, perturb, names.get(query, ())) for query in self._queries],
         )
 
     def asked(self, spec: JsonMap) -> list[str]:
@@ -77,7 +78,7 @@ class Pools:
         if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
             return typed
         change = self._known.planned_rewrite(rewrite)
-        return self._once(f"rewrite {_text(spec)}", lambda: [change.rewrite(each).value for each in typed])
+        return self._once(f"rewrite {_text(spec)}", lambda: [change.rewrite(query).value for query in typed])
 
     def _is_free(self, spec: JsonMap) -> bool:
         if spec.get("dedup") or not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
@@ -92,7 +93,7 @@ class Pools:
         name = f"bm25 {self._chunking(spec)} {canonical_json(options)}"
         index = self._once(name, lambda: make_bm25(self._texts(spec), options))
         key = f"{name} {_text(spec)} {depth}"
-        return self._once(key, lambda: [index.search(each, depth) for each in asked])
+        return self._once(key, lambda: [index.search(query, depth) for query in asked])
 
     def _dense(self, spec: JsonMap, depth: int) -> list[Hits]:
         metric, kind = spec.get("metric", "cosine"), spec["index"]
@@ -127,10 +128,10 @@ class Pools:
     def _once(self, key: str, make: Callable[[], _Made]) -> _Made:
         if key not in self._made:
             self._made[key] = make()
-        made: _Made = self._made[key]
-        return made
+        kept: _Made = self._made[key]
+        return kept
 
 
 def _text(spec: JsonMap) -> str:
-    """What decides which texts a stack searches for."""
+    """Return the key of the texts that a stack searches for."""
     return f"{spec.get('rewrite')} {spec.get('perturb')}"

@@ -1,4 +1,4 @@
-"""What is wrong with a specification: every problem with its place, its reason and what to do."""
+"""Problems of a specification: each with its place, its reason and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 class Severity(StrEnum):
-    """What a problem keeps from happening."""
+    """How much a problem prevents."""
 
     ERROR = "error"  # the specification makes no sense: it cannot even be planned
     MISSING = "missing"  # it can be planned; to run, it needs what is missing here
@@ -52,14 +52,14 @@ class SpecError(InputError):
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:
-    """What to do about a name that is not known: the nearest one, and those there are."""
-    names = sorted({str(each) for each in known})
+    """Return what to do about a name that is not known: the nearest one, and those there are."""
+    names = sorted({str(candidate) for candidate in known})
     # Parts of words count as alike, but one letter or two are part of too many.
     scorer = fuzz.WRatio if len(str(name)) >= _SHORTEST else fuzz.ratio
-    found = process.extractOne(str(name).lower(), names, scorer=scorer, score_cutoff=_ALIKE)
+    nearest = process.extractOne(str(name).lower(), names, scorer=scorer, score_cutoff=_ALIKE)
     listed = ", ".join(names[:_LISTED]) or "none"
     more = f" (+{len(names) - _LISTED} more)" if len(names) > _LISTED else ""
-    return (f'Did you mean "{found[0]}"? ' if found else "") + f"Known: {listed}{more}."
+    return (f'Did you mean "{nearest[0]}"? ' if nearest else "") + f"Known: {listed}{more}."
 
 
 def brief(value: object) -> str:
@@ -103,13 +103,13 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
         The path of the key as the user wrote it, and the problem; `where` is that path as text.
     """
     seen: set[Keys] = set()
-    for each in error.errors(include_url=False):
-        written = _as_written(each["loc"], data)
+    for details in error.errors(include_url=False):
+        written = _as_written(details["loc"], data)
         if written in seen:  # a value that is none of several kinds is one problem
             continue
         seen.add(written)
-        found, do = _words(each, model)
-        yield written, Problem(key_path(written), found, do)
+        reason, do = _words(details, model)
+        yield written, Problem(key_path(written), reason, do)
 
 
 def key_path(path: Keys) -> str:
@@ -137,11 +137,11 @@ def _as_written(location: Sequence[str | int], data: object) -> Keys:
     return tuple(path)
 
 
-def _words(each: Any, model: type[BaseModel]) -> tuple[str, str]:  # noqa: ANN401 - pydantic's ErrorDetails
-    kind, value, context = each["type"], each["input"], each.get("ctx", {})
-    name = str(each["loc"][-1]) if each["loc"] else ""
+def _words(details: Any, model: type[BaseModel]) -> tuple[str, str]:  # noqa: ANN401 - pydantic's ErrorDetails
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    name = str(details["loc"][-1]) if details["loc"] else ""
     if kind == "extra_forbidden":
-        return f"There is no key {name!r} here.", suggestion(name, _keys(each["loc"][:-1], model))
+        return f"There is no key {name!r} here.", suggestion(name, _keys(details["loc"][:-1], model))
     if kind == "missing":
         return f"The key {name!r} is missing.", ""
     if kind == "literal_error":
@@ -152,7 +152,7 @@ def _words(each: Any, model: type[BaseModel]) -> tuple[str, str]:  # noqa: ANN40
         return f"{brief(value)} {words.format(context.get(key))}.", ""
     if kind == "value_error":
         return str(context["error"]), ""
-    return f"{brief(value)} {_WORDS.get(kind, 'cannot be used: ' + each['msg'])}.", ""
+    return f"{brief(value)} {_WORDS.get(kind, 'cannot be used: ' + details['msg'])}.", ""
 
 
 def _keys(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
@@ -164,11 +164,11 @@ def _keys(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
             continue
         inner = [table.model_fields[part].annotation for table in tables if part in table.model_fields]
         if inner:  # positions in lists and names of entries lead to no other table
-            tables = [found for annotation in inner for found in _tables(annotation)]
+            tables = [inner_table for annotation in inner for inner_table in _tables(annotation)]
     return [name for table in tables for name in table.model_fields]
 
 
 def _tables(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [found for part in get_args(annotation) for found in _tables(part)]
+    return [table for part in get_args(annotation) for table in _tables(part)]

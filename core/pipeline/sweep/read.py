@@ -86,7 +86,7 @@ def read_job(
         queries=queries,
         stacks=stacks,
         setup=material.setup(golden, queries),
-        chunkings={canonical_json(each.chunker): each.name or "" for each in material.cut},
+        chunkings={canonical_json(chunked.chunker): chunked.name or "" for chunked in material.cut},
         models=spec.models,
         own={own.name: filled(own) for own in spec.own},
         protocol=protocol(spec.latency),
@@ -115,12 +115,12 @@ def protocol(latency: Latency) -> Protocol:
     )
 
 
-def _share(told: TaskShare) -> Share:
-    return Share(told.cpus, told.gpus, told.memory_gb)
+def _share(share: TaskShare) -> Share:
+    return Share(share.cpus, share.gpus, share.memory_gb)
 
 
 class _Material:
-    """What is searched, as it is and as each chunker cuts it, and what is asked of it."""
+    """The collection of a specification, as it is and as each chunker cuts it, and its queries."""
 
     def __init__(
         self, spec: SweepSpec, stacks: Sequence[Stack], whole: Batch, documents: Documents | None
@@ -128,10 +128,11 @@ class _Material:
         self._spec, self._stacks, self._whole, self._frames = spec, stacks, whole, _frames(whole)
         self._read = documents
         (self.collection,) = whole.collections[:1]
-        told = [stack.spec.get("chunker") for stack in stacks]
-        self._uncut = not all(told)  # whether some stacks search the collection's own passages
+        chunkers = [stack.spec.get("chunker") for stack in stacks]
+        self._uncut = not all(chunkers)  # whether some stacks search the collection's own passages
         self.cut = [
-            self._cut(each) for each in {canonical_json(each): each for each in told if each}.values()
+            self._cut(chunker)
+            for chunker in {canonical_json(chunker): chunker for chunker in chunkers if chunker}.values()
         ]
 
     @cached_property
@@ -148,32 +149,32 @@ class _Material:
         return chunk(self._documents, chunker, collection=self.collection)
 
     def corpora(self) -> dict[str | None, Corpus]:
-        """What is searched, by chunking."""
-        made: dict[str | None, Corpus] = {}
-        for each in self.cut:
-            late = Late(self._documents, each.chunks) if is_late(each.chunker) else None
-            made[each.name] = corpus_of(each.passages, each.name, late=late)
-        return made | ({None: corpus_of(self._frames["passages"])} if self._uncut else {})
+        """Return the corpora that are searched, by chunking."""
+        corpora: dict[str | None, Corpus] = {}
+        for chunked in self.cut:
+            late = Late(self._documents, chunked.chunks) if is_late(chunked.chunker) else None
+            corpora[chunked.name] = corpus_of(chunked.passages, chunked.name, late=late)
+        return corpora | ({None: corpus_of(self._frames["passages"])} if self._uncut else {})
 
     def names(self, queries: pl.DataFrame) -> Names:
-        """What the questions name, where stacks are asked other names."""
+        """Return the names in the questions, where stacks are asked other names."""
         if not any(NAMES in stack.spec.get("perturb", {}) for stack in self._stacks):
             return {}
         return named(queries, self._frames.get("passages"))
 
     def setup(self, golden: Batch, queries: pl.DataFrame) -> Batch:
-        """What has to be in the store before the results; stored collections are there."""
-        collections = [each.collection for each in self.cut]
+        """Return what has to be in the store before the results; stored collections are there."""
+        collections = [chunked.collection for chunked in self.cut]
         parts = {
-            "passages": [each.passages for each in self.cut],
-            "chunks": [each.chunks for each in self.cut],
+            "passages": [chunked.passages for chunked in self.cut],
+            "chunks": [chunked.chunks for chunked in self.cut],
         }
         if self._spec.collection.stored is None:
             collections.insert(0, self.collection)
             parts["passages"].insert(0, self._frames["passages"])
             known = self._frames.get("queries", queries.clear())  # also those that a draw left out
             parts["queries"] = [known, queries.join(known, on="query_id", how="anti").select(known.columns)]
-        frames = {name: pl.concat(each) for name, each in parts.items() if each}
+        frames = {name: pl.concat(tables) for name, tables in parts.items() if tables}
         return Batch(
             collections=tuple(collections), golden_sets=golden.golden_sets, frames={**frames, **golden.frames}
         )
@@ -219,10 +220,10 @@ class _Material:
             return _derived(golden, parts), [lost for part in parts if (lost := _losses(part)) is not None]
         placed, unplaced = anchor(judgements, whole.chunks)
         if placed.height and unplaced.is_empty():
-            return _derived(golden, [judged(record, placed, each, coverage) for each in self.cut]), []
+            return _derived(golden, [judged(record, placed, chunked, coverage) for chunked in self.cut]), []
         if self._uncut or len(self.cut) > 1:
             own = ["the collection's own passages"] if self._uncut else []
-            names = ", ".join([*own, *sorted(each.name or "" for each in self.cut)])
+            names = ", ".join([*own, *sorted(chunked.name or "" for chunked in self.cut)])
             raise InputError(
                 f"The stacks search differently cut passages ({names}), and the grades of {record.name} are "
                 "tied to passages: they can judge one of these sets only, and all others would look bad.",
@@ -238,9 +239,9 @@ def _frames(batch: Batch) -> dict[str, pl.DataFrame]:
 
 
 def _hashes(golden: Batch) -> dict[str, str]:
-    rows = [each for _, each in sorted(_frames(golden).items())]
-    told = [row for each in rows for row in each.sort(each.columns).write_csv().splitlines()]
-    return {"golden_set": short_hash(*told)} if told else {}
+    rows = [table for _, table in sorted(_frames(golden).items())]
+    lines = [row for table in rows for row in table.sort(table.columns).write_csv().splitlines()]
+    return {"golden_set": short_hash(*lines)} if lines else {}
 
 
 def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
@@ -254,8 +255,8 @@ def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
     if not any(frame.join(asked, on="query_id", how="anti").height for frame in frames.values()):
         return golden
     (record,) = golden.golden_sets
-    kept = {name: each.join(asked, on="query_id", how="semi") for name, each in frames.items()}
-    ids = sorted({query for each in kept.values() for query in each["query_id"]})
+    kept = {name: table.join(asked, on="query_id", how="semi") for name, table in frames.items()}
+    ids = sorted({query for table in kept.values() for query in table["query_id"]})
     if not ids:
         return Batch()
     part = replace(
@@ -265,7 +266,7 @@ def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
         notes=f"{record.notes} Only the grades of the questions that are asked.".strip(),
     )
     own = pl.lit(part.golden_set_id).alias("golden_set_id")
-    return Batch(golden_sets=(part,), frames={name: each.with_columns(own) for name, each in kept.items()})
+    return Batch(golden_sets=(part,), frames={name: table.with_columns(own) for name, table in kept.items()})
 
 
 def _derived(golden: Batch, parts: Sequence[Derived]) -> Batch:
@@ -282,12 +283,12 @@ def _losses(part: Derived) -> Problem | None:
     """Evidence that a chunker tears apart; without a word it would look better than it is."""
     if not part.lost.height:
         return None
-    found = f"{part.lost.height} spans lie in no chunk that covers enough of them."
+    reason = f"{part.lost.height} spans lie in no chunk that covers enough of them."
     if part.unasked:
         shown = ", ".join(part.unasked[:_LISTED])
-        found += f" {len(part.unasked)} questions lose all of theirs and drop out ({shown})."
+        reason += f" {len(part.unasked)} questions lose all of theirs and drop out ({shown})."
     do = "Lower golden_set.coverage, or use larger chunks."
-    return Problem(f"golden set {part.golden_set.golden_set_id}", found, do, Severity.WARNING)
+    return Problem(f"golden set {part.golden_set.golden_set_id}", reason, do, Severity.WARNING)
 
 
 def _tied(golden: Batch, record: GoldenSet, judgements: pl.DataFrame, chunked: Chunked) -> Batch:

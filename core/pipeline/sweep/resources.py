@@ -70,7 +70,7 @@ class Rates:
             return EMBED_MS, PUBLISHED
         if stage == "pipeline":
             return OWN_MS, ASSUMED
-        written = sum(each.amount or 0.0 for each in used if each.unit == "output_tokens")
+        written = sum(amount.amount or 0.0 for amount in used if amount.unit == "output_tokens")
         if written:
             return CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED
         return RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED
@@ -87,7 +87,7 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
         timings: Rows of the table "timings" of these runs.
     """
     specs = {row["run_id"]: json.loads(row["spec"]) for row in runs.select("run_id", "spec").to_dicts()}
-    found: dict[tuple[str, str, int], float] = {}
+    medians_by_model: dict[tuple[str, str, int], float] = {}
     medians = (
         timings.filter(pl.col("stage").is_in(list(_MODELS)))
         .group_by("run_id", "stage")
@@ -97,8 +97,8 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
         spec = specs.get(run_id, {})
         model = spec.get(_MODELS[stage])
         if model and ms is not None:
-            found[stage, model, int(spec.get("candidates", 0)) if stage == "rerank" else 0] = ms
-    return found
+            medians_by_model[stage, model, int(spec.get("candidates", 0)) if stage == "rerank" else 0] = ms
+    return medians_by_model
 
 
 def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
@@ -171,9 +171,9 @@ def resources(
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
     seconds: dict[str, float] = {}
     bases: dict[str, None] = {}
-    for each in paid:
-        taken, basis = _paid_s(each, job, known, rates)
-        seconds[each.stage] = seconds.get(each.stage, 0.0) + taken
+    for payment in paid:
+        taken, basis = _paid_s(payment, job, known, rates)
+        seconds[payment.stage] = seconds.get(payment.stage, 0.0) + taken
         bases[basis] = None
     seconds[BUILD] = sum(
         _build_s(step, corpora, known) for step in steps.builds if step.kind != "slice" and not built(step)
@@ -193,20 +193,20 @@ def resources(
     )
 
 
-def _paid_s(each: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, str]:
-    if each.stage == CORPUS:
-        config = known.config("embedder", each.model)
-        tokens = sum(used.amount or 0.0 for used in each.used)
-        if each.model in rates.probed:
-            return tokens / rates.probed[each.model].tokens_per_s, PROBED
+def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, str]:
+    if paid.stage == CORPUS:
+        config = known.config("embedder", paid.model)
+        tokens = sum(used.amount or 0.0 for used in paid.used)
+        if paid.model in rates.probed:
+            return tokens / rates.probed[paid.model].tokens_per_s, PROBED
         place = place_of(config)
         if place is not None and not place.known:
-            corpus = next(c for c in job.corpora.values() if c.hash == each.step.params["corpus"])
+            corpus = next(c for c in job.corpora.values() if c.hash == paid.step.params["corpus"])
             return len(corpus) / ENCODER_PASSAGES_PER_S, ASSUMED
         limits = config.limits
-        return corpus_s(each.calls, tokens, limits.concurrency, limits.tokens_per_minute), ASSUMED
-    depth = int(each.step.params.get("depth", 0))
-    ms, basis = rates.call(each.stage, each.model, depth, each.per_query)
+        return corpus_s(paid.calls, tokens, limits.concurrency, limits.tokens_per_minute), ASSUMED
+    depth = int(paid.step.params.get("depth", 0))
+    ms, basis = rates.call(paid.stage, paid.model, depth, paid.per_query)
     asked = job.queries.height * max(1, job.protocol.passes)
     return asked * ms / 1000 / job.protocol.concurrency, basis
 

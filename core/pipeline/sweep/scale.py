@@ -1,4 +1,4 @@
-"""What indexes of many passages will take: bytes, build time and dollars by kind, from a small model.
+"""Needs of indexes of many passages: bytes, build time and dollars by kind, from a small model.
 
 Bytes are those of `core.pipeline.index.expected_bytes`. Seconds of building are the numbers (passages ×
 dimensions) divided by a rate, and those of learning; a graph is walked the longer the larger it is, by a

@@ -1,4 +1,4 @@
-"""What a collection is made of (passages, or documents that are cut first), and what is asked of it."""
+"""Sources of a collection (passages, or documents that are cut first) and of the questions asked of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WHOLE = ("beir", "clq")  # Formats of the importers that bring a collection with
 
 
 class Shelf(Protocol):
-    """What the caller has already, by id: a store, for those who may read one."""
+    """Collections and golden sets that the caller has already, by id: a store, where one may be read."""
 
     def collection(self, collection_id: str) -> Batch:
         """A collection with passages, questions and its judgements."""
@@ -45,7 +45,7 @@ def is_documents(source: CollectionSource) -> bool:
         return False
     if source.format == "documents" or path.suffix.lower() in READERS:
         return True
-    texts = (each for each in path.rglob("*") if each.suffix.lower() in READERS)
+    texts = (file for file in path.rglob("*") if file.suffix.lower() in READERS)
     return path.is_dir() and not any(path.glob("corpus.*")) and any(texts)
 
 
@@ -75,7 +75,7 @@ def read_collection(
         return _batch(_loaded(path, _options(source, golden))), None
     documents = read_source_documents(source)
     own = collection_id(source)
-    made = Collection(collection_id=own, name=own, source=path.name)
+    collection = Collection(collection_id=own, name=own, source=path.name)
     rows = documents.frame.select(
         collection_id=pl.lit(own),
         passage_id="source",
@@ -85,7 +85,7 @@ def read_collection(
         tokenizer=pl.lit(None, pl.String),
         source="source",
     )
-    return Batch(collections=(made,), frames={"passages": rows}), documents
+    return Batch(collections=(collection,), frames={"passages": rows}), documents
 
 
 def read_source_documents(source: CollectionSource) -> Documents:
@@ -105,11 +105,11 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
     )
     if path.is_file() and holds_spans(path):
         return read_spans(path, documents(), options)
-    made = _loaded(path, options)
-    if not made.golden_sets:
+    imported = _loaded(path, options)
+    if not imported.golden_sets:
         raise InputError("It holds no judgements.", where=path.name, do="Give qrels, a table or spans.")
-    kept = {name: rows for name, rows in made.frames.items() if name in {"judgements", "spans"}}
-    return Batch(golden_sets=made.golden_sets, frames=kept)
+    kept = {name: rows for name, rows in imported.frames.items() if name in {"judgements", "spans"}}
+    return Batch(golden_sets=imported.golden_sets, frames=kept)
 
 
 def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
@@ -141,13 +141,13 @@ def _options(source: CollectionSource, golden: GoldenSource | None) -> Options:
     )
 
 
-def _batch(made: Import) -> Batch:
-    if "passages" not in made.frames:
-        names = ", ".join(each.name for each in made.detected)
+def _batch(imported: Import) -> Batch:
+    if "passages" not in imported.frames:
+        names = ", ".join(detected.name for detected in imported.detected)
         raise InputError("It holds no passages.", where=names, do="A BEIR collection has a corpus.jsonl.")
     taken = ("passages", "queries", "judgements", "spans", "chunks")
-    frames = {name: rows.lazy().collect() for name, rows in made.frames.items() if name in taken}
-    return Batch(collections=made.collections, golden_sets=made.golden_sets, frames=frames)
+    frames = {name: rows.lazy().collect() for name, rows in imported.frames.items() if name in taken}
+    return Batch(collections=imported.collections, golden_sets=imported.golden_sets, frames=frames)
 
 
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -167,9 +167,9 @@ def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | No
         if len(tree.pieces) != 1:
             raise InputError("Questions are one file.", where=tree.name)
         if not columns and Beir().sniff(tree):
-            made = load([path], Options(format="beir", collection_id=collection_id)).frames
-            if "queries" in made:
-                return made["queries"].lazy().with_columns(collection_id=pl.lit(collection_id)).collect()
+            frames = load([path], Options(format="beir", collection_id=collection_id)).frames
+            if "queries" in frames:
+                return frames["queries"].lazy().with_columns(collection_id=pl.lit(collection_id)).collect()
         return _questions(tree.pieces[0], collection_id, columns or {})
 
 
@@ -204,8 +204,8 @@ def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl
         raise InputError("The question has no id or no text.", where=where)
     again = rows.filter(~pl.col("query_id").is_first_distinct())
     if again.height:
-        found = f"The id {shown(again['query_id'][0])!r} occurs twice."
-        raise InputError(found, where=f"{piece.name}:{again['line'][0]}")
+        problem = f"The id {shown(again['query_id'][0])!r} occurs twice."
+        raise InputError(problem, where=f"{piece.name}:{again['line'][0]}")
     rows = rows.with_columns(collection_id=pl.lit(collection_id))
-    told = {name: rows[name] for name in ("collection_id", "query_id", "text")}
-    return frame("queries", {**told, "tags": tagged(rows["entity"])} if "entity" in roles else told)
+    questions = {name: rows[name] for name in ("collection_id", "query_id", "text")}
+    return frame("queries", {**questions, "tags": tagged(rows["entity"])} if "entity" in roles else questions)

@@ -1,1 +1,1 @@
-"""What a snapshot of the store reads: tables, graded rankings, codes of ids."""
+"""Reads of a snapshot of the store: tables, graded rankings, codes of ids."""

@@ -57,14 +57,14 @@ def _distinct(part: Path, column: str) -> tuple[pa.Array, _Hashes]:
     texts, hashes = [], []
     known = recent = np.empty(0, dtype=np.uint64)
     for batch in _batches(part, column):
-        found, first = np.unique(_hashes(batch), return_index=True)
-        new = ~(_held(found, known) | _held(found, recent))
+        distinct, first = np.unique(_hashes(batch), return_index=True)
+        new = ~(_held(distinct, known) | _held(distinct, recent))
         if not new.any():
             continue
         first = np.sort(first[new])
         texts.append(batch.take(pa.array(first)))
         hashes.append(_hashes(texts[-1]))
-        recent = _merged(recent, found[new])
+        recent = _merged(recent, distinct[new])
         if recent.size * _SHARE > known.size:
             known, recent = _merged(known, recent), recent[:0]
     return pa.concat_arrays(texts), np.concatenate(hashes)
@@ -166,7 +166,7 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
     owner, owners = _coded(lists["owner"])
     of_query, queries = _coded(lists["query"])
     code, ids = _passages(part)
-    made = Coded(
+    coded = Coded(
         ids=ids,
         owners=tuple(owners.to_pylist()),
         queries=tuple(queries.to_pylist()),
@@ -179,10 +179,10 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
     if not ranked:
         grade, raw = _column(part, "grade"), _column(part, "raw")
         raw = pc.coalesce(raw, grade.cast(pa.int16()))
-        return replace(made, grade=grade.to_numpy(), raw=raw.to_numpy())
+        return replace(coded, grade=grade.to_numpy(), raw=raw.to_numpy())
     # Ranks are distinct and begin at 1: they have no gaps where the deepest is their number.
     whole = np.array_equal(lists["deepest"].to_numpy(), lists["rows"].to_numpy())
-    return made if whole else replace(made, rank=_column(part, "rank").to_numpy())
+    return coded if whole else replace(coded, rank=_column(part, "rank").to_numpy())
 
 
 def _passages(part: Path) -> tuple[npt.NDArray[np.int32], pa.Array]:
@@ -195,8 +195,8 @@ def _passages(part: Path) -> tuple[npt.NDArray[np.int32], pa.Array]:
 
 def _coded(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """Texts as codes, and the distinct texts in order of first appearance."""
-    made = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    return made.indices.to_numpy(), made.dictionary
+    encoded = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy(), encoded.dictionary
 
 
 def _column(part: Path, column: str) -> pa.ChunkedArray:
@@ -240,11 +240,11 @@ def coded(filed: Filed) -> Coded:
         return _mapped(filed.codes.path)
     verify([filed.part])
     part = Path(filed.part.path)
-    made = encode(part)
+    codes = encode(part)
     if filed.codes is not None:
         with suppress(*FAULTS):  # a store that cannot be written can still be read
-            renew(part, made, only=filed.codes.checksum)
-    return made
+            renew(part, codes, only=filed.codes.checksum)
+    return codes
 
 
 def _mapped(path: str) -> Coded:
@@ -260,10 +260,10 @@ def _mapped(path: str) -> Coded:
     )
 
 
-def renew(part: Path, made: Coded, *, only: str = "") -> None:
+def renew(part: Path, codes: Coded, *, only: str = "") -> None:
     """Put the codes of a part in the place of their file, at once: another process may have mapped it."""
     with replacing(path_of(part)) as draft:
-        _save(made, draft)
+        _save(codes, draft)
         if only not in ("", checksum(draft)):
             draft.unlink()
 
@@ -272,4 +272,4 @@ def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.in
     """The place of every id of some parts in a list of ids; its length where it is not there."""
     together = pa.chunked_array(list(ids), type=pa.large_string())
     places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
-    return np.split(places, np.cumsum([len(each) for each in ids])[:-1])
+    return np.split(places, np.cumsum([len(part) for part in ids])[:-1])

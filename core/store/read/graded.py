@@ -84,22 +84,22 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
     axes = Axes.of(run_ids, goldens)
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
-    found: list[dict[Filed, Lists]] = []
+    by_group: list[dict[Filed, Lists]] = []
     for group, golden in zip(groups, goldens, strict=True):
         lists = {file: Lists.of(coded(file), group.run_ids, stage, axes) for file in group.rankings}
-        found.append({file: each.among_queries() for file, each in lists.items()})
-        for each in lists.values():
-            unjudged += each.unjudged(frozenset(golden.query_ids), len(run_ids))
-    ranked = (each for lists in found for each in lists.values())
-    wide = max((each.deepest() for each in ranked), default=0) if depth is None else depth
+        by_group.append({file: rankings.among_queries() for file, rankings in lists.items()})
+        for rankings in lists.values():
+            unjudged += rankings.unjudged(frozenset(golden.query_ids), len(run_ids))
+    every = (rankings for lists in by_group for rankings in lists.values())
+    wide = max((rankings.deepest() for rankings in every), default=0) if depth is None else depth
     shape = (*axes.shape, wide)
 
     def joined(first: int, last: int) -> npt.NDArray[np.int8]:
         """The grades of some runs."""
         grades = np.full((last - first, *shape[1:]), EMPTY, dtype=np.int8)
-        for group, golden, lists in zip(groups, goldens, found, strict=True):
-            filled = {file: each.among_runs(first, last) for file, each in lists.items()}
-            filled = {file: each for file, each in filled.items() if len(each.number)}
+        for group, golden, lists in zip(groups, goldens, by_group, strict=True):
+            filled = {file: rankings.among_runs(first, last) for file, rankings in lists.items()}
+            filled = {file: rankings for file, rankings in filled.items() if len(rankings.number)}
             for some in _batches(filled) if grades.size else ():
                 places = _places(some, golden, group.judgements)
                 _fill(grades, list(some.values()), places, golden, axes.queries(golden.query_ids))
@@ -107,8 +107,8 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
 
     grades = _in_pieces(shape, joined, (tuple(groups), run_ids, stage, wide))
     counts = axes.spread(groups, goldens, [golden.counts for golden in goldens])
-    for made in (grades, unjudged, counts):
-        made.flags.writeable = False
+    for array in (grades, unjudged, counts):
+        array.flags.writeable = False
     gains = next((golden.gains for golden in goldens if golden.query_ids), goldens[0].gains)
     return Graded(run_ids, axes.query_ids, grades, counts, unjudged, gains)
 
@@ -122,7 +122,7 @@ def _in_pieces(
     grades, some = np.empty(shape, dtype=np.int8), max(1, _PIECE // max(1, shape[1] * shape[2]))
     for first in range(0, shape[0], some):
         last = min(first + some, shape[0])
-        piece = _MEMORY.once((key, first), partial(joined, first, last), lambda made: made.nbytes, of=key)
+        piece = _MEMORY.once((key, first), partial(joined, first, last), lambda array: array.nbytes, of=key)
         grades[first:last] = piece
     return grades
 
@@ -131,12 +131,12 @@ def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
     """Parts that are looked up together; a run's rankings are in one part."""
     some: dict[Filed, Lists] = {}
     ids = 0
-    for file, each in lists.items():
-        ids += len(each.part.ids)
+    for file, rankings in lists.items():
+        ids += len(rankings.part.ids)
         if some and ids > _LOOKED_UP:
             yield some
-            some, ids = {}, len(each.part.ids)
-        some[file] = each
+            some, ids = {}, len(rankings.part.ids)
+        some[file] = rankings
     if some:
         yield some
 
@@ -152,7 +152,7 @@ def _places(
 
     def find() -> list[npt.NDArray[np.int32]]:
         empty = np.array([len(golden.ids) + 1], dtype=np.int32)
-        known = found_in([each.part.ids for each in lists.values()], golden.ids)
+        known = found_in([rankings.part.ids for rankings in lists.values()], golden.ids)
         return [np.append(place, empty) for place in known]
 
     def taken(places: list[npt.NDArray[np.int32]]) -> int:
@@ -169,7 +169,7 @@ def _fill(
     positions: Sequence[int],
 ) -> None:
     """Grade lists with one golden set, some runs at a time."""
-    runs = np.unique(np.concatenate([each.run for each in lists]))
+    runs = np.unique(np.concatenate([rankings.run for rankings in lists]))
     some = max(1, _CELLS // (grades.shape[1] * grades.shape[2]))
     for first in range(0, len(runs), some):
         chosen = runs[first : first + some]
@@ -184,8 +184,8 @@ def _slots(
     at = np.full(shape[0], -1, dtype=np.int64)
     at[runs] = np.arange(len(runs))
     slots = np.full((shape[1], len(runs), shape[2]), places[0][-1], dtype=np.int32)
-    for each, place in zip(lists, places, strict=True):
-        mine = each.chosen(np.flatnonzero(at[each.run] >= 0))
+    for rankings, place in zip(lists, places, strict=True):
+        mine = rankings.chosen(np.flatnonzero(at[rankings.run] >= 0))
         if len(mine.number):
             slots[mine.query, at[mine.run]] = place.take(mine.codes(shape[2]).astype(np.intp))
     return slots
@@ -239,7 +239,7 @@ def join_sources(
     """Join rankings and judgements with the sources (documents) of their passages, for `Sourced`."""
     asked = (tuple(groups), tuple(passages), tuple(run_ids), stage, depth)
     return _SOURCED.once(
-        asked, partial(_join_sources, *asked), lambda made: made.codes.nbytes + made.facets.nbytes
+        asked, partial(_join_sources, *asked), lambda sourced: sourced.codes.nbytes + sourced.facets.nbytes
     )
 
 

@@ -19,7 +19,7 @@ LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a golden set judges; rows of one query follow one another."""
+    """A golden set's judgements; rows of one query follow one another."""
 
     query_ids: tuple[str, ...]  # the judged queries, sorted
     counts: npt.NDArray[np.int32]  # int32 [queries, 5], judged passages with grade 1..5 (read-only)
@@ -61,7 +61,7 @@ def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
 
 
 def gains_of(grade: npt.NDArray[np.int8], raw: npt.NDArray[np.int16]) -> Five:
-    """What a passage of grade 1..5 gains: the grade as it was given, below 0 as 0.
+    """Return the gain of a passage of grade 1..5: the grade as it was given, below 0 as 0.
 
     Only where that is one number per grade and rises with the grade; else (a reversed scale, or two given
     grades that were mapped to one) the grade itself. A grade that does not occur has the gain of the next
@@ -71,11 +71,11 @@ def gains_of(grade: npt.NDArray[np.int8], raw: npt.NDArray[np.int16]) -> Five:
         return LINEAR
     given = np.maximum(raw, 0)
     gains, last = [], 0.0
-    for each in range(1, 6):
-        found = np.unique(given[grade == each])
-        if len(found) > 1 or (len(found) == 1 and found[0] < last):
+    for level in range(1, 6):
+        of_level = np.unique(given[grade == level])
+        if len(of_level) > 1 or (len(of_level) == 1 and of_level[0] < last):
             return LINEAR
-        last = float(found[0]) if len(found) else last
+        last = float(of_level[0]) if len(of_level) else last
         gains.append(last)
     one, two, three, four, five = gains
     return one, two, three, four, five
@@ -128,11 +128,11 @@ class Axes:
         """Counts [queries, kinds] of each golden set for its runs; as they are where there is one set."""
         if len(groups) == 1:
             return counts[0]
-        made = np.zeros((*self.shape, counts[0].shape[1]), dtype=counts[0].dtype)
-        for group, golden, each in zip(groups, goldens, counts, strict=True):
+        spread = np.zeros((*self.shape, counts[0].shape[1]), dtype=counts[0].dtype)
+        for group, golden, counted in zip(groups, goldens, counts, strict=True):
             runs = [self.run_at[run_id] for run_id in group.run_ids]
-            made[np.ix_(runs, self.queries(golden.query_ids))] = each
-        return made
+            spread[np.ix_(runs, self.queries(golden.query_ids))] = counted
+        return spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +189,11 @@ class Lists:
                 rows = self.part.code[begins[0] : begins[0] + len(begins) * step]
                 return rows.reshape(len(begins), step)[:, :depth]
             return np.asarray(self.part.code[begins[:, None] + np.arange(depth)])
-        made = np.full((len(begins), depth), -1, dtype=np.int32)
+        codes = np.full((len(begins), depth), -1, dtype=np.int32)
         row = np.repeat(np.arange(len(begins)), lengths)
         within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         source = np.repeat(begins, lengths) + within
         rank = within if self.part.rank is None else self.part.rank[source] - 1
         shown = rank < depth
-        made[row[shown], rank[shown]] = self.part.code[source[shown]]
-        return made
+        codes[row[shown], rank[shown]] = self.part.code[source[shown]]
+        return codes

@@ -26,7 +26,7 @@ class Memory:
     def once(
         self, key: Hashable, make: Callable[[], Made], size: Callable[[Made], int], *, of: Hashable = None
     ) -> Made:
-        """What was made under this key, made now if it is not kept.
+        """Return what is kept under a key; it is made now if nothing is.
 
         Args:
             key: Says all that the result depends on.
@@ -38,15 +38,15 @@ class Memory:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][0]  # type: ignore[return-value]
-        made = make()
-        taken = size(made)
+        value = make()
+        taken = size(value)
         with self._guard:
             if key not in self._kept and taken <= self.most:
                 self._make_room(taken, of)
                 if self._held + taken <= self.most:
-                    self._kept[key] = (made, taken, of)
+                    self._kept[key] = (value, taken, of)
                     self._held += taken
-        return made
+        return value
 
     def _make_room(self, taken: int, of: Hashable) -> None:
         """Let go of what was used longest ago, pieces of one whole aside."""

@@ -1,4 +1,4 @@
-"""What is there at one revision: the records, and in which files their rows lie."""
+"""The records of one revision, and the files in which their rows lie."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class Revision:
         Returns:
             collection_id, name, source, notes, part_of, queries and passages (counts).
         """
-        found = self._records("collection", "SELECT * FROM collections", removed=removed, hidden=hidden)
-        found = _whole(found, parts)
+        records = self._records("collection", "SELECT * FROM collections", removed=removed, hidden=hidden)
+        records = _whole(records, parts)
         for table in ("queries", "passages"):
             counts = self._held(table).select("id", pl.col("rows").alias(table))
-            found = found.join(counts, how="left", left_on="collection_id", right_on="id")
+            records = records.join(counts, how="left", left_on="collection_id", right_on="id")
         shown = ("collection_id", "name", "source", "notes", "part_of")
-        return found.select(*shown, pl.col("queries", "passages").fill_null(0))
+        return records.select(*shown, pl.col("queries", "passages").fill_null(0))
 
     @_once
     def golden_sets(
@@ -108,18 +108,18 @@ class Revision:
             manifest (JSON), queries (judged ones; where there are no judgements, those with spans),
             judgements and spans (counts).
         """
-        found = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
-        found = _of(_whole(found, parts), collection_id)
+        records = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
+        records = _of(_whole(records, parts), collection_id)
         for table in ("judgements", "spans"):
             counts = self._held(table).select(
                 "id", pl.col("rows").alias(table), pl.col("queries").alias(table[0])
             )
-            found = found.join(counts, how="left", left_on="golden_set_id", right_on="id")
+            records = records.join(counts, how="left", left_on="golden_set_id", right_on="id")
         shown = ("golden_set_id", "collection_id", "name", "mapping", "judge", "notes", "part_of")
         parents = pl.col("parents").str.json_decode(pl.List(pl.String))
         queries = pl.coalesce("j", "s", pl.lit(0)).alias("queries")
-        made = (parents, "manifest", queries)
-        return found.select(*shown, *made, pl.col("judgements", "spans").fill_null(0))
+        others = (parents, "manifest", queries)
+        return records.select(*shown, *others, pl.col("judgements", "spans").fill_null(0))
 
     @_once
     def runs(
@@ -136,8 +136,8 @@ class Revision:
             (JSON), chunking, created_at (UTC), added_revision, has_rankings.
         """
         stacks = self.catalogue.records("SELECT stack_id, spec FROM stacks")
-        found = _of(self._records("run", RUNS, removed=removed, hidden=hidden), collection_id)
-        found = found.join(stacks, on="stack_id")
+        records = _of(self._records("run", RUNS, removed=removed, hidden=hidden), collection_id)
+        records = records.join(stacks, on="stack_id")
         ranked = self._held("rankings")["id"].implode()
         shown = (
             "run_id",
@@ -151,7 +151,7 @@ class Revision:
             "manifest",
             "chunking",
         )
-        return found.select(
+        return records.select(
             *shown,
             pl.col("created_at").dt.replace_time_zone("UTC"),
             "added_revision",
@@ -181,9 +181,9 @@ class Revision:
         return held.group_by("id", maintain_order=True).agg(grown) if table in GROWING else held
 
     def revisions(self) -> pl.DataFrame:
-        """What made each revision: revision, at (UTC), action, note."""
-        found = self.catalogue.records(_REVISIONS, {"revision": self.revision})
-        return found.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
+        """Return the action behind each revision: revision, at (UTC), action, note."""
+        records = self.catalogue.records(_REVISIONS, {"revision": self.revision})
+        return records.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
 
     def files_of(self, table: str, ids: Sequence[str]) -> list[str]:
         """Files with rows of some owners, for readers of other kinds; each is verified once per process."""

@@ -10,7 +10,7 @@ from core.answers import EARLIER, KEY, parted
 from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
 from core.records import part_id
-from core.store.engine import EXAMINE, Params, told
+from core.store.engine import EXAMINE, Params, as_store_error
 from core.store.read import graded
 from core.store.read.graded import Graded, Sourced
 from core.store.read.lists import Judges
@@ -113,7 +113,7 @@ class Snapshot(Revision):
         return self._rows("timings", run_ids)
 
     def usage(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What runs used (tokens, requests, processor time…)."""
+        """Return the usage of runs (tokens, requests, processor time…)."""
         return self._rows("usage", run_ids)
 
     def aggregates(self, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -126,20 +126,20 @@ class Snapshot(Revision):
         return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What readers answered, of every reader, prompt, temperature, mode, k and pass."""
+        """Return the answers of readers, of every reader, prompt, temperature, mode, k and pass."""
         return self._rows("answers", run_ids)
 
     def answer_scores(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """How good the answers are, by scorer and judge; grades of an earlier release are scores too."""
-        found = self._rows("answer_scores", run_ids)
+        scores = self._rows("answer_scores", run_ids)
         if not (files := self._files("answers", run_ids)):
-            return found
+            return scores
         rows = self.catalogue.frame(_EARLIER_GRADES, {"files": files, "ids": list(run_ids)})
         earlier = parted(rows).get("answer_scores")
         if earlier is None:
-            return found
-        others = earlier.join(found, on=[*KEY, "source"], how="anti", nulls_equal=True)
-        return pl.concat([found, others]).sort(RULES["answer_scores"].order, nulls_last=True)
+            return scores
+        others = earlier.join(scores, on=[*KEY, "source"], how="anti", nulls_equal=True)
+        return pl.concat([scores, others]).sort(RULES["answer_scores"].order, nulls_last=True)
 
     def graded_answers(
         self,
@@ -155,16 +155,16 @@ class Snapshot(Revision):
         asked = (scorer, judge, reader)
         key = (*files, *self._files("answer_scores", run_ids), *run_ids, *asked)
 
-        def made() -> pl.DataFrame:
+        def graded_rows() -> pl.DataFrame:
             held = {"files": files, "ids": list(run_ids)}
             said = self.catalogue.frame(_NAMED, held) if files else pl.DataFrame(schema=TABLES["answers"])
             scores = self.answer_scores(run_ids)
             return graded_answers(said, scores, scorer=scorer, judge=judge, reader=reader)
 
-        return _GRADED.once(key, made, lambda rows: int(rows.estimated_size()))
+        return _GRADED.once(key, graded_rows, lambda rows: int(rows.estimated_size()))
 
     def gold_answers(self, collection_id: str) -> pl.DataFrame:
-        """What right answers to the queries of a collection say, sorted by query."""
+        """Return the right answers to the queries of a collection, sorted by query."""
         return self._rows("gold_answers", [collection_id])
 
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
@@ -207,7 +207,7 @@ class Snapshot(Revision):
             depth: Ranks to keep; None keeps all.
         """
         asked, groups = self._judges(run_ids, golden_set_id)
-        with told("reading", self._root, EXAMINE):
+        with as_store_error("reading", self._root, EXAMINE):
             return graded.join(groups, asked, stage, depth)
 
     def sources(
@@ -218,13 +218,13 @@ class Snapshot(Revision):
         searched = self.searched(asked)
         collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
         passages = [(name, tuple(self._files("passages", [name]))) for name in collections]
-        with told("reading", self._root, EXAMINE):
+        with as_store_error("reading", self._root, EXAMINE):
             return graded.join_sources(groups, passages, asked, stage, depth)
 
     def has_sources(self, collection_id: str) -> bool:
         """Whether any passage of a collection (or of a part with chunks) says what it was cut from."""
         files = tuple(self._files("passages", [collection_id]))
-        with told("reading", self._root, EXAMINE):
+        with as_store_error("reading", self._root, EXAMINE):
             return graded.any_source(collection_id, files)
 
     def _judges(

@@ -41,10 +41,10 @@ class Desk:
         self._stopping = False
         self._broken: ClqError | None = None
 
-    def tell(self, method: str, worker: str, *told: Any) -> None:
+    def tell(self, method: str, worker: str, *given: Any) -> None:
         """Do something that nobody waits for; whoever asks next learns that it failed."""
         try:
-            getattr(self, method)(worker, *told)
+            getattr(self, method)(worker, *given)
         except ClqError as error:
             self._broken = error
 
@@ -71,10 +71,10 @@ class Desk:
     def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
         """Set aside the most that a call can cost; None where calls under way decide."""
         self.go_on(worker)
-        made = self._budget.attempt(amounts, stage)
-        if made is not None:
-            self._under_way[worker][made.call] = made
-        return made
+        reservation = self._budget.attempt(amounts, stage)
+        if reservation is not None:
+            self._under_way[worker][reservation.call] = reservation
+        return reservation
 
     def settle(self, worker: str, held: Reservation, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used."""
@@ -136,7 +136,7 @@ class Desk:
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """Give back what workers on lost machines held."""
-        for worker in [each for each, node in self._at.items() if node in nodes]:
+        for worker in [name for name, node in self._at.items() if node in nodes]:
             self.lose(worker)
 
     def lose(self, worker: str) -> None:
@@ -147,7 +147,7 @@ class Desk:
             places.pop(worker, None)
         self.end(worker)
         self._at.pop(worker, None)
-        for key in [each for each in self._open if each[0] == worker]:
+        for key in [key for key in self._open if key[0] == worker]:
             self._open.pop(key).close()
 
     def told(self) -> tuple[dict[str, Any], Within | None]:
@@ -163,7 +163,7 @@ class Desk:
 
     def end(self, worker: str) -> None:
         """A worker has ended its task, and asks for no reply any more."""
-        for claim in [each for each, by in self._asked_by.items() if by == worker]:
+        for claim in [claim for claim, by in self._asked_by.items() if by == worker]:
             del self._asked_by[claim]
 
     def _journal(self, worker: str, name: str) -> Journal:

@@ -39,7 +39,7 @@ _SHARES = 4
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """What one task asks: stacks with the steps that they alone need, or steps that several tasks need."""
+    """A task's share: stacks with the steps that they alone need, or steps that several tasks need."""
 
     steps: list[Step]
     routes: list[Route] = field(default_factory=list)
@@ -76,8 +76,8 @@ def parts(routes: Sequence[Route], slots: int) -> list[Part]:
         part_of[step] = part
     for part in (*whole, *shared.values()):
         taken = [step for route in part.routes for step in route.steps]
-        needed = [part_of[step] for step in taken or [each for s in part.steps for each in _taken(s)]]
-        part.needs = [each for each in dict.fromkeys(needed) if each is not part]
+        needed = [part_of[step] for step in taken or [need for s in part.steps for need in _taken(s)]]
+        part.needs = [need for need in dict.fromkeys(needed) if need is not part]
     return whole
 
 
@@ -112,7 +112,7 @@ def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _taken(step: Step) -> Iterator[Step]:
-    """What a step takes of the steps before it: their results, and the text that is asked."""
+    """Yield the steps whose results a step takes, and the one that makes the text it is asked."""
     yield from step.inputs
     if step.rewrite is not None and step.rewrite is not step:
         yield step.rewrite
@@ -247,9 +247,9 @@ class Cluster:
             known=dict(self._known(part.steps)) if first else {},
             rounds=self._kept.rounds() if final else {},
         )
-        held = [each.answers for each in part.needs]
+        held = [need.answers for need in part.needs]
         held += [] if first else [part.answers]
-        held += [self._built[each] for step in part.steps for each in step.needs if not each.asks]
+        held += [self._built[need] for step in part.steps for need in step.needs if not need.asks]
         share = self._job.resources["query"]
         if final:
             done = self._nodes.begin(machines.finish, share, piece, *held)

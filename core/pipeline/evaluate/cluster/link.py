@@ -1,4 +1,4 @@
-"""What a worker has instead of a budget, journals and pacers of its own: those of the desk, over a wire."""
+"""A worker's link to the desk, in place of a budget, journals and pacers of its own."""
 
 from __future__ import annotations
 
@@ -208,8 +208,8 @@ def connected(address: Address, key: bytes, worker: str) -> Link:
             raise error
         return answer
 
-    def tell(method: str, *told: Any) -> None:
+    def tell(method: str, *given: Any) -> None:
         with lock:
-            wire.send((False, method, worker, *told))
+            wire.send((False, method, worker, *given))
 
     return Link(ask, tell, wire.close)

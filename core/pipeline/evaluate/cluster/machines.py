@@ -1,4 +1,4 @@
-"""What runs on the machines of a cluster: the desk of an evaluation, and tasks.
+"""Actors and tasks on the machines of a cluster: the desk of an evaluation, and its work.
 
 A task builds one artefact, or asks the queries of steps and makes the results of stacks.
 """
@@ -54,7 +54,7 @@ Rounds = dict[int, tuple[datetime, datetime | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What all tasks of one process's turn at an evaluation know."""
+    """The order that all tasks of one process's turn at an evaluation share."""
 
     job: Job  # without what only the store needs
     every: Graph  # the steps of all stacks
@@ -64,7 +64,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What a task does with the queries."""
+    """The part of the queries' work that one task does."""
 
     keys: tuple[str, ...]  # steps that are asked, what is needed before what needs it
     stacks: tuple[str, ...]  # ids of the runs of the stacks that are asked; empty = steps that others need
@@ -80,7 +80,7 @@ Answers = dict[str, Answered]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task tells the process that writes."""
+    """Results that a task sends to the process that writes."""
 
     blocks: Mapping[tuple[str, str], Block]  # what was measured, by step and pass
     made: Made | None = None  # the run of the stack and its rows
@@ -106,7 +106,7 @@ class _Held(Measurements):
         return self.piece.rounds if self.piece else {}
 
     def new(self) -> Done:
-        """What was measured since this was asked last."""
+        """Return the measurements since the last call."""
         new, self._new = self._new, {}
         return Done(new)
 
@@ -148,23 +148,27 @@ class Worker:
         with self._at(piece, inputs) as here:
             for _ in here.round(piece.number, last=False):
                 pass
-            made = {key: here.measurer.results[self._steps[key]] for key in piece.keys}
-            answers = {key: replace(each, values=packed(each.values)) for key, each in made.items()}
+            results = {key: here.measurer.results[self._steps[key]] for key in piece.keys}
+            answers = {
+                key: replace(answered, values=packed(answered.values)) for key, answered in results.items()
+            }
             return answers, self._held.new()
 
     def finish(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Done]:
         """Ask the queries of a piece, and yield the results of its stacks as they finish."""
         with self._at(piece, inputs) as here:
-            for made in here.round(piece.number, last=True):
-                yield replace(self._held.new(), made=made)
+            for finished in here.round(piece.number, last=True):
+                yield replace(self._held.new(), made=finished)
 
     @contextmanager
     def _at(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Here]:
-        """What does the work of a piece, with what was answered before at hand meanwhile."""
+        """Yield the worker at a piece, with the earlier answers at hand meanwhile."""
         self._held.piece = piece
         results = self._here.measurer.results
-        for key, told in ((key, told) for answers in inputs for key, told in answers.items()):
-            results[self._steps[key]] = replace(told, values=unpacked(told.values), blocks=dict(told.blocks))
+        for key, answered in ((key, answered) for answers in inputs for key, answered in answers.items()):
+            results[self._steps[key]] = replace(
+                answered, values=unpacked(answered.values), blocks=dict(answered.blocks)
+            )
         routes = [self._routes[stack] for stack in piece.stacks]
         if not routes:  # what does the work knows stacks alone
             steps = tuple(self._steps[key] for key in piece.keys)
@@ -210,7 +214,7 @@ def ray() -> ModuleType:
 
 
 class Turn(NamedTuple):
-    """What a task is given to find the work that it is a part of."""
+    """A task's way to the work that it is a part of."""
 
     key: str  # tells it from others
     order: Sequence[Any]  # where Ray holds the `Order`; a process fetches it once
@@ -234,7 +238,7 @@ class Keeper:
         return self._served.address
 
     def do(self, method: str, *given: Any) -> Any:
-        """What the process that writes asks of the desk."""
+        """Call a method of the desk for the process that writes."""
         with self._served.lock:
             return getattr(self._served.desk, method)(*given)
 
@@ -290,13 +294,13 @@ def build(turn: Turn, key: str, *_built: Done) -> Done:
 def ask(turn: Turn, piece: Piece, *inputs: Answers | Done) -> tuple[Answers, Done]:
     """Ask the queries of a piece, given the answers of those before it and what was built; a task."""
     with _at_work(turn) as worker:
-        return worker.ask(piece, [each for each in inputs if isinstance(each, dict)])
+        return worker.ask(piece, [answers for answers in inputs if isinstance(answers, dict)])
 
 
 def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
     """As `ask`, and bring the results of one stack after the other; as many if it is begun again."""
     with _at_work(turn) as worker:
-        yield from worker.finish(piece, [each for each in inputs if isinstance(each, dict)])
+        yield from worker.finish(piece, [answers for answers in inputs if isinstance(answers, dict)])
 
 
 def finish_all(turn: Turn, piece: Piece, *inputs: Answers | Done) -> list[Done]:
