@@ -28,11 +28,11 @@ from core.paths import ROOT
 from core.pipeline.sweep.model import SweepSpec
 from core.prices import load_books
 from core.readers.run import ReaderSpec
-from core.report.data import Case, record_data, verdict
+from core.report.data import record_data, verdict
 from core.store import Store
 from core.tables import TABLES
-from core.views.decision.facts import Asked
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.view import View
 from tools.reference.markdown import code, table
 
 SPECS: Mapping[str, tuple[type[BaseModel], str, str]] = {
@@ -251,13 +251,16 @@ def _example() -> Mapping[str, object]:
         store = Store.open(Path(folder) / "store")
         with store.write("published") as writer:
             writer.add(published_batch())
-        limits = Constraints(sla_ms=600.0, budget=2.5)
-        asked = Asked(limits, "quality", Quality("RA-nWG", 10), Latency())
-        case = Case(store.read(), Scope("clq-paper", None), asked, load_books()["list"])
-        made = record_data(
-            case, verdict(case.snapshot, case.scope, asked, case.book), link="", made_at=datetime.now(UTC)
+        view = View(
+            store.read(),
+            Scope("clq-paper", None),
+            quality=Quality("RA-nWG", 10),
+            latency=Latency(),
+            book=load_books()["list"],
+            constraints=Constraints(sla_ms=600.0, budget=2.5),
         )
-        return json.loads(json.dumps(made, default=str))  # type: ignore[no-any-return]
+        record = record_data(view, verdict(view), link="", made_at=datetime.now(UTC))
+        return json.loads(json.dumps(record, default=str))  # type: ignore[no-any-return]
 
 
 def _fields(data: Mapping[str, object], at: str = "") -> Iterator[tuple[str, str]]:
