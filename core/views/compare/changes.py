@@ -44,9 +44,9 @@ def _value(value: object) -> str:
     if isinstance(value, Mapping):
         parts = dict(value)
         head = [str(parts.pop("method"))] if "method" in parts else []
-        return ", ".join(head + [f"{name} {_value(each)}" for name, each in sorted(parts.items())])
+        return ", ".join(head + [f"{name} {_value(part)}" for name, part in sorted(parts.items())])
     if isinstance(value, list):
-        return "/".join(_value(each) for each in value)
+        return "/".join(_value(part) for part in value)
     return str(value)
 
 
@@ -152,15 +152,15 @@ def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
     return not words.startswith(_OFF), tuple(parts)
 
 
-def kinds(found: pl.DataFrame) -> list[str]:
+def kinds(pairs: pl.DataFrame) -> list[str]:
     """The changes that a list offers: ``index: flat → int8``, in the order of `changes`."""
-    said = found.select(pl.format("{}: {}", "axis", "change").alias("kind"))["kind"]
+    said = pairs.select(pl.format("{}: {}", "axis", "change").alias("kind"))["kind"]
     return said.unique(maintain_order=True).to_list()
 
 
-def of_kind(found: pl.DataFrame, kind: str) -> pl.DataFrame:
+def of_kind(pairs: pl.DataFrame, kind: str) -> pl.DataFrame:
     """The pairs of one change."""
-    return found.filter(pl.format("{}: {}", "axis", "change") == kind)
+    return pairs.filter(pl.format("{}: {}", "axis", "change") == kind)
 
 
 def effects(
@@ -188,11 +188,11 @@ def effects_of(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> tuple[pl.Da
     first, second = ([places[run] for run in pairs[name]] for name in ("run_before", "run_after"))
     # A query without a value in one stack counts for none, so that both sides average the same stacks.
     means = np.stack([stacks.values[rows].mean(axis=0) for rows in (first, second)])
-    each, whole = (
+    single, whole = (
         with_verdict(
             compare(Sample.means(values), *rows, setup).drop("first", "second"),
             higher_is_better=setup.higher_is_better,
         )
         for values, rows in ((stacks.values, (first, second)), (means, ([0], [1])))
     )
-    return pairs.select("before", "after", "run_before", "run_after").hstack(each), whole
+    return pairs.select("before", "after", "run_before", "run_after").hstack(single), whole

@@ -42,11 +42,11 @@ def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[st
     runs = snapshot.runs(scope.collection_id).filter(pl.col("run_id").is_in(list(names)))
     order = pl.DataFrame({"run_id": list(names)})
     runs = order.join(runs, on="run_id", how="left", maintain_order="left")
-    found = scores_by_query(snapshot, runs, scope, quality)
-    if found is None:
+    by_query = scores_by_query(snapshot, runs, scope, quality)
+    if by_query is None:
         raise InputError(f"{quality.name} is known from aggregates only.", do="Choose another measure.")
-    named = tuple(names[run_id] for run_id in found.run_ids)
-    return Scored(named, found.run_ids, found.query_ids, found.values)
+    named = tuple(names[run_id] for run_id in by_query.run_ids)
+    return Scored(named, by_query.run_ids, by_query.query_ids, by_query.values)
 
 
 def pairs_of(names: Sequence[str], against: Against) -> tuple[list[int], list[int]]:
@@ -87,12 +87,12 @@ def compared(
 
 def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], setup: Setup) -> pl.DataFrame:
     """Return `core.stats.significance.compare` with names in first and second, and `with_verdict`."""
-    made = compare(Sample.means(stacks.values), first, second, setup)
+    compared = compare(Sample.means(stacks.values), first, second, setup)
     named = (
-        pl.Series(column, [stacks.names[row] for row in made[column]], dtype=pl.String)
+        pl.Series(column, [stacks.names[row] for row in compared[column]], dtype=pl.String)
         for column in ("first", "second")
     )
-    return with_verdict(made.with_columns(named), higher_is_better=setup.higher_is_better)
+    return with_verdict(compared.with_columns(named), higher_is_better=setup.higher_is_better)
 
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
@@ -154,10 +154,10 @@ def if_judged(
         if not difference:
             ends.append(None)
             continue
-        found = evidence(snapshot, pair, golden, (measure,), only=only)
+        graded = evidence(snapshot, pair, golden, (measure,), only=only)
         same = searched[pair[0]] == searched[pair[1]]
-        alone = _alone(found, ranked, quality.k) if same else None
-        ends.append(_turned(found, measure, alone, ahead=int(difference > 0)))
+        alone = _alone(graded, ranked, quality.k) if same else None
+        ends.append(_turned(graded, measure, alone, ahead=int(difference > 0)))
     return pl.Series("if_judged", ends, dtype=pl.Float64)
 
 

@@ -99,10 +99,10 @@ def by_tag(rows: pl.DataFrame, setup: Setup) -> pl.DataFrame:
         values = known.select("other", "score").to_numpy().T
         table = np.where(masks[:, None, :], values[None], np.nan).reshape(2 * len(names), -1)
     first = np.arange(0, 2 * len(names), 2)
-    made = with_verdict(
+    compared = with_verdict(
         compare(Sample.means(table), first, first + 1, setup), higher_is_better=setup.higher_is_better
     )
-    return made.drop("first", "second").insert_column(0, pl.Series("tag", names, dtype=pl.String))
+    return compared.drop("first", "second").insert_column(0, pl.Series("tag", names, dtype=pl.String))
 
 
 def sources(
@@ -116,23 +116,25 @@ def sources(
     if measure is None or ceiling is None or scope.golden_set_id is None:
         return pl.DataFrame()
     only = among(snapshot, scope)
-    found = evidence(snapshot, list(pair), scope.golden_set_id, (measure, ceiling), only=only)
+    graded = evidence(snapshot, list(pair), scope.golden_set_id, (measure, ceiling), only=only)
     wanted = {
         measure: "what the user gets",
         ceiling: "what the candidate pool holds: retrieval",
         ceiling.renamed(f"%{ceiling.name}"): "how much of it is brought up: ordering",
     }
-    made = pl.concat([compare(_sample(found, each), [0], [1], setup) for each in wanted])
-    names = pl.Series("measure", [str(each) for each in wanted])
-    return made.select(names, pl.Series("says", list(wanted.values())), pl.exclude("first", "second"))
+    compared = pl.concat(
+        [compare(_sample(graded, scored_measure), [0], [1], setup) for scored_measure in wanted]
+    )
+    names = pl.Series("measure", [str(scored_measure) for scored_measure in wanted])
+    return compared.select(names, pl.Series("says", list(wanted.values())), pl.exclude("first", "second"))
 
 
-def _sample(found: Evidence, measure: Measure) -> Sample:
+def _sample(graded: Evidence, measure: Measure) -> Sample:
     """Return what is averaged over queries; of %PROC the ratio of means, as published (metrics.md §2)."""
     if measure.name.startswith("%"):
         ceiling, actual = measure.name.removeprefix("%"), measure.inner or ""
-        return Sample.ratios(*(at_cutoff(found, measure.renamed(name)) for name in (actual, ceiling)))
-    return Sample.means(at_cutoff(found, measure))
+        return Sample.ratios(*(at_cutoff(graded, measure.renamed(name)) for name in (actual, ceiling)))
+    return Sample.means(at_cutoff(graded, measure))
 
 
 SAME = "the same"
@@ -191,7 +193,7 @@ def sides(
     stacks = {row["name"]: row for row in runs.iter_rows(named=True)}
     paired = {} if rows is None else {row["first"]: row for row in rows.iter_rows(named=True)}
     timed = sample(snapshot, runs.filter(pl.col("latency_ms").is_not_null()), latency)
-    one, q, made = stacks[names[0]], SHARES[latency.percentile], []
+    one, q, rows_of_sides = stacks[names[0]], SHARES[latency.percentile], []
     for name in names[1:]:
         other = stacks[name]
         gaps = {
@@ -199,8 +201,10 @@ def sides(
             LATENCY.key: _latency(one, other, timed, jitter, q),
             COST.key: _cost(one, other),
         }
-        made += [{"axis": key, "stack": names[0], "against": name, **gap} for key, gap in gaps.items()]
-    return pl.DataFrame(made, schema=SIDES)
+        rows_of_sides += [
+            {"axis": key, "stack": names[0], "against": name, **gap} for key, gap in gaps.items()
+        ]
+    return pl.DataFrame(rows_of_sides, schema=SIDES)
 
 
 Row = Mapping[str, Any]

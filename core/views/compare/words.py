@@ -1,4 +1,4 @@
-"""What the compare page says."""
+"""Words of the compare page."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = 
     apart, ends = row["difference"], [row["low"], row["high"]]
     if not sign and apart < 0:
         apart, ends = -apart, [None if end is None else -end for end in reversed(ends)]
-    values = [text.signed(each, written) for each in (apart, *ends) if each is not None]
-    value, *bounds = values if sign else [each.removeprefix("+") for each in values]
+    values = [text.signed(end, written) for end in (apart, *ends) if end is not None]
+    value, *bounds = values if sign else [value_text.removeprefix("+") for value_text in values]
     return f"{value} [{', '.join(bounds)}]" if bounds else value
 
 
@@ -135,7 +135,7 @@ def p_value(p: float | None) -> str:
 
 
 def how(rows: pl.DataFrame, setup: Setup) -> str:
-    """What was done, and what it cannot show."""
+    """Explain what was done, and what it cannot show."""
     family = f"; p-values are Holm-adjusted over these {rows.height}, intervals are not"
     exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
     if exact != "exact" and rows["exact"].any():
@@ -221,7 +221,7 @@ def pools(closer: Closer) -> str:
 
 
 def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality) -> str:
-    """What a change (``index: flat → int8``) does, in a sentence; takes both tables of `changes.effects`."""
+    """Say what a change (``index: flat → int8``) does; takes both tables of `changes.effects`."""
     row = whole.row(0, named=True)
     if row["difference"] is None:
         return f"{quality.name} applies to no query of these stacks."
@@ -237,5 +237,5 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
 
 
 def labels(rows: pl.DataFrame, against: str = "first", stack: str = "second") -> list[str]:
-    """What comparisons are called: ``A against B``."""
+    """Name comparisons: ``A against B``."""
     return [f"{one} against {other}" for other, one in rows.select(against, stack).iter_rows()]

@@ -34,7 +34,7 @@ _BILL = schema("unit_price source looked_up:date confirmed note")
 
 @dataclass(frozen=True)
 class CostView:
-    """What a stack costs."""
+    """Cost of a stack, with the tables and the chart that show it."""
 
     found: CostBreakdown  # the bill as the calculator makes it
     prices: tuple[Price, ...]  # those that it rests on
@@ -53,12 +53,12 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
     Raises:
         InputError: If an amount is negative or not a number.
     """
-    found = calculator(inputs, book)
-    told = [_price_columns(line.price) for line in found.lines]
-    bill = pl.concat([found.frame(), pl.DataFrame(told, schema=_BILL)], how="horizontal")
+    breakdown = calculator(inputs, book)
+    prices_of = [_price_columns(line.price) for line in breakdown.lines]
+    bill = pl.concat([breakdown.frame(), pl.DataFrame(prices_of, schema=_BILL)], how="horizontal")
     known = pl.col("stage").replace_strict(basis or {}, default=str(Basis.MODELLED)).alias("basis")
-    prices = tuple(dict.fromkeys(line.price for line in found.lines if line.price is not None))
-    return CostView(found, prices, _figure(found), bill.with_columns(known))
+    prices = tuple(dict.fromkeys(line.price for line in breakdown.lines if line.price is not None))
+    return CostView(breakdown, prices, _figure(breakdown), bill.with_columns(known))
 
 
 def readable(rows: pl.DataFrame) -> pl.DataFrame:
@@ -105,21 +105,23 @@ def _grid(
     return pl.DataFrame({name: list(amounts), **costs}, schema=schema)
 
 
-def _figure(found: CostBreakdown) -> go.Figure:
-    height = max(180, 60 * len(found.lines))  # Plotly gives a legend half of a chart before it scrolls
-    fig = theme.figure([_bar(line, found) for line in found.lines], x="$ per 1,000 queries", height=height)
+def _figure(breakdown: CostBreakdown) -> go.Figure:
+    height = max(180, 60 * len(breakdown.lines))  # Plotly gives a legend half of a chart before it scrolls
+    fig = theme.figure(
+        [_bar(line, breakdown) for line in breakdown.lines], x="$ per 1,000 queries", height=height
+    )
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
     fig.update_xaxes(rangemode="tozero", tickprefix="$", exponentformat="none")
     fig.update_yaxes(showticklabels=False)
     return fig
 
 
-def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:
+def _bar(line: CostLine, breakdown: CostBreakdown) -> go.Bar:
     """A stage's part of the bar; one of unknown cost has no length and says so in the legend."""
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     colour, pattern = _LOOKS[line.stage]
-    share = f", {share_of(amount, found.per_1k)}" if amount is not None and found.per_1k else ""
-    told = text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}")
+    share = f", {share_of(amount, breakdown.per_1k)}" if amount is not None and breakdown.per_1k else ""
+    hover = text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}")
     return go.Bar(
         name=text.escape(f"{line.stage} {text.usd(amount, '')}{share}"),
         x=[amount],
@@ -127,7 +129,7 @@ def _bar(line: CostLine, found: CostBreakdown) -> go.Bar:
         orientation="h",
         showlegend=True,
         marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}},
-        hovertext=[told.replace("\n", "<br>")],
+        hovertext=[hover.replace("\n", "<br>")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
@@ -159,7 +161,7 @@ class SwingView:
 
 
 def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> SwingView:
-    """What each input does to the monthly bill; see `core.prices.calculator.tornado`.
+    """Vary each input and see what the monthly bill becomes; see `core.prices.calculator.tornado`.
 
     Args:
         share: By which each input is changed, above 0 and below 1.
@@ -167,38 +169,38 @@ def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> Swin
     Raises:
         InputError: If the share or an amount is out of range.
     """
-    found = tornado(inputs, book, share=share)
-    return SwingView(moved(found, share), _tornado(found[:SHOWN], share), _rows(found))
+    by_input = tornado(inputs, book, share=share)
+    return SwingView(moved(by_input, share), _tornado(by_input[:SHOWN], share), _rows(by_input))
 
 
-def _rows(found: Sequence[Swing]) -> pl.DataFrame:
+def _rows(by_input: Sequence[Swing]) -> pl.DataFrame:
     rows = [
         (swung(one), one.value, one.low, one.high, one.low_usd, one.usd, one.high_usd, one.width)
-        for one in found
+        for one in by_input
     ]
     columns = ("input", "value", "low", "high", "usd_low", "usd", "usd_high", "width")
     schema = {name: pl.String() if name == "input" else pl.Float64() for name in columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _tornado(found: Sequence[Swing], share: float) -> go.Figure:
+def _tornado(by_input: Sequence[Swing], share: float) -> go.Figure:
     """Bars about the bill as it is; the widest on top."""
-    usd = found[0].usd if found else 0.0
-    layout = theme.layout(x="$ a month", height=120 + 30 * len(found))
+    usd = by_input[0].usd if by_input else 0.0
+    layout = theme.layout(x="$ a month", height=120 + 30 * len(by_input))
     layout |= {"barmode": "overlay", "bargap": 0.35}
     layout["yaxis"] |= {"autorange": "reversed", "tickfont": {"size": 12}}
     layout["xaxis"] |= {"tickprefix": "$", "exponentformat": "none"}
-    names = [text.escape(swung(each)) for each in found]
+    names = [text.escape(swung(swing)) for swing in by_input]
     traces = []
     for place, (end, colour, pattern) in enumerate(_ENDS):
-        bills = [(each.low_usd, each.high_usd)[place] for each in found]
-        at = [(each.low, each.high)[place] for each in found]
+        bills = [(swing.low_usd, swing.high_usd)[place] for swing in by_input]
+        at = [(swing.low, swing.high)[place] for swing in by_input]
         hovers = [
             f"{name}: {value:,.6g}<br>{text.usd(bill, '')} a month"
             for name, value, bill in zip(names, at, bills, strict=True)
         ]
         bar = {"type": "bar", "orientation": "h", "name": f"{100 * share:g} % {end}", "y": names}
-        ends = {"x": [bill - usd for bill in bills], "base": [usd] * len(found)}
+        ends = {"x": [bill - usd for bill in bills], "base": [usd] * len(by_input)}
         marker = {"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}}
         hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>"}
         traces.append({**bar, **ends, **hover, "marker": marker})

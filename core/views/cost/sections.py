@@ -41,7 +41,7 @@ OWN_BOOKS = (
 
 @dataclass(frozen=True)
 class Priced:
-    """What is priced, and with which prices."""
+    """Inputs that are priced, and the price book they are priced with."""
 
     inputs: CostInputs
     book: PriceBook
@@ -55,7 +55,7 @@ class Priced:
 
     @property
     def cost(self) -> bill.CostView:
-        """What it costs."""
+        """Work out the bill of the inputs."""
         return bill.cost(self.inputs, self.book, basis_by_stage(self.start, self.asked))
 
     @property
@@ -68,13 +68,13 @@ class Priced:
 
 @keep(entries=64)
 def started(view: View, run_id: str) -> Start:
-    """What the calculator takes from a stack."""
+    """Read what the calculator takes from a stack."""
     return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
 
 
 @keep(entries=64)
 def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
-    """What a run's recorded usage costs."""
+    """Price a run's recorded usage."""
     return recorded(view.snapshot, run_id, book)
 
 
@@ -113,7 +113,7 @@ class Form:
 
 @section()
 def bill_of(view: View, ask: Ask) -> Blocks:
-    """What a stack costs, and the tables behind it."""
+    """Show what a stack costs, and the tables behind it."""
     run_id = ask_start(view, ask)
     start = started(view, run_id) if run_id else None
     form = Form(ask, start, [*load_books().values(), view.book])
@@ -129,13 +129,13 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 
 def costs(priced: Priced) -> Blocks:
     """The bill: the answer, its numbers, the stages as a bar and as a table, and what the stack recorded."""
-    found, start = priced.cost, priced.start
-    yield Answer(words.lead(found.found, start), caveats=words.caveats(priced.inputs, priced.book, found))
-    yield Cards(cards(found, priced))
-    if found.bill.is_empty():
+    view, start = priced.cost, priced.start
+    yield Answer(words.lead(view.found, start), caveats=words.caveats(priced.inputs, priced.book, view))
+    yield Cards(cards(view, priced))
+    if view.bill.is_empty():
         return
-    yield Chart(found.figure, "cost", words.answer(found.found))
-    rows = bill.readable(found.bill).with_columns(pl.col("reason").replace("", None))
+    yield Chart(view.figure, "cost", words.answer(view.found))
+    rows = bill.readable(view.bill).with_columns(pl.col("reason").replace("", None))
     yield Table(rows, "bill", BILL, BILL_MORE, unknown=True)
     known = priced.recorded
     if known is not None and known.height and start:
@@ -144,12 +144,12 @@ def costs(priced: Priced) -> Blocks:
         yield Fold("What the stack recorded, item by item", (said, shown))
 
 
-def cards(made: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
-    """What a thousand queries and a month cost, by the calculator and by what the stack recorded."""
-    cost, many = text.usd_of_many(made.found.per_1k)
+def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
+    """List what a thousand queries and a month cost, by the calculator and by what the stack recorded."""
+    cost, many = text.usd_of_many(view.found.per_1k)
     counted = (
         (f"Per {many} queries", cost, "total of all stages"),
-        ("Per month", text.usd(made.found.per_month, ""), f"{made.found.queries_per_month:,.0f} queries"),
+        ("Per month", text.usd(view.found.per_month, ""), f"{view.found.queries_per_month:,.0f} queries"),
     )
     known = priced.recorded
     if known is None:
@@ -161,14 +161,14 @@ def cards(made: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
 
 
 def moving(priced: Priced, ask: Ask) -> Blocks:
-    """What each input and price does to the monthly bill."""
+    """Show what each input and price does to the monthly bill."""
     yield Text("What moves the monthly bill", "heading")
     (percent,) = ask.slide("Range of every input (± %)", "swing", (25,), 5, 90, step=5, about=RANGE)
     yield from swings(priced, percent / 100)
 
 
 def swings(priced: Priced, share: float) -> Blocks:
-    """What each input and price does to the monthly bill, lower and higher by a share of it."""
+    """Vary each input and price by a share, lower and higher, and see what the monthly bill becomes."""
     moved = bill.swings(priced.inputs, priced.book, share=share)
     yield Text(moved.answer)
     if not moved.rows.is_empty():
@@ -196,7 +196,7 @@ def _paper() -> Iterable[Block]:
     ):
         yield Text(title, "caption")
         name = "paper_rerank" if rows is rerank else "paper_generator"
-        yield Table(rows, name, (first, *(Column(each, each, "usd") for each in rows.columns[1:])))
+        yield Table(rows, name, (first, *(Column(column, column, "usd") for column in rows.columns[1:])))
 
 
 UNKNOWN = COLUMNS["reason"].but("unknown because")

@@ -1,4 +1,4 @@
-"""What a stack recorded, as the calculator's inputs and priced item by item, and the models on offer."""
+"""Records of a stack as the calculator's inputs and priced item by item, and the models on offer."""
 
 from __future__ import annotations
 
@@ -90,24 +90,24 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
         (means over the queries). Tokens per candidate = the reranker's tokens of a query / K.
     """
     used = mean_usage(snapshot.usage([str(stack["run_id"])])).drop_nulls("amount")
-    found = {
+    amounts = {
         "embedder": _model(used, "embed", stack["embedder"]),
         "reranker": _model(used, "rerank", stack["reranker"]),
     }
     depth = stack["candidates"]
     if isinstance(depth, int):
-        found["candidates"] = Amount(depth, _SPECIFIED)
+        amounts["candidates"] = Amount(depth, _SPECIFIED)
         tokens = _total(used.filter(_at("rerank", "input_tokens")), 1 / depth)
-        found |= {"tokens_per_candidate": tokens} if tokens else {}
+        amounts |= {"tokens_per_candidate": tokens} if tokens else {}
     local = pl.col("item").eq(MACHINE) & pl.col("unit").eq("cpu_ms")
     for field, part in (("query_tokens", _at("embed", "input_tokens")), ("cpu_ms", local)):
         amount = _total(used.filter(part))
-        found |= {field: amount} if amount else {}
+        amounts |= {field: amount} if amount else {}
     known = local | _at("rerank", "input_tokens", "search_units", "requests") | _at("embed", "input_tokens")
     rest = used.filter(~known).sort("stage", "item", "unit").select("stage", "unit", "item")
     left_out = tuple(f"{stage}: {unit} of {item}" for stage, unit, item in rest.iter_rows())
-    assumed = found["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
-    return Start(str(stack["name"]), found, left_out, assumed)
+    assumed = amounts["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
+    return Start(str(stack["name"]), amounts, left_out, assumed)
 
 
 def _at(stage: str, *units: str) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""What page Cost and the command say."""
+"""Words of page Cost and its command."""
 
 from __future__ import annotations
 
@@ -47,37 +47,37 @@ def called(field: str) -> str:
     return declared(CostInputs)[field].choice.word
 
 
-def lead(found: CostBreakdown, start: Start | None = None) -> str:
+def lead(breakdown: CostBreakdown, start: Start | None = None) -> str:
     """Where the money goes, beside the cards that say how much it is."""
-    if not found.lines or found.per_1k is None:
-        return answer(found)
-    named = start.name if start else " + ".join(dict.fromkeys(line.item for line in found.lines))
-    share, stage = _largest(found)
+    if not breakdown.lines or breakdown.per_1k is None:
+        return answer(breakdown)
+    named = start.name if start else " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
+    share, stage = _largest(breakdown)
     return f"{named}: {share} of the cost is {stage}." if share else f"{named}: nothing is billed."
 
 
-def answer(found: CostBreakdown) -> str:
+def answer(breakdown: CostBreakdown) -> str:
     """The bill in one sentence, or why it is unknown."""
-    if not found.lines:
+    if not breakdown.lines:
         return "$0: no billed model and no machine time is chosen."
-    if found.per_1k is None:
-        known = sum(line.usd_per_query or 0.0 for line in found.lines)
+    if breakdown.per_1k is None:
+        known = sum(line.usd_per_query or 0.0 for line in breakdown.lines)
         rest = f" The other stages cost {text.per_queries(1000 * known)}." if known else ""
-        return f"Unknown: {'; '.join(dict.fromkeys(found.unknown))}.{rest}"
-    named = " + ".join(dict.fromkeys(line.item for line in found.lines))
-    month = text.count(round(found.queries_per_month), "query")
-    words = f"{named}: {text.per_queries(found.per_1k)}"
-    share, stage = _largest(found)
+        return f"Unknown: {'; '.join(dict.fromkeys(breakdown.unknown))}.{rest}"
+    named = " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
+    month = text.count(round(breakdown.queries_per_month), "query")
+    words = f"{named}: {text.per_queries(breakdown.per_1k)}"
+    share, stage = _largest(breakdown)
     most = f"; all of it is {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
-    return f"{words}, {text.usd(found.per_month, '')} a month at {month}{most}."
+    return f"{words}, {text.usd(breakdown.per_month, '')} a month at {month}{most}."
 
 
-def _largest(found: CostBreakdown) -> tuple[str, str]:
+def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
     """The share of the stage that most of the money goes to, and the stage; empty where nothing is paid."""
-    largest = max(found.lines, key=lambda line: line.usd_per_query or 0.0)
-    if not largest.usd_per_query or not found.per_query:
+    largest = max(breakdown.lines, key=lambda line: line.usd_per_query or 0.0)
+    if not largest.usd_per_query or not breakdown.per_query:
         return "", ""
-    share = "all" if len(found.lines) == 1 else share_of(largest.usd_per_query, found.per_query)
+    share = "all" if len(breakdown.lines) == 1 else share_of(largest.usd_per_query, breakdown.per_query)
     return share, STAGES[largest.stage]
 
 
@@ -89,12 +89,12 @@ def share_of(part: float, whole: float) -> str:
     return "> 99.9 %" if 0.9995 <= share < 1 else text.percent(share)
 
 
-def caveats(inputs: CostInputs, book: PriceBook, made: CostView) -> dict[str, str]:
-    """What a bill rests on, by the words of a chip; empty where there is nothing to say."""
-    dates = sorted({price.looked_up.isoformat() for price in made.prices})
+def caveats(inputs: CostInputs, book: PriceBook, view: CostView) -> dict[str, str]:
+    """List what a bill rests on, by the words of a chip; empty where there is nothing to say."""
+    dates = sorted({price.looked_up.isoformat() for price in view.prices})
     span = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
-    loose = [price for price in made.prices if not price.confirmed and price.was is None]
-    line = next((line for line in made.found.lines if line.stage == "embed-corpus"), None)
+    loose = [price for price in view.prices if not price.confirmed and price.was is None]
+    line = next((line for line in view.found.lines if line.stage == "embed-corpus"), None)
     once = None if line is None or line.usd_per_query is None else line.usd_per_query * inputs.spread_queries
     queries = text.count(round(inputs.spread_queries), "query")
     return {
@@ -116,7 +116,7 @@ def changed(book: PriceBook) -> list[str]:
 
 
 def buying(price: Price) -> str:
-    """What an amount of money buys: ``1,000,000 input tokens``, ``processor hour``."""
+    """Say what an amount of money buys: ``1,000,000 input tokens``, ``processor hour``."""
     units = BUYS[price.unit]
     return units.removesuffix("s") if price.per == 1 else f"{price.per:,.10g} {units}"
 
@@ -133,7 +133,7 @@ def rechosen(now: str | None, then: str | None) -> str:
 
 
 def recorded_answer(rows: pl.DataFrame, name: str) -> str:
-    """What a stack's recorded usage costs; unknown where a part is."""
+    """Say what a stack's recorded usage costs; unknown where a part is."""
     if rows.is_empty():
         return f"{name} has recorded no usage."
     how = ", ".join(sorted(set(rows["basis"].drop_nulls())))
@@ -170,7 +170,7 @@ def _amount(value: float | str) -> str:
 
 
 def moved(swings: Sequence[Swing], share: float) -> str:
-    """What moves the monthly bill most, and by how much; why there is nothing where it is unknown."""
+    """Say what moves the monthly bill most, and by how much; why there is nothing where it is unknown."""
     if not swings:
         return "There is no monthly bill to vary: it is unknown, or nothing is billed."
     first, change = swings[0], f"± {100 * share:g} %"

@@ -66,83 +66,83 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
     many = n is not None and n >= PROTOCOL_QUERIES
     carried = "" if n is None else f"{text.count(n, 'query carries', 'queries carry')} the mean"
     said = f"{carried}{'' if many else f'; the paper used {PROTOCOL_QUERIES}'}."
-    found = [Finding(many, said if carried else "The number of queries is unknown.")]
+    findings = [Finding(many, said if carried else "The number of queries is unknown.")]
     if low is None or high is None:
-        found.append(Finding(False, "No interval: these figures came without per-query data."))
+        findings.append(Finding(False, "No interval: these figures came without per-query data."))
     else:
         words = f"95 % interval of {quality.name}:{text.interval(low, high)}"
         other = runner_up["quality"] if runner_up else None
         inside = other is not None and low <= other <= high
         rival = f"; the runner-up's {text.score(other)} lies inside it" if inside else ""
-        found.append(Finding(not inside, f"{words}{rival}."))
+        findings.append(Finding(not inside, f"{words}{rival}."))
     if row["latency_ms"] is None:
-        found.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
+        findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
     else:
         timed = f", n = {row['latency_n']}" if row["latency_n"] is not None else ""
         note = f" ({row['latency_note']})" if row["latency_note"] else ""
         words = f"Latency is {row['latency_basis']}{timed}{note}."
-        found.append(Finding(row["latency_basis"] == "measured", words))
+        findings.append(Finding(row["latency_basis"] == "measured", words))
     if row["hole"] is not None:
         words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
         bound = "(unjudged counts as 0, so the score is a lower bound)"
-        found.append(Finding(row["hole"] <= MANY_HOLES, f"{words} {bound}."))
+        findings.append(Finding(row["hole"] <= MANY_HOLES, f"{words} {bound}."))
     if row["unjudged_queries"]:
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
-        found.append(Finding(False, f"{left_out} without judgements left out."))
-    return found
+        findings.append(Finding(False, f"{left_out} without judgements left out."))
+    return findings
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
-    """What of the evidence a reader must know before shipping the choice; the table may have the chances.
+    """List the evidence to know before shipping the choice; the table may have the chances.
 
     Returns:
         A sentence by what it is about, in two or three words.
     """
-    told: dict[str, str | None] = {
+    chips: dict[str, str | None] = {
         "judging more could overturn it": overturned(table, decision, asked.quality)
     }
     if decision.chosen is not None:
-        told |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
+        chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
-    told |= {
+    chips |= {
         "harm cap": cap_words(table, asked.constraints),
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
-    return {label: words for label, words in told.items() if words}
+    return {label: words for label, words in chips.items() if words}
 
 
 def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
     n, timed, high, share = row["n"], row["latency_n"], row["latency_high"], row.get("p_feasible")
-    told = {}
+    chips = {}
     if row["quality_low"] is None and row["quality"] is not None:
-        told[AVERAGES] = (
+        chips[AVERAGES] = (
             "These figures came without results per query, so how far chance moves them is not known."
         )
     if n is None:
-        told["n unknown"] = "How many queries the chosen stack was scored on is not known."
+        chips["n unknown"] = "How many queries the chosen stack was scored on is not known."
     elif n < FEW_QUERIES:
-        told[f"{n} queries"] = f"Few queries: the chosen stack was scored on {n}."
+        chips[f"{n} queries"] = f"Few queries: the chosen stack was scored on {n}."
     if sla is not None and high is not None and high > sla:
-        told["latency near the SLA"] = (
+        chips["latency near the SLA"] = (
             f"The SLA of {text.ms(sla)} lies within the interval of its latency (up to {text.ms(high)})."
         )
     if n is not None and timed is not None and timed < min(n, P95_MIN_QUERIES):
-        told[f"{timed} queries timed"] = f"Its latency rests on {timed} queries only, its quality on {n}."
+        chips[f"{timed} queries timed"] = f"Its latency rests on {timed} queries only, its quality on {n}."
     if share is not None and share < SURE:
-        told["may break the limits"] = (
+        chips["may break the limits"] = (
             f"In {text.percent(share)} of the resamples of the queries only does it meet the limits."
         )
-    return told
+    return chips
 
 
 def warnings(table: pl.DataFrame, decision: Decision, asked: View) -> list[str]:
     """The sentences of `caveats`, and of what is promising."""
     promising = promising_words(promising_rows(table, decision), decision)
-    told = caveats(table, decision, asked)
-    sentences = [words for label, words in told.items() if label != AVERAGES]
+    chips = caveats(table, decision, asked)
+    sentences = [words for label, words in chips.items() if label != AVERAGES]
     return [*sentences, promising] if promising else sentences
 
 

@@ -63,7 +63,7 @@ class Limit:
         return value is None or least <= value <= most
 
     def spec(self) -> dict[str, Any]:
-        """What a browser draws it from."""
+        """Return what a browser draws it from."""
         return asdict(self) | {"loose": self.loose}
 
 

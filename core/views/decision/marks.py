@@ -53,14 +53,14 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
             **scale,
             "showscale": not traces and scale["showscale"],  # one scale serves all traces
         }
-        told = {name: values[picked] for name, values in data.items()}
+        of_marks = {name: values[picked] for name, values in data.items()}
         # Plotly writes lists of text much faster than arrays of it.
-        told = {name: part.tolist() if part.dtype == object else part for name, part in told.items()}
+        of_marks = {name: part.tolist() if part.dtype == object else part for name, part in of_marks.items()}
         name, meta = "within the limits" if meets else "excluded", f"{'in' if meets else 'out'}-{on}-{symbol}"
         hover: theme.Spec = {
             "showlegend": False,
             "hovertemplate": "%{text}<br>%{hovertext}<extra></extra>",
-            **told,
+            **of_marks,
         }
         place = {"meta": f"{MARKS}{meta}", "xaxis": on, "marker": marker}
         traces.append(theme.scatter(name, x[picked], y[picked], **place, **hover))
@@ -68,7 +68,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
 
 
 def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """What a click and a hover read of each mark: its row; its name, and its numbers in words."""
+    """Gather what a click and a hover read of each mark: its row; its name, and its numbers in words."""
     names = [_name(*row) for row in drawn.select("name", "alike").iter_rows()]
     numbers = drawn.select("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
     words = [
@@ -219,7 +219,7 @@ def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
         there = np.flatnonzero((drawn["axis"] == axis).to_numpy() & ((x > 0) | (not scaled)))
         if not len(there):
             continue
-        start = sum(each.cells for each in panels)
+        start = sum(panel_grid.cells for panel_grid in panels)
         panel = Panel(axis, _edges(x[there], columns, log=scaled), _edges(quality, _ROWS), start)
         column = np.searchsorted(panel.x, x[there], side="right").clip(1, panel.shape[1]) - 1
         row = np.searchsorted(panel.y, quality[there], side="right").clip(1, panel.shape[0]) - 1

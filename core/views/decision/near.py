@@ -1,4 +1,4 @@
-"""What a decision left out: near misses of a limit, stacks that lack a number, what holes could overturn."""
+"""Near misses of a limit, stacks that lack a number, and what holes could overturn."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def _limit(miss: NearMiss) -> float:
 
 
 def kind(row: Data) -> str:
-    """What a row of `near_rows` is called: near, or only the next better stack."""
+    """Name the kind of a row of `near_rows`: near, or only the next better stack."""
     return "near miss" if row["near"] else "next better stack"
 
 
 def sentence(row: Data, quality: str) -> str:
-    """What a near miss gives and by how little it is out; takes a row of `near_rows`."""
+    """Say what a near miss gives and by how little it is out; takes a row of `near_rows`."""
     gain = "" if row["gain"] is None else f" ({text.signed(row['gain'])})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
     return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
@@ -131,7 +131,7 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     merit = quality.merit(quality.read(table))
     rows = rows[np.argsort(-merit[rows], kind="stable")]
     best = np.nan if decision.chosen is None else merit[decision.chosen]
-    found = []
+    promising = []
     for row in rows.tolist():
         gone = [axis for axis, lacks in zip(decision.required, decision.unknown[row], strict=True) if lacks]
         columns = [_NOTES[axis.key] for axis in gone if _NOTES.get(axis.key) in table.columns]
@@ -146,8 +146,8 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
             "measure": "; ".join(axis.remedy for axis in gone),
             "why": "; ".join(str(note) for column in columns if (note := table[column][row])) or None,
         }
-        found.append({**stack, "gain": merit[row] - best, **lacking})
-    return pl.DataFrame(found, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
+        promising.append({**stack, "gain": merit[row] - best, **lacking})
+    return pl.DataFrame(promising, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:

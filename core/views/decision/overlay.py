@@ -1,4 +1,4 @@
-"""What a Pareto chart says besides its marks: axes, frontier, intervals, limits, rings and names.
+"""Annotations of a Pareto chart: axes, frontier, intervals, limits, rings and names.
 
 Labels lie on nothing: neither on marks nor on lines nor on one another.
 """
@@ -136,14 +136,14 @@ def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Float
 @lru_cache(256)
 def _around(wide: float, high: float) -> Floats:
     """Places around a mark [n, 2], the nearest first; y grows downwards."""
-    found: list[tuple[float, float]] = []
+    offsets: list[tuple[float, float]] = []
     for off in range(12, _FARTHEST, 8):
         for up in (-1, 1):
             rows = high + off
-            found += [(share * (wide + off), up * rows) for share in (-1, 1, 0, -0.5, 0.5)]
-        found += [(-(wide + off), 0.0), (wide + off, 0.0)]
+            offsets += [(share * (wide + off), up * rows) for share in (-1, 1, 0, -0.5, 0.5)]
+        offsets += [(-(wide + off), 0.0), (wide + off, 0.0)]
     return np.array(
-        sorted(found, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))
+        sorted(offsets, key=lambda at: math.hypot(max(0, abs(at[0]) - wide), max(0, abs(at[1]) - high)))
     )
 
 

@@ -37,16 +37,16 @@ _AXES = (
 
 
 def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
-    """What becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected."""
+    """Say what becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected."""
     chosen = -1 if decision.chosen is None else decision.chosen
-    found = [
+    fate_of = [
         CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else WITHIN
         for row, feasible, frontier in rows.select("row", "feasible", "frontier").iter_rows()
     ]
     at = rows["run_id"].index_of(selected) if selected else None
-    if at is not None and found[at] != CHOSEN:
-        found[at] = SELECTED
-    return found
+    if at is not None and fate_of[at] != CHOSEN:
+        fate_of[at] = SELECTED
+    return fate_of
 
 
 def parallel(
@@ -146,6 +146,6 @@ def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
         return [low]
     raw = (high - low) / 5
     size = 10.0 ** math.floor(math.log10(raw))
-    step = next(size * each for each in (1, 2, 2.5, 5, 10) if size * each >= raw)
+    step = next(size * unit for unit in (1, 2, 2.5, 5, 10) if size * unit >= raw)
     first = math.ceil(low / step - 1e-9)
-    return [round(each * step, 12) for each in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]

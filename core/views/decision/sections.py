@@ -59,7 +59,7 @@ MORE = (
 
 @keep(entries=64)
 def bill(view: View, run_id: str) -> pl.DataFrame:
-    """What a run recorded, priced by stage."""
+    """Price what a run recorded, by stage."""
     return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
 
 
@@ -100,7 +100,7 @@ def choice(view: View) -> Blocks:
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
     sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]
 
-    def told() -> Blocks:
+    def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
         yield Cards([*cards, ("Confidence", firm, "")])
         yield from (Text(sentence) for sentence in sentences)
@@ -109,16 +109,16 @@ def choice(view: View) -> Blocks:
     given: dict[str, Any] = {"numbers": numbers, "firm": firm, "sentences": sentences, "notes": notes}
     given |= {"about": {view.quality.name: words.meaning(view.quality)}}
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
-    yield Control("choice", given, told)
+    yield Control("choice", given, written)
 
 
 def noisy(view: View) -> tuple[str, str] | None:
     """How firm the choice is with judge noise, in short and in full; None where no noise is known."""
-    found = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
-    if found is None:
+    noise = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
+    if noise is None:
         return None
-    made = redecided(view.table, view.decision, (view.constraints, "quality"), found)
-    return words.firmness(*made), noise_words(view.table, view.decision, made, found, view.quality)
+    decided = redecided(view.table, view.decision, (view.constraints, "quality"), noise)
+    return words.firmness(*decided), noise_words(view.table, view.decision, decided, noise, view.quality)
 
 
 def noise_told(view: View) -> Blocks:
@@ -133,7 +133,7 @@ def outside(view: View) -> Blocks:
     lacking = promising_rows(view.table, view.decision)
     own = reranker_only(view)
 
-    def told() -> Blocks:
+    def written() -> Blocks:
         if misses:
             said = [{**miss, "kind": kind(miss), "gain_of": miss["gain"], "out_by": broken(miss),
                      "let_in_by": way_in(miss)} for miss in misses]  # fmt: skip
@@ -145,7 +145,7 @@ def outside(view: View) -> Blocks:
         if own:
             yield Text(own)
 
-    yield Control("near misses", {"view": view, "misses": misses, "lacking": lacking, "own": own}, told)
+    yield Control("near misses", {"view": view, "misses": misses, "lacking": lacking, "own": own}, written)
 
 
 def stacks(view: View, ask: Ask) -> Blocks:

@@ -204,7 +204,7 @@ COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answ
 
 
 def costed(table: pl.DataFrame) -> str:
-    """What the costs of a stack table are counted in: ``queries``."""
+    """Name what the costs of a stack table are counted in: ``queries``."""
     per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
     return COSTED.get(str(per), "queries")
 
@@ -219,7 +219,7 @@ def _gained(row: Mapping[str, Any]) -> str:
 
 
 def to_measure(row: Mapping[str, Any]) -> str:
-    """What a stack lacks, and what to do; takes a row of `promising_rows`."""
+    """Say what a stack lacks, and what to do; takes a row of `promising_rows`."""
     noted = f" ({row['why']})" if row["why"] else ""
     return f"{_gained(row)}, {row['missing']}: {row['measure']}{noted}."
 
@@ -235,16 +235,16 @@ def listed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def note(rows: pl.DataFrame, across: Axis, selected: str | None) -> str:
-    """What became of the stack that was clicked; without one, what the line of the chart joins.
+    """Say what became of the stack that was clicked; without one, what the line of the chart joins.
 
     Args:
         rows: Rows of `marked`.
         across: The x axis.
         selected: run_id of a stack other than the chosen one.
     """
-    found = rows.filter(pl.col("run_id") == selected) if selected is not None else rows.clear()
-    if found.height:
-        row = found.row(0, named=True)
+    clicked = rows.filter(pl.col("run_id") == selected) if selected is not None else rows.clear()
+    if clicked.height:
+        row = clicked.row(0, named=True)
         became = f"excluded: {row['reason']}" if row["reason"] else _BECAME[row["status"]]
         return f"{row['name']} is {became}."
     return f"The line is the frontier of {across.word} and quality alone." if rows["line"].any() else ""
@@ -259,12 +259,12 @@ _BECAME: Mapping[str, str] = {
 
 
 def band(jitter: str) -> str:
-    """What the grey band of the chart is, with where it comes from; takes `jitter_words`."""
+    """Explain the grey band of the chart, with where it comes from; takes `jitter_words`."""
     return f"Grey band: no significant difference in latency from the chosen stack, ± {jitter}."
 
 
 def ticking(ticked: int) -> str:
-    """What to do with the table."""
+    """Explain how to use the table."""
     return "Tick two stacks to compare them." if ticked < 2 else f"{ticked} stacks ticked."
 
 

@@ -100,8 +100,8 @@ def _trace(part: _Part, hover: list[str]) -> theme.Spec:
         size = float(np.clip(500 / len(hover), 4, 9))
         marker = {"color": colour, "symbol": look, "size": size, "line": {"color": colour, "width": 2}}
     still: theme.Spec = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
-    told: theme.Spec = {"hover": [hover[row] for row in picked], "customdata": picked[:, None]}
-    return theme.scatter(name, picked, heights[picked], marker=marker, **told, **still) | {"type": kind}
+    shared: theme.Spec = {"hover": [hover[row] for row in picked], "customdata": picked[:, None]}
+    return theme.scatter(name, picked, heights[picked], marker=marker, **shared, **still) | {"type": kind}
 
 
 def _hover(row: dict[str, Any]) -> str:

@@ -102,7 +102,7 @@ def query_table(
 def _reports(
     snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str]
 ) -> QueryScores | None:
-    """What runs report of every query, where their rankings are not scored here."""
+    """Read what runs report of every query, where their rankings are not scored here."""
     runs = snapshot.runs(scope.collection_id).filter(pl.col("run_id").is_in(run_ids))
     return None if computed(runs, scope, quality) else query_scores(snapshot, run_ids, quality)
 
@@ -125,28 +125,28 @@ def _scores(
     if scope.golden_set_id is None:
         return pl.DataFrame(schema=_SCORES)
     measure, ceiling = quality.measure, quality.ceiling
-    found = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling))
+    graded = evidence(snapshot, run_ids, scope.golden_set_id, (measure, ceiling))
     only = among(snapshot, scope)
-    counts = np.array([only is None or query_id in only for query_id in found.query_ids], dtype=np.bool_)
-    asked = asked_in(found, snapshot.timings)
+    counts = np.array([only is None or query_id in only for query_id in graded.query_ids], dtype=np.bool_)
+    asked = asked_in(graded, snapshot.timings)
     known = counts & (asked | as_zero)
     columns: dict[str, Any] = {
-        "query_id": found.query_ids,
-        "holes": _where(known[0], (to_depth(found.grades[0], quality.k) == 0).sum(axis=-1)),
-        "judged": found.counts_of(0).sum(axis=1),
+        "query_id": graded.query_ids,
+        "holes": _where(known[0], (to_depth(graded.grades[0], quality.k) == 0).sum(axis=-1)),
+        "judged": graded.counts_of(0).sum(axis=1),
         "counts": counts,
     }
     if measure is not None:
-        values = at_cutoff(found, measure)
+        values = at_cutoff(graded, measure)
         columns["score"] = _where(known[0], values[0])
-        columns["note"] = _notes(found, measure, values[0], known, asked)
+        columns["note"] = _notes(graded, measure, values[0], known, asked)
         columns |= {"other": _where(known[1], values[1])} if len(run_ids) > 1 else {}
     else:
         columns["note"] = f"{quality.bare} is known from aggregates only."
     if ceiling is not None:
-        columns["best"] = _where(known[0], at_cutoff(found, ceiling)[0])
-    made = pl.DataFrame(columns).cast({name: _SCORES[name] for name in columns})
-    return pl.concat([pl.DataFrame(schema=_SCORES), made], how="diagonal").with_columns(
+        columns["best"] = _where(known[0], at_cutoff(graded, ceiling)[0])
+    scores = pl.DataFrame(columns).cast({name: _SCORES[name] for name in columns})
+    return pl.concat([pl.DataFrame(schema=_SCORES), scores], how="diagonal").with_columns(
         pl.when("counts").then("note").otherwise(pl.lit(OUTSIDE)).alias("note")
     )
 
@@ -157,16 +157,16 @@ def _where(known: np.ndarray, values: np.ndarray) -> pl.Series:
 
 
 def _notes(
-    found: Evidence,
+    graded: Evidence,
     measure: Measure,
     scores: np.ndarray,
     known: np.ndarray,
     asked: np.ndarray,
 ) -> pl.Series:
     """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
-    missing, counts = np.isnan(scores), found.counts_of(0)
+    missing, counts = np.isnan(scores), graded.counts_of(0)
     reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
-    nothing = ~(found.grades[0] >= 0).any(axis=-1)
+    nothing = ~(graded.grades[0] >= 0).any(axis=-1)
     notes = pl.Series(pl.repeat(None, len(scores), dtype=pl.String, eager=True))
     for rows, words in (
         (nothing & asked[0], FOUND_NOTHING),
@@ -210,8 +210,8 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
     haystack = pl.concat_str(
         "query_id", pl.col("text"), pl.col("tags").list.join(" "), separator="\n", ignore_nulls=True
     ).str.to_lowercase()
-    found = (haystack.str.contains(word, literal=True) for word in words.lower().split())
-    return table.filter(pl.all_horizontal(pl.lit(value=True), *found))
+    matching = (haystack.str.contains(word, literal=True) for word in words.lower().split())
+    return table.filter(pl.all_horizontal(pl.lit(value=True), *matching))
 
 
 def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) -> pl.DataFrame:

@@ -30,7 +30,7 @@ RELEVANT = 4
 
 @dataclass(frozen=True)
 class Side:
-    """What one stack makes of the query.
+    """Ranking of one stack for the query, and its scores.
 
     Every table ends with passage_id, passage (its title, or the id), source and text.
     """
@@ -116,12 +116,12 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
         passages = rows.select("passage_id", "grade")
     grades = passages["grade"].to_numpy()
     counts = np.bincount(grades, minlength=6)[1:]
-    each = weights(counts, Weighting.from_values(weigher.values))
+    weight_of = weights(counts, Weighting.from_values(weigher.values))
     return Judged(
         golden_set_id=golden_set_id,
-        passages=passages.with_columns(pl.Series("weight", each[grades - 1], dtype=pl.Float64)),
-        grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": each[::-1]}),
-        ideal=float(ideal_gain(counts[None], each[None], weigher.k or 1)[0, -1]) if len(grades) else 0.0,
+        passages=passages.with_columns(pl.Series("weight", weight_of[grades - 1], dtype=pl.Float64)),
+        grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": weight_of[::-1]}),
+        ideal=float(ideal_gain(counts[None], weight_of[None], weigher.k or 1)[0, -1]) if len(grades) else 0.0,
     )
 
 
@@ -158,11 +158,14 @@ def _scores(
     wanted = quality.measure, quality.ceiling
     if golden_set_id is None or quality.measure is None:
         return None, None
-    found = evidence(snapshot, [run_id], golden_set_id, wanted)
-    if query_id not in found.query_ids:
+    graded = evidence(snapshot, [run_id], golden_set_id, wanted)
+    if query_id not in graded.query_ids:
         return None, None
-    position = found.query_ids.index(query_id)
-    values = [float("nan") if each is None else float(at_cutoff(found, each)[0, position]) for each in wanted]
+    position = graded.query_ids.index(query_id)
+    values = [
+        float("nan") if wanted_measure is None else float(at_cutoff(graded, wanted_measure)[0, position])
+        for wanted_measure in wanted
+    ]
     score, best = (None if np.isnan(value) else value for value in values)
     return score, best
 
@@ -207,9 +210,9 @@ def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
 def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
     """Return the side with passage, source and text in its tables; what is not stored has no text."""
     wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
-    found = snapshot.passages(collection_id, wanted.unique().to_list())
+    passages = snapshot.passages(collection_id, wanted.unique().to_list())
     title = pl.col("title").replace("", None).alias("passage")
-    texts = found.select("passage_id", title, "source", "text")
+    texts = passages.select("passage_id", title, "source", "text")
     ranking, oracle, missed = (
         table.join(texts, on="passage_id", how="left", maintain_order="left").with_columns(
             pl.col("passage").fill_null(pl.col("passage_id"))
@@ -249,25 +252,25 @@ def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query
     if not siblings or scope.golden_set_id is None or quality.measure is None:
         return pl.DataFrame(schema=TYPED)
     ids = [run_id, *siblings]
-    found = evidence(snapshot, ids, scope.golden_set_id, [quality.measure], only={query_id})
-    if not found.query_ids:
+    graded = evidence(snapshot, ids, scope.golden_set_id, [quality.measure], only={query_id})
+    if not graded.query_ids:
         return pl.DataFrame(schema=TYPED)
-    values = np.where(asked_in(found, snapshot.timings), at_cutoff(found, quality.measure), np.nan)[:, 0]
-    scores = dict(zip(found.run_ids, values.tolist(), strict=True))
+    values = np.where(asked_in(graded, snapshot.timings), at_cutoff(graded, quality.measure), np.nan)[:, 0]
+    scores = dict(zip(graded.run_ids, values.tolist(), strict=True))
     ranked = snapshot.rankings(ids, query_id=query_id).filter(
         pl.col("stage") == "final", pl.col("rank") <= quality.k
     )
     own = ranked.filter(run_id=run_id)
     said = snapshot.queries(scope.collection_id).filter(query_id=query_id)["text"].to_list()
     rows = []
-    for other, (name, told) in siblings.items():
+    for other, (name, perturb) in siblings.items():
         same = agreement(own, ranked.filter(run_id=other), quality.k)["overlap"].to_list()
-        known = bool(said and said[0]) and NAMES not in told
+        known = bool(said and said[0]) and NAMES not in perturb
         rows.append(
             {
                 "run_id": other,
                 "perturb": name,
-                "typed": perturbed(said[0], told) if known else None,
+                "typed": perturbed(said[0], perturb) if known else None,
                 "score": scores[other],
                 "change": scores[other] - scores[run_id],
                 "overlap": same[0] if same else None,
@@ -291,7 +294,7 @@ def _siblings(
     for (name, key), spec in zip(kin(noisy).items(), noisy["spec"], strict=True):
         if key._replace(perturb=CLEAN) == own:
             newest[key.perturb] = (name, json.loads(spec)["perturb"])
-    return {name: (way, told) for way, (name, told) in newest.items()}
+    return {name: (way, perturb) for way, (name, perturb) in newest.items()}
 
 
 def answer(rows: pl.DataFrame, quality: Quality) -> str:

@@ -158,8 +158,8 @@ def ask_which(view: View, ask: Ask, table: pl.DataFrame, *, against: bool) -> pl
     tags = ask.several("Tags", data.tags_of(table), "tag", usual=(), words="all", about=TAGS)
     said = ask.text("Find", "find", unsaid=FIND)
     sort = ask.listed("Order", data.SORTS_AGAINST if against else data.SORTS, "sort")
-    found = data.narrowed(table, tags, said)
-    return data.ordered(found, sort, higher_is_better=view.quality.higher_is_better)
+    matching = data.narrowed(table, tags, said)
+    return data.ordered(matching, sort, higher_is_better=view.quality.higher_is_better)
 
 
 def every_query(
@@ -214,31 +214,31 @@ def question(row: Row, judged: tuple[int, ...] = ()) -> Blocks:
     yield Text(words.about(row, judged), "caption")
 
 
-def one(view: View, ask: Ask, found: OneQuery, row: Row) -> Blocks:
+def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
     """Yield one query: the question, and two rankings side by side as readable passages."""
-    judged = tuple(each.passages.height for each in found.judged)
+    judged = tuple(part.passages.height for part in query.judged)
     yield from question(row, judged)
     shown = ask.one("Passages", DEPTHS, "depth")
     depth = {"first 3": 3, "Top-K": view.quality.k}.get(shown, ROWS)
-    alone, known = len(found.sides) == 1, any(judged)
+    alone, known = len(query.sides) == 1, any(judged)
     sides = [
         listed(side.name, words.ranked(side, view.quality),
                passages(side.ranking.head(depth), against=not alone, judged=known))
-        for side in found.sides
+        for side in query.sides
     ]  # fmt: skip
     if alone and known:
-        (side,) = found.sides
+        (side,) = query.sides
         best = words.best(side, view.quality)
         sides.append(listed("Best order of its pool", best, passages(side.oracle.head(depth), against=False)))
     yield from side_by_side(sides)
-    yield Fold("The same as tables", tables(found))
+    yield Fold("The same as tables", tables(query))
     if not known:
         return
-    yield Fold("Judged passages and their weights", weights(view, found))
+    yield Fold("Judged passages and their weights", weights(view, query))
     if not alone:
-        yield Fold("What the best order of each pool would be", of_each(found, "oracle", depth))
-    missed = " and ".join(str(side.missed.height) for side in found.sides)
-    yield Fold(f"Relevant passages that the pool misses: {missed}", missing(found, depth))
+        yield Fold("What the best order of each pool would be", of_each(query, "oracle", depth))
+    missed = " and ".join(str(side.missed.height) for side in query.sides)
+    yield Fold(f"Relevant passages that the pool misses: {missed}", missing(query, depth))
 
 
 def side_by_side(sides: list[Blocks]) -> Blocks:
@@ -258,18 +258,18 @@ def listed(name: str, said: str, shown: Passages) -> Blocks:
     yield shown
 
 
-def of_each(found: OneQuery, table: str, depth: int) -> Blocks:
+def of_each(query: OneQuery, table: str, depth: int) -> Blocks:
     """Yield the passages of a table of every side."""
     return side_by_side(
         [listed(side.name, "", passages(getattr(side, table).head(depth), against=False))
-         for side in found.sides]
+         for side in query.sides]
     )  # fmt: skip
 
 
-def missing(found: OneQuery, depth: int) -> Blocks:
+def missing(query: OneQuery, depth: int) -> Blocks:
     """Yield the relevant passages that the pools lack."""
     yield Text(words.MISSED, "caption")
-    yield from of_each(found, "missed", depth)
+    yield from of_each(query, "missed", depth)
 
 
 def passages(
@@ -290,28 +290,30 @@ def passages(
     return Passages(read, judged, folded=mark is not None)
 
 
-def tables(found: OneQuery) -> Blocks:
+def tables(query: OneQuery) -> Blocks:
     """Yield every list of every side as a table."""
-    for number, side in enumerate(found.sides, start=1):
+    for number, side in enumerate(query.sides, start=1):
         for name in ("ranking", "oracle", "missed"):
             rows = getattr(side, name)
             if rows.height:
                 yield Text(f"{side.name}: {words.LISTS[name]}", "caption")
-                yield Table(rows, f"{name}_{number}", [each for each in SHOWN if each.name in rows.columns])
+                yield Table(
+                    rows, f"{name}_{number}", [column for column in SHOWN if column.name in rows.columns]
+                )
 
 
-def weights(view: View, found: OneQuery) -> Blocks:
+def weights(view: View, query: OneQuery) -> Blocks:
     """Yield how the judged passages weigh, and what the rankings collect of that."""
     shown = (
         COLUMNS["grade"].but(about=""),
         COLUMNS["passages"].but(about="Judged passages of this grade in the golden set."),
-        COLUMNS["weight"].but(about=found.weigher.info.formula),
+        COLUMNS["weight"].but(about=query.weigher.info.formula),
     )
-    for number, judged in enumerate(found.judged, start=1):  # several: the stacks cut the documents otherwise
+    for number, judged in enumerate(query.judged, start=1):  # several: the stacks cut the documents otherwise
         yield Table(judged.grades, f"grades_{number}", shown)
-    for side in found.sides:
+    for side in query.sides:
         yield Text(words.gains(side, view.quality.k))
-    yield Text(f"{found.weigher} = G_obs / G_ideal. {words.RARE}", "caption")
+    yield Text(f"{query.weigher} = G_obs / G_ideal. {words.RARE}", "caption")
 
 
 def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: str) -> Blocks:
@@ -323,9 +325,9 @@ def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: st
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
     if row["typed"]:
         yield Text(row["typed"], "caption")
-    found = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
-    judged = any(each.passages.height for each in found.judged)
-    clean, perturbed = found.sides
+    pair = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
+    judged = any(part.passages.height for part in pair.judged)
+    clean, perturbed = pair.sides
     yield Beside(
         _typed(view, clean, judged, clean=True), _typed(view, perturbed, judged, clean=False)
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the queries page says."""
+"""Words of the queries page."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
 
 def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
     deltas = scored.select("delta").to_numpy().T * (1 if quality.higher_is_better else -1)
-    better, ties, worse = (int(each[0]) for each in outcomes(deltas, TOLERANCE))
+    better, ties, worse = (int(outcome[0]) for outcome in outcomes(deltas, TOLERANCE))
     return f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,}"
 
 
@@ -75,33 +75,33 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
     hopeless = int((scored["best"] == 0).sum())
     nothing = f"on {hopeless:,} the pool holds nothing that counts" if hopeless else ""
     sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}", nothing)))
-    made = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
+    cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
-        made.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
+        cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
     else:
         worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
-        made.append(
+        cards.append(
             ("Worst", text.score(worst["score"][0]), text.quoted(worst["query_id"][0], worst["text"][0]))
         )
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
         unjudged = scored["holes"].to_numpy().mean()
-        made.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
+        cards.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
     if missing := rows.height - scored.height:
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
-        made.append(("Without a score", f"{missing:,}", note if unranked else "see their notes"))
-    return tuple(made)
+        cards.append(("Without a score", f"{missing:,}", note if unranked else "see their notes"))
+    return tuple(cards)
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:
-    """What stands below the question: its id, what is judged for it, its tags, why it has no score."""
+    """Say below a question: its id, what is judged for it, its tags, why it has no score."""
     passages = " and ".join(text.count(number, "judged passage") for number in judged)
     return " · ".join(filter(None, (row["query_id"], passages, *row["tags"], row["note"])))
 
 
 def card(row: Mapping[str, Any], *, against: bool) -> str:
-    """What stands small on the card of a passage: where else it ranks, what it earns, where it comes from."""
+    """Say on a passage's card where else it ranks, what it earns, where it comes from."""
     parts = []
     if against and row.get("change"):
         there = "not ranked there" if row["before"] is None else f"#{row['before']} there"
@@ -124,7 +124,7 @@ def ranked(side: Side, quality: Quality) -> str:
 
 
 def best(side: Side, quality: Quality) -> str:
-    """What the best order of a stack's pool is, and reaches."""
+    """Say what the best order of a stack's pool is, and reaches."""
     if side.oracle.is_empty():
         return "Nothing in the pool earns anything."
     return f"{quality.name} {text.score(side.best)}: of the first {quality.k}, those that earn anything"
@@ -140,12 +140,12 @@ LISTS = {
 
 
 def bars(most: int) -> str:
-    """What a chart of many queries leaves out."""
+    """Say what a chart of many queries leaves out."""
     return f"At most {most} bars, both ends of the order; queries without a score are left out."
 
 
 def gains(side: Side, k: int) -> str:
-    """What the ranking of a stack collects of what there is, and what the best order of its pool would."""
+    """Say what a stack's ranking collects of what there is, and what the best order of its pool would."""
     ideal = side.judged.ideal
     own, best = (
         f"{gain:.3f}" + (f" ({gain / ideal:.3f})" if ideal else "") for gain in (side.gain, side.reachable)
@@ -175,7 +175,7 @@ def nothing(name: str | None, ranked: str) -> tuple[str, str]:
 def doubt(
     snapshot: Snapshot, scope: Scope, quality: Quality, table: pl.DataFrame, names: Mapping[str, str]
 ) -> str:
-    """What judging more could make of a stack's mean difference to a second one; empty if nothing."""
+    """Say what judging more could make of a stack's mean difference to a second one; empty if nothing."""
     compared = table.filter(pl.col("delta").is_not_null())
     if len(names) < 2 or compared.is_empty():
         return ""

@@ -1,4 +1,4 @@
-"""What readers answered from the first k passages of a stack, how good that was and what it took."""
+"""Answers of readers from the first k passages of a stack: how good they were and what they took."""
 
 from __future__ import annotations
 
@@ -151,21 +151,21 @@ def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFr
 
 
 def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """What the answers took that a measure is about, at its cutoff."""
+    """Sum up what the answers took that a measure is about, at its cutoff."""
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
     every = snapshot.answers(run_ids).filter(top)
     rows = every.join(wanted, on=_SENT, how="semi", nulls_equal=True)
-    made = rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
+    used = rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
         pl.col(*_UNITS, "ms", "usd").mean()
     )
-    return made.join(_items(snapshot, every), on="run_id", how="left", maintain_order="left").with_columns(
+    return used.join(_items(snapshot, every), on="run_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("item", "reader")
     )
 
 
 def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
-    """What price books name the reader of a run that has one alone: run_id, item."""
+    """Read what price books name the reader of a run that has one alone: run_id, item."""
     alone = answers.group_by("run_id").agg(pl.col("reader").n_unique()).filter(pl.col("reader") == 1)
     used = snapshot.usage(alone["run_id"].to_list()).filter(pl.col("stage") == GENERATE)
     items = used.group_by("run_id").agg(pl.col("item").unique())
@@ -173,7 +173,7 @@ def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """What answers took as rows of the table "usage": tokens where the book prices them, else dollars."""
+    """Return what answers took as rows of table "usage": tokens where the book prices them, else dollars."""
     sold = book.frame().filter(pl.col("unit").is_in(_UNITS)).group_by("item").agg(pl.col("unit").n_unique())
     priced = sold.filter(pl.col("unit") == len(_UNITS))["item"].to_list()
     counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())

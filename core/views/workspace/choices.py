@@ -1,4 +1,4 @@
-"""What a workspace offers to choose from: its runs, the measures it can show, the cutoffs of each."""
+"""Choices that a workspace offers: its runs, the measures it can show, the cutoffs of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
 
 
 def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """What can be chosen as quality of the figures that runs came with."""
+    """List the figures that runs came with and that can be chosen as quality."""
     return (
         snapshot.aggregates(run_ids)
         .filter(pl.col("k").is_not_null())
@@ -71,17 +71,17 @@ def wanted(
     Raises:
         UnknownNameError: One is neither computed nor among the figures of any of the runs.
     """
-    computed = [each.measure for each in asked if each.measure]
-    told = [each for each in asked if not each.measure]
-    known = reported(snapshot, run_ids)["measure"].to_list() if told else []
-    for each in told:
-        if each.bare not in known:
-            raise _unknown(each, known)
-    return computed, told
+    computed = [quality.measure for quality in asked if quality.measure]
+    only_reported = [quality for quality in asked if not quality.measure]
+    known = reported(snapshot, run_ids)["measure"].to_list() if only_reported else []
+    for quality in only_reported:
+        if quality.bare not in known:
+            raise _unknown(quality, known)
+    return computed, only_reported
 
 
 def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
-    """What there is instead: measures of the store, and those that are computed and called alike."""
+    """Report a measure as unknown, with those of the store and those computed that are called alike."""
     try:
         Measure.parse(asked.bare)
     except UnknownNameError as error:
@@ -99,7 +99,7 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class Choices:
-    """What the sidebar offers."""
+    """Choices that the sidebar offers."""
 
     runs: Mapping[str, str]  # run ids by unique name, ordered by name
     measures: tuple[str, ...]  # measures (without cutoff) that at least one run can show, the backbone first
@@ -113,12 +113,12 @@ class Choices:
 
     def cutoffs(self, measure: str) -> list[int]:
         """The cutoffs at which a measure can be shown, ascending; never empty."""
-        found = set(self.reported.get(measure, ()))
+        cutoffs = set(self.reported.get(measure, ()))
         if measure in REGISTRY and "answers" in REGISTRY[measure].needs:
-            found |= set(self.sent)
+            cutoffs |= set(self.sent)
         elif self.computed:
-            found |= set(_CUTOFFS)
-        return sorted(found) or [10]
+            cutoffs |= set(_CUTOFFS)
+        return sorted(cutoffs) or [10]
 
     def usual_cutoff(self, measure: str) -> int:
         """The cutoff at which a measure is shown first."""
@@ -127,7 +127,7 @@ class Choices:
 
     @property
     def quality(self) -> Quality:
-        """What stands for quality where nothing else is asked for."""
+        """Return the quality that stands where nothing else is asked for."""
         return Quality(self.measures[0], self.usual_cutoff(self.measures[0]))
 
 
@@ -157,24 +157,24 @@ def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
     """Who answered, what scored, and from how many passages, as fields of `Choices`."""
     scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
     usual = scored(snapshot, run_ids, Answering().measure()).head(1)
-    found = {"readers": "reader", "scorers": "scorer", "sent": "k"}
-    values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in found.items()}
-    first = {name: usual[column].drop_nulls().to_list() for name, column in found.items() if name != "sent"}
-    made = {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
-    return {**made, "unnamed": usual["reader"].null_count() > 0}
+    columns = {"readers": "reader", "scorers": "scorer", "sent": "k"}
+    values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in columns.items()}
+    first = {name: usual[column].drop_nulls().to_list() for name, column in columns.items() if name != "sent"}
+    choices = {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
+    return {**choices, "unnamed": usual["reader"].null_count() > 0}
 
 
 def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
-    """What measures may need besides grades and is there; ceilings are shown beside their measure."""
-    found: set[Need] = set()
+    """Return what measures may need besides grades and is there; ceilings are shown beside their measure."""
+    needs: set[Need] = set()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
-        found.add("sources")
+        needs.add("sources")
     if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
-        found.add("answers")
+        needs.add("answers")
     if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:
-        found.add("perturbed")
-    return frozenset(found)
+        needs.add("perturbed")
+    return frozenset(needs)
 
 
 Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
@@ -195,7 +195,7 @@ _LACKING: Mapping[Has, str] = {
 
 
 def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
-    """What each collection has of what pages may need."""
+    """Return what each collection has of what pages may need."""
     runs, scored_there = snapshot.runs(), snapshot.sizes("signals")["id"].to_list()
     ranked = runs.filter(pl.col("has_rankings") | pl.col("run_id").is_in(scored_there))
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)

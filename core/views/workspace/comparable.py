@@ -1,4 +1,4 @@
-"""What keeps the stacks of a workspace from standing on one chart, what is done about it, what else is sound.
+"""Comparability of the stacks of a workspace: what keeps them apart, what is done about it, what is sound.
 
 A workspace is one collection and one golden set, and a page shows one measure at one cutoff. What may still
 differ: the queries that the runs were asked (`workspace.query_sets`), what averages from elsewhere rest on,
@@ -33,7 +33,7 @@ APART = pl.Schema({"name": pl.String(), "why": pl.String()})
 
 @dataclass(frozen=True)
 class Comparability:
-    """What differs in a workspace, for people."""
+    """Differences between the stacks of a workspace, for people."""
 
     # What differs, what the page does about it, and what else could be done; empty = all match
     sentences: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Comparability:
         return float(most or 0.0)
 
     def chip(self, table: pl.DataFrame) -> str:
-        """What differs most between the stacks of a table, in a few words."""
+        """Say what differs most between the stacks of a table, in a few words."""
         if self.apart.height:
             return f"{text.count(self.apart.height, 'stack')} set apart"
         if unjudged := self.unjudged(table):
@@ -59,10 +59,10 @@ class Comparability:
 def machines(table: pl.DataFrame) -> dict[str, int]:
     """The machines that the known latencies of a stack table were taken on, and how many stacks on each."""
     timed = table.filter(pl.col("latency_ms").is_not_null())
-    found = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
+    stacks_on = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
     counts: dict[str, int] = {}
     here: set[str] = set()
-    for environment, origin, stacks in found.sort("environment", "origin").iter_rows():
+    for environment, origin, stacks in stacks_on.sort("environment", "origin").iter_rows():
         name = machine(environment, origin)
         counts[name] = counts.get(name, 0) + stacks
         if origin == Origin.RUN:
@@ -75,18 +75,20 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
 def answering(table: pl.DataFrame) -> bool:
     """Whether all known latencies of a stack table were reported for whole flows, answering included."""
     timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
-    return not timed.is_empty() and all(json.loads(each).get("reported") == WHOLE_FLOW for each in timed)
+    return not timed.is_empty() and all(
+        json.loads(environment).get("reported") == WHOLE_FLOW for environment in timed
+    )
 
 
 def machine(environment: str, origin: str) -> str:
-    """What tells one machine from another in a run's environment (JSON), in words."""
-    found = {name: value for name, value in json.loads(environment).items() if name not in _UNIMPORTANT}
-    parts = [str(found.pop("cpu"))] if found.get("cpu") else []
-    if found.get("cores"):
-        parts.append(text.count(int(found.pop("cores")), "core"))
+    """Name what tells one machine from another in a run's environment (JSON)."""
+    features = {name: value for name, value in json.loads(environment).items() if name not in _UNIMPORTANT}
+    parts = [str(features.pop("cpu"))] if features.get("cpu") else []
+    if features.get("cores"):
+        parts.append(text.count(int(features.pop("cores")), "core"))
     parts += [
         str(value) if name == "reported" else f"{name} {value}"
-        for name, value in sorted(found.items())
+        for name, value in sorted(features.items())
         if value not in (None, "", [], {})
     ]
     described = text.shorten(", ".join(parts), 120) or "machine not stated"
@@ -170,34 +172,34 @@ SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
 
 
 def _ns(rows: pl.DataFrame) -> str:
-    found = [text.UNKNOWN if n is None else str(n) for n in rows["n"].unique().sort()]
-    return f"n = {', '.join(found[:4])}{'…' * (len(found) > 4)}"
+    ns = [text.UNKNOWN if n is None else str(n) for n in rows["n"].unique().sort()]
+    return f"n = {', '.join(ns[:4])}{'…' * (len(ns) > 4)}"
 
 
-def about_queries(found: QuerySets, *, shared: bool, offer: bool = True) -> str:
-    """What to say about differing queries; empty where all runs were asked every judged one."""
-    if not found.differ:
-        nobody = f"{found.unasked} of {found.judged} judged queries are ranked by no stack"
-        said, other = (f"left out: n = {found.shared}", EVERY) if shared else ("count as 0", SHARED)
+def about_queries(sets: QuerySets, *, shared: bool, offer: bool = True) -> str:
+    """Say how queries differ; empty where all runs were asked every judged one."""
+    if not sets.differ:
+        nobody = f"{sets.unasked} of {sets.judged} judged queries are ranked by no stack"
+        said, other = (f"left out: n = {sets.shared}", EVERY) if shared else ("count as 0", SHARED)
         does = "counts them as 0" if shared else "leaves them out"
         more = f"; “{other}” in Settings {does}" if offer else ""
-        return f"{nobody} and {said}{more}." if found.unasked else ""
-    asked = f"Not every stack was asked the same queries ({found.fewest} to {found.most} of {found.judged} "
+        return f"{nobody} and {said}{more}." if sets.unasked else ""
+    asked = f"Not every stack was asked the same queries ({sets.fewest} to {sets.most} of {sets.judged} "
     if not shared:
-        more = f"; “{SHARED}” in Settings compares on the {found.shared} in common" if offer else ""
+        more = f"; “{SHARED}” in Settings compares on the {sets.shared} in common" if offer else ""
         return (
             f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
             f"little{more}."
         )
-    few = text.count(len(found.apart), "stack shares", "stacks share")
+    few = text.count(len(sets.apart), "stack shares", "stacks share")
     some = f"; {few} fewer than {ENOUGH} with the others"
-    said = f"{asked}judged). They are compared on the n = {found.shared} they share"
+    said = f"{asked}judged). They are compared on the n = {sets.shared} they share"
     more = f" “{EVERY}” in Settings counts a query not ranked as 0." if offer else ""
-    return f"{said}{some if found.apart else ''}.{more}"
+    return f"{said}{some if sets.apart else ''}.{more}"
 
 
 def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
-    """What to say about averages from elsewhere, empty for none; `offer` as in `about_queries`."""
+    """Say what averages from elsewhere mean, empty for none; `offer` as in `about_queries`."""
     if not words:
         return ""
     if together:
@@ -207,21 +209,21 @@ def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
     return f"{words}. They are set apart{more}."
 
 
-def about_machines(found: Mapping[str, int], chosen: str | None) -> str:
-    """What to say about latencies of several machines; empty where there is one."""
-    if len(found) < 2:
+def about_machines(by_machine: Mapping[str, int], chosen: str | None) -> str:
+    """Say that latencies come from several machines; empty where there is one."""
+    if len(by_machine) < 2:
         return ""
     if chosen is None:
-        return f"Latencies come from {len(found)} machines, so they do not compare; quality and cost do."
-    others = sum(found.values()) - found.get(chosen, 0)
+        return f"Latencies come from {len(by_machine)} machines, so they do not compare; quality and cost do."
+    others = sum(by_machine.values()) - by_machine.get(chosen, 0)
     return (
-        f"Latencies come from {len(found)} machines. Shown are those of {chosen}; "
+        f"Latencies come from {len(by_machine)} machines. Shown are those of {chosen}; "
         f"{text.count(others, 'stack keeps', 'stacks keep')} quality and cost only (latency not comparable)."
     )
 
 
 def about_pools(pools: Iterable[str | None]) -> str:
-    """What to say where ceilings of several pool conventions stand on one chart; else empty."""
+    """Say that ceilings of several pool conventions stand on one chart; else empty."""
     names = sorted({name or "not stated" for name in pools})
     if len(names) < 2:
         return ""

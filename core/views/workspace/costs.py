@@ -40,7 +40,7 @@ def run_totals(
 
 
 def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
-    """What the runs of a stack table use, by item and priced unit."""
+    """Sum up the usage of the runs of a stack table, by item and priced unit."""
     ids = table["run_id"].to_list()
     runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))
     parts = [part.select("item", "unit") for part in with_embedding(runs, snapshot.usage(ids))]
@@ -100,14 +100,14 @@ def costs(
     beside = runs.select("run_id", answers=pl.lit(0.0))
     if per != "query":
         beside = _beside(runs, own, usage, book)
-    made = _with_reported(priced, reported, beside).with_columns(
+    costed = _with_reported(priced, reported, beside).with_columns(
         cost_per=pl.lit(None if per == "query" else per, pl.String), correct=pl.lit(None, pl.Float64)
     )
-    return made if scope is None or per != "correct answer" else _per_correct(snapshot, made, scope, k)
+    return costed if scope is None or per != "correct answer" else _per_correct(snapshot, costed, scope, k)
 
 
 def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """What answers cost beside a reported cost: nothing where its source billed generation itself."""
+    """Price answers beside a reported cost: nothing where its source billed generation itself."""
     billed = set(own.filter(pl.col("stage") == GENERATE)["run_id"])
     within = [
         run_id
@@ -172,25 +172,25 @@ def with_answers(
     return pl.concat([rest, spent.select(usage.columns)])
 
 
-def _per_correct(snapshot: Snapshot, made: pl.DataFrame, scope: Scope, k: int) -> pl.DataFrame:
+def _per_correct(snapshot: Snapshot, costed: pl.DataFrame, scope: Scope, k: int) -> pl.DataFrame:
     """Divide costs by the share of correct answers; unknown where no answer is scored, or correct."""
-    rows = shares(snapshot, made["run_id"].to_list(), scope.answering, among(snapshot, scope))
-    told = pl.format(
+    rows = shares(snapshot, costed["run_id"].to_list(), scope.answering, among(snapshot, scope))
+    note = pl.format(
         "{} % of {} answers from {} passages are correct ({} of {} or more)",
         (100 * pl.col("value")).round(1), "queries", "k", "scorer", pl.lit(f"{scope.answering.least:g}"),
     )  # fmt: skip
     right = rows.filter(pl.col("k") == k).select(
-        "run_id", pl.col("value").alias("correct"), told.alias("told")
+        "run_id", pl.col("value").alias("correct"), note.alias("told")
     )
-    joined = made.drop("correct").join(right, on="run_id", how="left", maintain_order="left")
-    trials = pl.col("run_id").is_in(made_up(snapshot, made["run_id"].to_list()))
+    joined = costed.drop("correct").join(right, on="run_id", how="left", maintain_order="left")
+    trials = pl.col("run_id").is_in(made_up(snapshot, costed["run_id"].to_list()))
     nothing = (
         pl.when(trials).then(pl.lit(MADE_UP)).otherwise(pl.lit(f"no answer from {k} passages is scored"))
     )
-    told = pl.coalesce("told", nothing)
+    note = pl.coalesce("told", nothing)
     return joined.with_columns(
         *(pl.when(pl.col("correct") > 0).then(pl.col(name) / pl.col("correct")) for name in _DIVIDED),
-        pl.concat_str(told, "cost_note", separator="; ", ignore_nulls=True).alias("cost_note"),
+        pl.concat_str(note, "cost_note", separator="; ", ignore_nulls=True).alias("cost_note"),
     ).drop("told")
 
 

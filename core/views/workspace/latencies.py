@@ -24,9 +24,9 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
     """One latency per run."""
-    found = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
+    sources = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
-    known = [each.filter(pl.col("latency_ms").is_not_null()) for each in found]
+    known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
     untimed = latency.scope == "end-to-end" and latency.generation is None
     needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
     without = pl.when(needless).then(pl.lit("this stack has no reranker"))
@@ -36,7 +36,7 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         "latency_note",
         without.otherwise(pl.lit("no timings recorded")),
     )
-    both = pl.concat([*known, *found], how="vertical_relaxed").unique("run_id", keep="first")
+    both = pl.concat([*known, *sources], how="vertical_relaxed").unique("run_id", keep="first")
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
@@ -53,7 +53,7 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
 
 
 def _means(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """What to say of runs whose source reported a mean: run_id, mean_note. A mean is no percentile."""
+    """Name runs whose source reported a mean: run_id, mean_note. A mean is no percentile."""
     figures = snapshot.aggregates(runs["run_id"].to_list())
     total = figures.filter((pl.col("measure") == "latency_mean") & (pl.col("stage") == TOTAL))
     return total.unique("run_id", keep="first").select(
@@ -87,7 +87,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     path = _reported_path(snapshot, runs, Latency(latency.percentile))
     added = modelled_ms(snapshot, runs, latency.generation)
     whole = path.join(added, on="run_id", how="left")
-    told = pl.format(
+    note = pl.format(
         "retrieval {}{}, generation modelled",
         "latency_basis",
         pl.concat_str(pl.lit(" ("), "latency_note", pl.lit(")")).fill_null(""),
@@ -99,7 +99,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         "latency_n",
         latency_basis=pl.lit("modelled"),
         latency_note=pl.when(path_known & pl.col("added").is_not_null())
-        .then(told)
+        .then(note)
         .otherwise(pl.when(path_known).then(pl.lit(_NO_MODEL)).otherwise("latency_note")),
     )
 
@@ -199,7 +199,7 @@ def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl
 
 
 def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation | None) -> pl.DataFrame:
-    """What generation adds to the latency of each run, modelled.
+    """Model what generation adds to the latency of each run.
 
     Args:
         generation: The model; None = none.
@@ -241,13 +241,15 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
     here = held.filter(pl.col("origin") == Origin.RUN.value)["run_id"].to_list()
     remote = _remote(snapshot, here, latency)
     timings = snapshot.timings([run_id for run_id in here if run_id not in remote])
-    found = pass_differences(per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path"))
-    band, stacks = jitter(found["ms"]), found["run_id"].n_unique()
-    words = (
-        f"measured: 95th percentile of {text.count(found.height, 'difference')} of the p50 between passes of "
-        f"{text.count(stacks, 'stack')}"
+    differences = pass_differences(
+        per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path")
     )
-    measured = pl.col("run_id").is_in(found["run_id"].unique().to_list())
+    band, stacks = jitter(differences["ms"]), differences["run_id"].n_unique()
+    words = (
+        f"measured: 95th percentile of {text.count(differences.height, 'difference')} of the p50 "
+        f"between passes of {text.count(stacks, 'stack')}"
+    )
+    measured = pl.col("run_id").is_in(differences["run_id"].unique().to_list())
     return runs.select(
         "run_id",
         pl.when(measured).then(pl.lit(band, pl.Float64)).otherwise(JITTER_MS).alias("jitter_ms"),

@@ -44,7 +44,7 @@ _ANY = Judging()
 
 @dataclass(frozen=True)
 class Offer:
-    """What may be chosen where stacks are not judged alike."""
+    """Choices where stacks are not judged alike."""
 
     k: int  # the cutoff
     fewest: float = 0.0  # share of holes in the Top-K of the stack that has fewest, 0..1
@@ -60,17 +60,17 @@ def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
     run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     if golden is None or quality.measure is None or not run_ids:
         return Offer(quality.k)
-    found = evidence(snapshot, run_ids, golden, only=among(snapshot, scope))
-    asked = asked_in(found, snapshot.timings)
-    n = len(found.query_ids)
-    shares = holes(found, quality.k).sum(axis=1) / np.maximum(asked.sum(axis=1), 1) / quality.k
+    graded = evidence(snapshot, run_ids, golden, only=among(snapshot, scope))
+    asked = asked_in(graded, snapshot.timings)
+    n = len(graded.query_ids)
+    shares = holes(graded, quality.k).sum(axis=1) / np.maximum(asked.sum(axis=1), 1) / quality.k
     fewest, most = float(shares.min()), float(shares.max())
     left = {}
     for word, least in LEAST.items() if most - fewest >= SPREAD else ():
-        left[word] = int((asked.all(axis=0) & well_judged(found, quality.k, least)).sum())
+        left[word] = int((asked.all(axis=0) & well_judged(graded, quality.k, least)).sum())
     common = 0
     if snapshot.golden_sets(scope.collection_id).height > 1:
-        common = len(judged_everywhere(snapshot, scope.collection_id) & set(found.query_ids))
+        common = len(judged_everywhere(snapshot, scope.collection_id) & set(graded.query_ids))
     return Offer(
         k=quality.k,
         fewest=fewest,
@@ -112,7 +112,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What compares."""
+    """Runs and queries that compare."""
 
     scope: Scope  # the workspace, on the queries that count, without the runs that do not compare
     latency: Latency  # the latency, of one machine
@@ -122,7 +122,7 @@ class Narrowed:
 
 @dataclass(frozen=True)
 class Reads:
-    """What narrowing reads; a page gives the same functions cached."""
+    """Reads of narrowing; a page gives the same functions cached."""
 
     stacks: Callable[[Snapshot, Scope, Quality, Latency, PriceBook], pl.DataFrame] = stack_table
     sets: Callable[[Snapshot, Scope], QuerySets] = query_sets
@@ -211,7 +211,7 @@ def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:
 
 
 def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
-    """What to say where only well judged queries count."""
+    """Say that only well judged queries count."""
     wanted, said = scope.judging, []
     if wanted.everywhere:
         said.append(f"Only queries count that every golden set of the collection judges: n = {n}.")
@@ -224,7 +224,7 @@ def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
 
 
 def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
-    """What to say where well judged queries could be chosen, and are not."""
+    """Say that well judged queries could be chosen, and are not."""
     said = []
     if offer.left and not scope.judging.least:
         left = ", ".join(f"{_SHARES[word]}: n = {count}" for word, count in offer.left.items())
@@ -242,6 +242,6 @@ def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
 
 
 def judging(quality: Quality, word: str = ANY, *, everywhere: bool = False) -> Judging:
-    """What is wanted, by the word of `LEAST`, or any."""
+    """Return the judging that is wanted, by the word of `LEAST`, or any."""
     least = LEAST.get(word, 0.0)
     return Judging(quality.k if least else 0, least, everywhere)

@@ -107,17 +107,17 @@ def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
     return common, apart
 
 
-def asked_in(found: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
+def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
     """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for."""
-    mask = _begun(found.grades) | _begun(found.pool_grades)
-    missing = [found.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
+    mask = _begun(graded.grades) | _begun(graded.pool_grades)
+    missing = [graded.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
     if missing:
         timed = timings(missing).select("run_id", "query_id").unique()
-        timed = timed.filter(pl.col("query_id").is_in(list(found.query_ids)))
-        run, query = places(timed, run_id=found.run_ids, query_id=found.query_ids)
+        timed = timed.filter(pl.col("query_id").is_in(list(graded.query_ids)))
+        run, query = places(timed, run_id=graded.run_ids, query_id=graded.query_ids)
         mask[run, query] = True
-    if found.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
-        mask &= found.pool_counts.any(axis=2)
+    if graded.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
+        mask &= graded.pool_counts.any(axis=2)
     return mask
 
 
@@ -135,17 +135,17 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
         run_ids = _ranked(snapshot, scope)
         if not run_ids:
             return frozenset()
-        found = evidence(snapshot, run_ids, golden)
-        mask = np.ones(len(found.query_ids), dtype=np.bool_)
+        graded = evidence(snapshot, run_ids, golden)
+        mask = np.ones(len(graded.query_ids), dtype=np.bool_)
         if scope.shared or wanted.least:
-            mask &= asked_in(found, snapshot.timings).all(axis=0)
+            mask &= asked_in(graded, snapshot.timings).all(axis=0)
         if wanted.least:
-            mask &= well_judged(found, wanted.k, wanted.least)
-        kept = frozenset(found.query_ids[place] for place in np.flatnonzero(mask).tolist())
+            mask &= well_judged(graded, wanted.k, wanted.least)
+        kept = frozenset(graded.query_ids[place] for place in np.flatnonzero(mask).tolist())
         return kept & judged_everywhere(snapshot, scope.collection_id) if wanted.everywhere else kept
 
     key = (str(snapshot.catalogue.path), snapshot.revision, scope)
-    return _KEPT.once(key, counted, lambda found: 100 * len(found))
+    return _KEPT.once(key, counted, lambda kept_ids: 100 * len(kept_ids))
 
 
 def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
@@ -183,14 +183,14 @@ def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
     return runs if noisy.is_empty() else runs.filter(~pl.col("run_id").is_in(noisy.implode()))
 
 
-def holes(found: Evidence, k: int) -> npt.NDArray[np.int64]:
+def holes(graded: Evidence, k: int) -> npt.NDArray[np.int64]:
     """Unjudged passages in the Top-K: [runs, queries]."""
-    return np.asarray((found.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
+    return np.asarray((graded.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
 
 
-def well_judged(found: Evidence, k: int, least: float) -> Mask:
+def well_judged(graded: Evidence, k: int, least: float) -> Mask:
     """Queries of which no run has more holes than it may."""
-    return np.asarray((holes(found, k) <= k * (1 - least) + 1e-9).all(axis=0))
+    return np.asarray((holes(graded, k) <= k * (1 - least) + 1e-9).all(axis=0))
 
 
 def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
@@ -225,5 +225,5 @@ def scores_by_query(
     if quality.measure is None or not ranked:
         return query_scores(snapshot, table["run_id"].to_list(), quality)
     golden = scope.golden_set_id or ""
-    found = evidence(snapshot, ranked, golden, [quality.measure], only=among(snapshot, scope))
-    return QueryScores(found.run_ids, found.query_ids, at_cutoff(found, quality.measure))
+    graded = evidence(snapshot, ranked, golden, [quality.measure], only=among(snapshot, scope))
+    return QueryScores(graded.run_ids, graded.query_ids, at_cutoff(graded, quality.measure))

@@ -1,4 +1,4 @@
-"""What a workspace is asked: every choice that a decision rests on, said once.
+"""Question to a workspace: every choice that a decision rests on, said once.
 
 Options of commands, widgets, settings of the address and the decision record follow from these fields.
 """
@@ -21,7 +21,7 @@ from core.views.workspace.scope import LatencyScope, Per, Percentile
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is to be decided."""
+    """Question that is to be decided."""
 
     measure: Annotated[
         str | None,

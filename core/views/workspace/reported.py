@@ -18,7 +18,7 @@ _ROUNDED = 1e-4  # A mean that was given with few digits is still that of its qu
 
 @dataclass(frozen=True)
 class QueryScores:
-    """What some runs report of every query."""
+    """Scores that some runs report of every query."""
 
     run_ids: tuple[str, ...]  # the runs, in the order asked
     query_ids: tuple[str, ...]  # every query that one of them has a score of, sorted

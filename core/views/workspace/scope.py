@@ -1,4 +1,4 @@
-"""What a view looks at: which evidence, which quality, which latency; all of it travels in the link.
+"""Scope of a view: which evidence, which quality, which latency; all of it travels in the link.
 
 Golden sets that only judge again what a larger one judges: never the set to score with.
 """
@@ -34,7 +34,7 @@ class Apart:
     @classmethod
     def of(cls, run_ids: Iterable[str]) -> Apart:
         """Set runs apart."""
-        return cls(json.dumps(found) if (found := sorted(run_ids)) else "")
+        return cls(json.dumps(ids) if (ids := sorted(run_ids)) else "")
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Latency:
 
     @property
     def name(self) -> str:
-        """What the axis says, for example ``Retrieval latency p50 (ms)``."""
+        """Name the axis, for example ``Retrieval latency p50 (ms)``."""
         if self.answering and self.scope == "path":
             return f"Latency {self.percentile}, answering included (ms)"
         return f"{_OF[self.scope]} latency {self.percentile} (ms)"
@@ -175,13 +175,13 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
         InputError: If several have the label.
     """
     ids = set(runs["run_id"])
-    found: list[str] = []
+    resolved: list[str] = []
     for name in names:
         labelled = runs.filter(pl.col("label") == name)["run_id"].to_list()
         if name in ids:
-            found.append(name)
+            resolved.append(name)
         elif len(labelled) == 1:
-            found += labelled
+            resolved += labelled
         elif labelled:
             raise InputError(
                 f"{len(labelled)} runs are labelled {name!r}: {', '.join(labelled[:5])}.",
@@ -189,7 +189,7 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
             )
         else:
             raise UnknownNameError("run", name, ids)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(resolved))
 
 
 _PAIR = ("query_id", "passage_id")

@@ -67,9 +67,9 @@ class Evidence:
         if any(measure.info.needs_pool for measure in wanted):
             extra = replace(extra, candidates=self.candidates)
         scored: dict[Measure, Floats] = {}
-        told = dict.fromkeys(filter(None, map(_about, wanted)))
-        for about in told or ("",):  # answers of several readers are scored apart
-            same = [measure for measure in wanted if (_about(measure) or next(iter(told), "")) == about]
+        answered = dict.fromkeys(filter(None, map(_about, wanted)))
+        for about in answered or ("",):  # answers of several readers are scored apart
+            same = [measure for measure in wanted if (_about(measure) or next(iter(answered), "")) == about]
             own = replace(extra, answers=self.answers.get(about))
             scored |= score_all(
                 same, self.grades, self.pool_counts, pool_grades=self.pool_grades, depth=depth, extra=own
@@ -88,12 +88,12 @@ class Evidence:
         """The same with some of the queries only."""
         places = [place for place, query_id in enumerate(self.query_ids) if query_id in queries]
         extra: dict[str, Any] = {
-            each.name: getattr(self.extra, each.name).take(places, axis=-2)
-            for each in fields(self.extra)
-            if isinstance(getattr(self.extra, each.name), np.ndarray)
+            part.name: getattr(self.extra, part.name).take(places, axis=-2)
+            for part in fields(self.extra)
+            if isinstance(getattr(self.extra, part.name), np.ndarray)
         }
         if self.extra.perturbed is not None:
-            taken = {name: each.take(places, axis=1) for name, each in self.extra.perturbed.items()}
+            taken = {name: grades.take(places, axis=1) for name, grades in self.extra.perturbed.items()}
             extra["perturbed"] = taken
         return replace(
             self,
@@ -137,19 +137,19 @@ def evidence(
     final = snapshot.graded(run_ids, golden_set_id, stage="final")
     pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
     # What the store joined is one object for as long as it is kept there.
-    found = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
+    graded = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
     wanted = [measure for measure in measures if measure]
     needs = frozenset(need for measure in wanted for need in measure.info.needs)
     if not needs <= {"pool"}:
-        found = replace(found, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+        graded = replace(graded, extra=_extra(snapshot, golden_set_id, final, pool, needs))
     if "perturbed" in needs:
         perturbed = _perturbed(snapshot, golden_set_id, final, wanted)
-        found = replace(found, extra=replace(found.extra, perturbed=perturbed))
+        graded = replace(graded, extra=replace(graded.extra, perturbed=perturbed))
     if "answers" in needs:
         about = {_about(measure): measure for measure in wanted if "answers" in measure.info.needs}
         answers = {key: _answers(snapshot, final, measure) for key, measure in about.items()}
-        found = replace(found, answers=answers)
-    return found if only is None else found.among(only)
+        graded = replace(graded, answers=answers)
+    return graded if only is None else graded.among(only)
 
 
 def _about(measure: Measure) -> str:
@@ -160,10 +160,10 @@ def _about(measure: Measure) -> str:
     return f"{own.get('reader', ANY)},{own.get('scorer', ANY)}"
 
 
-def _size(found: Evidence) -> int:
+def _size(graded: Evidence) -> int:
     """Bytes that it holds, with what it is made from and the counts of candidates."""
-    pools = 0 if found.pool_grades is found.grades else 2 * found.pool_grades.nbytes
-    return found.grades.nbytes + pools + 20 * len(found.run_ids) * len(found.query_ids)
+    pools = 0 if graded.pool_grades is graded.grades else 2 * graded.pool_grades.nbytes
+    return graded.grades.nbytes + pools + 20 * len(graded.run_ids) * len(graded.query_ids)
 
 
 def of_graded(final: Graded, pool: Graded) -> Evidence:
@@ -182,14 +182,14 @@ def of_graded(final: Graded, pool: Graded) -> Evidence:
 def _extra(
     snapshot: Snapshot, golden_set_id: str, final: Graded, pool: Graded, needs: frozenset[Need]
 ) -> Extra:
-    made = Extra(gains=final.gains)
+    extra = Extra(gains=final.gains)
     if "sources" in needs:
         own = snapshot.sources(final.run_ids, golden_set_id, depth=final.grades.shape[2])
-        made = replace(made, sources=own.codes, facets=own.facets)
+        extra = replace(extra, sources=own.codes, facets=own.facets)
         if "pool" in needs:
             offered = snapshot.sources(final.run_ids, golden_set_id, stage="pool", depth=pool.grades.shape[2])
-            made = replace(made, pool_sources=_either(pool, own.codes, offered.codes))
-    return made
+            extra = replace(extra, pool_sources=_either(pool, own.codes, offered.codes))
+    return extra
 
 
 def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
@@ -200,10 +200,10 @@ def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
         .drop_nulls("correct")
     )
     deepest = rows["k"].max()
-    made = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)
+    correct = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)
     run, query = places(rows, run_id=final.run_ids, query_id=final.query_ids)
-    made[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
-    return made
+    correct[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
+    return correct
 
 
 def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:
@@ -235,11 +235,11 @@ def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) 
     return np.where(stored[:, None, None], to_depth(offered, depth), to_depth(own, depth))
 
 
-def at_cutoff(found: Evidence, measure: Measure) -> Floats:
+def at_cutoff(graded: Evidence, measure: Measure) -> Floats:
     """A measure at its own cutoff."""
     if measure.k is None:
         raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
-    return found.score([measure], depth=measure.k)[measure][..., measure.k - 1]
+    return graded.score([measure], depth=measure.k)[measure][..., measure.k - 1]
 
 
 def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -248,21 +248,21 @@ def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     return means[..., 0], n[..., 0]
 
 
-def unperturbed(found: Evidence, measure: Measure) -> list[str]:
+def unperturbed(graded: Evidence, measure: Measure) -> list[str]:
     """Say of each run which perturbed runs a measure lacks; empty where it lacks none."""
     alone = chosen(measure.values) if "perturbed" in measure.info.needs else ()
     lacking = {
-        name: (each == ABSENT).all(axis=(1, 2)) for name, each in (found.extra.perturbed or {}).items()
+        name: (grades == ABSENT).all(axis=(1, 2)) for name, grades in (graded.extra.perturbed or {}).items()
     }
-    lacked = [[name for name in alone if lacking[name][run]] for run in range(len(found.run_ids))]
+    lacked = [[name for name in alone if lacking[name][run]] for run in range(len(graded.run_ids))]
     words = "needs a run of the stack with {}"
     return [words.format(" and one with ".join(names)) if names else "" for names in lacked]
 
 
-def applies_to_none(found: Evidence, measure: Measure) -> str:
+def applies_to_none(graded: Evidence, measure: Measure) -> str:
     """Why no query has a value."""
-    said = f"applies to none of the {text.count(len(found.query_ids), 'judged query', 'judged queries')}"
-    counts = found.pool_counts.reshape(-1, 5).sum(axis=0)
+    said = f"applies to none of the {text.count(len(graded.query_ids), 'judged query', 'judged queries')}"
+    counts = graded.pool_counts.reshape(-1, 5).sum(axis=0)
     grades = [grade for grade, count in enumerate(counts, 1) if count]
     if not grades or na_reason(measure, counts) is None:
         return said
@@ -279,28 +279,28 @@ def applies_to_none(found: Evidence, measure: Measure) -> str:
 _HOLE, _WORST, _BEST = 0, 1, 5
 
 
-def bounds(found: Evidence, measure: Measure) -> tuple[Floats, Floats]:
+def bounds(graded: Evidence, measure: Measure) -> tuple[Floats, Floats]:
     """Mean score of every run if all its holes were of the worst, or of the best, grade."""
-    top = found.grades[:, :, : measure.k]
+    top = graded.grades[:, :, : measure.k]
     holes, ends = top == _HOLE, []
     for grade in (_WORST, _BEST):
-        counts = np.broadcast_to(found.pool_counts, (*top.shape[:2], 5)).copy()
+        counts = np.broadcast_to(graded.pool_counts, (*top.shape[:2], 5)).copy()
         counts[..., grade - 1] += holes.sum(axis=2, dtype=counts.dtype)
         grades = np.where(holes, np.int8(grade), top)
-        ends.append(mean(found.rescored(measure, grades, counts))[0])
+        ends.append(mean(graded.rescored(measure, grades, counts))[0])
     return np.fmin(*ends), np.fmax(*ends)
 
 
 def _perturbed(
     snapshot: Snapshot, golden_set_id: str, final: Graded, measures: Iterable[Measure]
 ) -> dict[str, Grades]:
-    """What the siblings of some runs rank for perturbed queries: int8 [runs, queries, depth] by perturbation.
+    """Read the siblings' rankings of perturbed queries: int8 [runs, queries, depth] by perturbation.
 
     `ABSENT` where a run has no sibling, or one that was not asked the query. Several perturbations at once
     are left out where no run has such a sibling.
     """
     values = [measure.values for measure in measures if "perturbed" in measure.info.needs]
-    alone, others = ({name for each in values for name in some(each)} for some in (chosen, together))
+    alone, others = ({name for value in values for name in some(value)} for some in (chosen, together))
     siblings = _siblings(snapshot, final.run_ids, alone | others)
     wanted = alone | {name for name in others if siblings[name]}
     return {name: _of_siblings(snapshot, golden_set_id, final, siblings[name]) for name in sorted(wanted)}
@@ -319,15 +319,15 @@ def _of_siblings(snapshot: Snapshot, golden_set_id: str, final: Graded, wanted: 
     run, query = places(timed, run_id=graded.run_ids, query_id=graded.query_ids)
     asked[run, query] = True
     known = np.where(asked[..., None], ranked, np.int8(ABSENT))
-    made = np.full((*final.grades.shape[:2], known.shape[2]), ABSENT, dtype=np.int8)
+    grades = np.full((*final.grades.shape[:2], known.shape[2]), ABSENT, dtype=np.int8)
     place_of = {query_id: place for place, query_id in enumerate(graded.query_ids)}
     into = [place for place, query_id in enumerate(final.query_ids) if query_id in place_of]
     taken = [place_of[final.query_ids[place]] for place in into]
     row_of = {run_id: row for row, run_id in enumerate(graded.run_ids)}
     for row, run_id in enumerate(final.run_ids):
         if run_id in wanted:
-            made[row, into] = known[row_of[wanted[run_id]], taken]
-    return made
+            grades[row, into] = known[row_of[wanted[run_id]], taken]
+    return grades
 
 
 def _siblings(

@@ -68,12 +68,12 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
 @remembered
 def harm_measure(table: pl.DataFrame) -> str | None:
     """The harm that a stack table goes by; None where none is known."""
-    found = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)
-    return None if found.is_empty() else str(found[0])
+    harms = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)
+    return None if harms.is_empty() else str(harms[0])
 
 
 def cap_words(table: pl.DataFrame, limits: Constraints) -> str:
-    """What a harm cap is about and why, in a sentence; empty without a cap, or any harm."""
+    """Say what a harm cap is about and why; empty without a cap, or any harm."""
     name = harm_measure(table)
     if limits.max_harm is None or name is None:
         return ""
@@ -84,15 +84,15 @@ def cap_words(table: pl.DataFrame, limits: Constraints) -> str:
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """What every run sends to the generator."""
+    """Count what every run sends to the generator."""
     read = prompt_tokens(snapshot, runs["run_id"].to_list())
     specs = [json.loads(spec) for spec in runs["spec"]]
     sent = [_passages(*row) for row in zip(specs, runs["origin"], runs["candidates"], strict=True)]
     sizes = [_chunk(spec) for spec in specs]
-    told = runs.select("run_id").with_columns(
+    prompted = runs.select("run_id").with_columns(
         pl.Series("passages_sent", sent, dtype=pl.Float64), pl.Series("chunk", sizes, dtype=pl.Float64)
     )
-    return told.join(read, on="run_id", how="left", maintain_order="left").select(
+    return prompted.join(read, on="run_id", how="left", maintain_order="left").select(
         "run_id",
         pl.coalesce("amount", pl.col("passages_sent") * pl.col("chunk")).alias("tokens_sent"),
         "passages_sent",
@@ -196,13 +196,13 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
         only = among(snapshot, scope)
-        found = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
+        judged = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", quality_basis=basis())
-        made = _computed(found, measure, quality.ceiling).join(bases, on="run_id")
-        if lacking := _no_evidence(snapshot, found, golden, measure):
+        computed = _computed(judged, measure, quality.ceiling).join(bases, on="run_id")
+        if lacking := _no_evidence(snapshot, judged, golden, measure):
             figures = (pl.lit(None, pl.Float64).alias(name) for name in _FIGURES)
-            made = made.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
-        parts.append(made)
+            computed = computed.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
+        parts.append(computed)
     rest = runs.join(ranked, on="run_id", how="anti")
     reported = _reported(snapshot, rest, quality)
     if golden is None:
@@ -220,7 +220,7 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
 _FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_low", "hole_high")
 
 
-def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Measure) -> str:
+def _no_evidence(snapshot: Snapshot, graded: Evidence, golden: str, measure: Measure) -> str:
     """Say why scores on a golden set prove nothing; empty where they do.
 
     A Top-K can hold no more judged passages than its query has: with one per query, nine of ten places are
@@ -229,11 +229,11 @@ def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Meas
     judge = snapshot.golden_sets().filter(golden_set_id=golden)["judge"].to_list()
     if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {TRIAL}:
         return f"all grades are by the judge {TRIAL}, which makes them up"
-    k = measure.k or found.depth
-    if "answers" in measure.info.needs or not found.query_ids:
+    k = measure.k or graded.depth
+    if "answers" in measure.info.needs or not graded.query_ids:
         return ""
-    top = to_depth(found.grades, k)
-    could = np.minimum(found.pool_counts.sum(axis=-1), k).sum(axis=-1)
+    top = to_depth(graded.grades, k)
+    could = np.minimum(graded.pool_counts.sum(axis=-1), k).sum(axis=-1)
     judged = (top > 0).sum(axis=(1, 2)) / np.maximum(could, 1)
     if not (top == 0).any() or (judged >= LEAST_JUDGED).any():
         return ""
@@ -241,19 +241,19 @@ def _no_evidence(snapshot: Snapshot, found: Evidence, golden: str, measure: Meas
     return f"{text.percent(float(unjudged))} of the Top-{k} passages are unjudged"
 
 
-def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
-    values = at_cutoff(found, measure)
+def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
+    values = at_cutoff(graded, measure)
     if not values.shape[1]:  # the runs have no judged query in common
-        nothing = {"run_id": found.run_ids, "n": [0] * len(found.run_ids)}
+        nothing = {"run_id": graded.run_ids, "n": [0] * len(graded.run_ids)}
         return pl.DataFrame(nothing, schema={"run_id": pl.String, "n": pl.Int32})
     means, n = mean(values)
     low, high = bootstrap_means(values)
-    worst, best = bounds(found, measure)
-    usual = None if any(n) else applies_to_none(found, measure)
-    hole, harm = (mean(at_cutoff(found, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
-    made = pl.DataFrame(
+    worst, best = bounds(graded, measure)
+    usual = None if any(n) else applies_to_none(graded, measure)
+    hole, harm = (mean(at_cutoff(graded, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
+    columns = pl.DataFrame(
         {
-            "run_id": found.run_ids,
+            "run_id": graded.run_ids,
             "quality": means,
             "quality_low": low,
             "quality_high": high,
@@ -263,21 +263,21 @@ def _computed(found: Evidence, measure: Measure, ceiling: Measure | None) -> pl.
             "hole_high": best,
             "harm": harm,
             "harm_upper": harm + hole,
-            "unjudged_queries": found.unjudged_queries,
+            "unjudged_queries": graded.unjudged_queries,
             "quality_note": [
                 None if some else lacking or usual
-                for some, lacking in zip(n, unperturbed(found, measure), strict=True)
+                for some, lacking in zip(n, unperturbed(graded, measure), strict=True)
             ],
         },
         schema_overrides={"quality_note": pl.String},
     )
     if ceiling is not None:
-        highest = at_cutoff(found, ceiling)
-        made = made.with_columns(
+        highest = at_cutoff(graded, ceiling)
+        columns = columns.with_columns(
             pl.Series("proc", mean(highest)[0]),
             pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
         )
-    return made.with_columns(pl.col(pl.Float64).fill_nan(None))
+    return columns.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:

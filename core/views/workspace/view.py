@@ -1,4 +1,4 @@
-"""What every page, command and record works on: the workspace, and what is asked of it."""
+"""Ground of every page, command and record: the workspace, and what is asked of it."""
 
 from __future__ import annotations
 
