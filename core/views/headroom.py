@@ -42,7 +42,7 @@ LEVERS = {
     "metadata sent with each chunk",
     BALANCED: "widen the pool and strengthen the reranker together",
 }
-"""What the paper suggests to try (§6)."""
+"""Suggestions of the paper (§6)."""
 MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 
 

@@ -23,7 +23,7 @@ _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how lo
 _MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
 _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "signals", "usage")
 Unmatched = Literal["refuse", "take", "own"]
-"""What to do with runs and judgements that name nothing that their collection has."""
+"""Handling of runs and judgements that name nothing that their collection has."""
 _NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
 _AMONG = {"judgements": "are judged in", "rankings": "are ranked in", "signals": "are scored in"}
 

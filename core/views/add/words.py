@@ -25,7 +25,7 @@ POLICY: Mapping[Unmatched, str] = {
     "own": "make a new workspace",
     "take": "take it as it is",
 }
-"""What to do where no id exists in the workspace, asked beforehand of what is read in the background."""
+"""Choices where no id exists in the workspace, asked beforehand of what is read in the background."""
 STATES: Mapping[State, str] = {
     State.RUNNING: "is under way",
     State.FINISHED: "is finished",
@@ -60,7 +60,7 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "gold_answers": ("right answer", "right answers"),
     "diagnostics": ("figure of a diagnosis", "figures of diagnoses"),
 }
-"""What the rows of a table are called: one, many."""
+"""Names of the rows of a table: one, many."""
 _NAMING: Sequence[str] = ("runs", "passages", "queries", "golden sets")
 _FIELDS = {
     "as": "Format under Options",

@@ -92,7 +92,7 @@ AXES = (
         whole=True,
     ),
 )
-"""What can change, the narrower first: a pair counts for the first axis that explains it."""
+"""Axes that can change, the narrower first: a pair counts for the first axis that explains it."""
 
 _Stack = tuple[str, str, JsonMap]
 _OPAQUE = "name"  # A stack that is known by its name only differs from others in nobody knows what

@@ -256,7 +256,7 @@ READINGS = {
     (False, True): "too close to call as usual, real there",
     (True, True): "depends on the weights",
 }
-"""What a flip means: whether the order is more than chance (as usual, where it is reversed the most)."""
+"""Meaning of a flip: whether the order is more than chance (as usual, where it is reversed the most)."""
 
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from core.views.workspace.view import View
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
-"""What a page begins with where no stack is looked at."""
+"""Inputs that the page begins with where no stack is looked at."""
 OF_A_STACK = (
     "Its models, K, and the tokens and machine time that it recorded are what is priced; other amounts can "
     "be typed below."

@@ -38,7 +38,7 @@ BUYS: Mapping[str, str] = {
     "gpu_hour": "GPU hours",
     "gib_month": "GiB-months",
 }
-"""What a price is for, by its unit."""
+"""Names of priced amounts, by unit."""
 _NAMED = 3
 
 

@@ -95,7 +95,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input / 1k"}
-"""What the curves can be drawn against, by column."""
+"""Axes that the curves can be drawn against, by column."""
 HOW = (
     "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
     "seed). Dotted: what the best order of the candidate pool would reach (PROC). Dashed line or large dot: "

@@ -44,12 +44,12 @@ from core.views.workspace.scope import Latency, Quality
 
 HEIGHT = 384
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker")
-"""What identical stacks have in common, so that they are one mark and one row: limits treat them alike."""
+"""Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
     *("latency_ms", "cost", "cost_least", "cost_missing", "quality", "quality_low", "quality_high"),
 )
-"""What the chart reads of a stack."""
+"""Columns that the chart reads of a stack."""
 
 
 @dataclass(frozen=True)

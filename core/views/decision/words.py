@@ -200,7 +200,7 @@ _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end
 
 
 COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
-"""What costs are counted in where it is no queries, by the table's `cost_per`."""
+"""Units that costs are counted in other than queries, by the table's `cost_per`."""
 
 
 def costed(table: pl.DataFrame) -> str:
@@ -225,7 +225,7 @@ def to_measure(row: Mapping[str, Any]) -> str:
 
 
 ALL_AXES = "cost, latency and quality"
-"""What the frontier of the table is of; that of the chart is of its two axes."""
+"""Axes of the table's frontier; that of the chart is of its two axes."""
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:

@@ -188,7 +188,7 @@ BESIDE = pl.Schema([
 
 
 PAPER = (-71.0, -0.18)
-"""What random tokens take of D_name (in percent) and of N-Recall4+@10 (.78 → .60) in the paper, §4.5."""
+"""Change by random tokens of D_name (in percent) and of N-Recall4+@10 (.78 → .60) in the paper, §4.5."""
 MEANS: Mapping[str, str] = {
     "1": "one letter off",
     "2": "two letters off",
@@ -202,7 +202,7 @@ MEANS: Mapping[str, str] = {
     "case": "upper, lower, title case",
     "nfd": "NFD and narrow spaces",
 }
-"""What each form makes of a name, in words."""
+"""Description of each form of a name."""
 
 
 def paper() -> dict[str, Any]:

@@ -152,7 +152,7 @@ MEANS = {
     "author_position_shift": "author before the title",
     "unicode_normalization_stress": "NFD and narrow spaces",
 }
-"""What each ablation does, in words."""
+"""Description of each ablation."""
 _LANGUAGES = {"en": "English", "fr": "French"}
 
 

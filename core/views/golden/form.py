@@ -193,7 +193,7 @@ _WAYS = {
 BM25, RUNS = "BM25", "runs of this workspace"
 LANGUAGES = {"English": "en", "French": "fr"}
 REFINE = {"no": "none", "if it pays": "auto", "by locks (the paper)": "locks", "by probability (map)": "map"}
-"""What the form calls the ways to refine."""
+"""Names of the ways to refine in the form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

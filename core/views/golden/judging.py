@@ -371,7 +371,7 @@ HEADS: Mapping[Mode, str] = {
     "answers": "How correct is the answer?",
 }
 SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
-"""What each grade means, on its button."""
+"""Meaning of each grade, on its button."""
 KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
 ANSWERS = (
     f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."

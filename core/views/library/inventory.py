@@ -235,7 +235,7 @@ HEADINGS: Mapping[str, str] = {
     "value": "value, in the metric's unit",
     "value_pct": "value (%)",
 }
-"""What columns of the published files are called where their name alone does not say it."""
+"""Labels of columns of the published files whose name alone does not say it."""
 
 
 def printed_tables() -> pl.DataFrame:

@@ -19,7 +19,7 @@ from core.views.workspace.stacks import runs_in
 
 REFERENCE = "F"
 MEASURES = ("F", "F_e", "T", "T_u", "nDCG-found", "nDCG", "P", "R", "RR", "RA-nWG")
-"""What is correlated; the paper's own first (its nDCG takes its ideal from what was found)."""
+"""Measures that are correlated; the paper's own first (its nDCG takes its ideal from what was found)."""
 RELEVANT_FROM = 4  # Grade from which a passage is relevant; the measures' default
 
 

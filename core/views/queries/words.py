@@ -136,7 +136,7 @@ LISTS = {
     "oracle": "the best order of its pool",
     "missed": "relevant passages that its pool misses",
 }
-"""What the tables of a side are called."""
+"""Names of the tables of a side."""
 
 
 def bars(most: int) -> str:

@@ -21,7 +21,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 }
 """Colour and dash of each mode."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
-"""What the score can be drawn against, by column."""
+"""Axes that the score can be drawn against, by column."""
 _DECADE = 10
 _LAST = 2000  # Place in the legend of what belongs to every curve
 

@@ -31,7 +31,7 @@ SENT = {
     "gold": "all gold passages",
     "none": "closed book",
 }
-"""What each mode sends to the reader."""
+"""Passages that each mode sends to the reader."""
 Need = Literal["any", "all"]
 
 

@@ -21,7 +21,7 @@ from core.views.workspace.answers import TRIAL
 from core.views.workspace.view import View
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
-"""What the score is drawn against, as one chooses it, and its column."""
+"""Axis that the score is drawn against, as one chooses it, and its column."""
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
 NO_JOINT = "How many answers are correct from how many passages is not known here."
 NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
@@ -49,7 +49,7 @@ NO_PARTS = "Which passages are gold is not known here: that takes rankings and j
 PUBLISHED = "The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"
 _MOST = 6  # Curves of a panel where none were picked: as many as have a colour
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
-"""What has a panel of its own: its column, and that of the curves in it."""
+"""Dimension with a panel of its own: its column, and that of the curves in it."""
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 

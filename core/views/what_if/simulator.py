@@ -40,7 +40,7 @@ NAMES = {
     "random": "chance at the same rate",
     "oracle": "oracle (knows the judgements)",
 }
-"""What the ways are called, by kind; those of one depth for all are named by it."""
+"""Names of the ways, by kind; those of one depth for all are named by it."""
 NEEDS = (
     "Routing needs results per query: rankings of two depths or stacks, or one deep run of a pointwise "
     "reranker that smaller depths can be replayed from."
@@ -214,7 +214,7 @@ AXES: Mapping[str, str] = {
     "mean_ms": "mean latency (ms)",
     "cost": "$ per 1,000 queries",
 }
-"""What can stand on the x axis, with its title."""
+"""Columns that can stand on the x axis, with their titles."""
 _MARKS: Mapping[str, tuple[str, str, int]] = {
     "always": ("circle", theme.FRONTIER, 12),
     "random": ("x", theme.NEUTRAL, 10),

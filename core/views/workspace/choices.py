@@ -184,7 +184,7 @@ LACKS: Mapping[Has, str] = {
     "judgements": "needs judgements",
     "answers": "needs answers",
 }
-"""What a page says that cannot be filled, by what its workspace lacks."""
+"""Sentence of a page that cannot be filled, by what its workspace lacks."""
 ALL = frozenset(LACKS)
 _LACKING: Mapping[Has, str] = {
     "results": "has no results yet",

@@ -24,7 +24,7 @@ SAME, ALL = "comparable ones", "all"
 ALL_MACHINES = "all machines"
 LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
 _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
-"""What of an environment changes while latencies still compare, within the jitter band."""
+"""Parts of an environment that change while latencies still compare, within the jitter band."""
 _WORDS = {Origin.PUBLISHED.value: "published", Origin.IMPORT.value: "imported", Origin.RUN.value: "run here"}
 
 
@@ -168,7 +168,7 @@ def other_texts(table: pl.DataFrame) -> tuple[dict[str, str], str]:
 
 
 SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
-"""What tells the texts that a run searched from others; null where that is not on record."""
+"""Hash of the texts that a run searched; null where that is not on record."""
 
 
 def _ns(rows: pl.DataFrame) -> str:

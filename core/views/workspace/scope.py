@@ -58,7 +58,7 @@ class Judging:
 
 
 Per = Literal["query", "answered query", "correct answer"]
-"""What a cost is one of: retrieval for a query, that and the answer, or an answer that is correct."""
+"""Unit of a cost: retrieval for a query, that and the answer, or an answer that is correct."""
 PER: tuple[Per, ...] = get_args(Per)
 
 
