@@ -28,7 +28,7 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
     "judgements": ("query_id", "passage_id"),
     "spans": ("query_id", "source", "start_char", "end_char"),
 }
-"""What a judge may judge once only, by table."""
+"""Columns whose values a judge may judge once only, by table."""
 _SPAN = "Characters {start_char} to {end_char} of {source} are"
 
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {

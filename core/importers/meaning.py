@@ -32,7 +32,7 @@ ROW_OF: Mapping[str, Row] = {
     "aggregates": "stack", "costs": "query", "answers": "query", "rankings": "passage",
     "judgements": "passage",
 }  # fmt: skip
-"""What a table holds → what one of its rows is."""
+"""Kind of a table → what one of its rows is."""
 _ONLY_ANSWERS = ("answer", "k", "scale", "reader", "prompt", "temperature", "answer_mode", "pass")
 _NUMBERS = ("score", "temperature", "value")
 _WHOLE = ("rank", "grade", "n", "k", "repeat", "pass")
@@ -392,4 +392,4 @@ bm25,q2,receipts-2,1,17.5
 """,
     ),
 }
-"""What a row is → the table."""
+"""Kind of row → the template of its table."""

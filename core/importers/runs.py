@@ -25,7 +25,7 @@ from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json
 from core.tables import TABLES, Frame, Pieces, altered
 
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
-"""What can be stripped → its column."""
+"""Kind of ids that can be stripped → their column."""
 STAR = "*"
 _OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
@@ -142,7 +142,7 @@ MEASURES: Mapping[str, str] = {
     "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
     "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
 }  # fmt: skip
-"""What tools call the classical measures → the product's name; their definitions are the tools'."""
+"""Name of a classical measure in tools → the product's name; the definitions are the tools'."""
 ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is looked at for each question
 
 

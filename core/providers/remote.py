@@ -150,4 +150,4 @@ def _cohere(key: str, place: Place, timeout_s: float) -> ClientV2:
 _CLIENTS: Mapping[str, Callable[[str, Place, float], Any]] = MappingProxyType(
     {"openai": _openai, "voyage": _voyage, "cohere": _cohere}
 )
-"""What makes the client of a language, by `ModelConfig.provider`, given the key, the place and seconds."""
+"""Functions that make a client of the key, the place and seconds, by `ModelConfig.provider`."""

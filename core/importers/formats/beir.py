@@ -24,7 +24,7 @@ _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": 
 _SOURCES = ("source", "url", "doc_id", "document")
 _TAG_LENGTH = 80
 _NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
-"""What a file's name says that it holds, before its keys do: queries may have titles too."""
+"""Patterns of file names by what they hold, tried before the keys: queries may have titles too."""
 ALL = "all"
 
 

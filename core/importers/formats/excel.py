@@ -64,7 +64,7 @@ class Excel(TableFormat):
 
     def read(self, trees: Sequence[Tree], options: Options) -> Import:
         imported = super().read(trees, options)
-        return merged((imported, *(_said(tree.pieces[0], options) for tree in trees)))
+        return merged((imported, *(_sheet_notes(tree.pieces[0], options) for tree in trees)))
 
     def open_table(self, piece: Piece, options: Options) -> Opened:
         """The chosen sheet."""
@@ -121,7 +121,7 @@ def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
     return sheets[0] if sheets else book.sheets[0]
 
 
-def _said(piece: Piece, options: Options) -> Import:
+def _sheet_notes(piece: Piece, options: Options) -> Import:
     book, chosen = open_workbook(piece), _sheet(piece, options, asking=True)
     others = [sheet for sheet in (*book.sheets, *book.hidden) if sheet != chosen]
     notes = [f"{piece.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]

@@ -65,7 +65,7 @@ _PARTS, _ALL_PARTS = (
     }
     for others in (dict.fromkeys(("nauc_*", "nAUC_*", "accuracy*"), _NO_RANKS), {"*": TAKEN})
 )
-"""What of a file is taken, of retrieval tasks only and of all."""
+"""Parts of a file that are taken: of retrieval tasks only, and of all."""
 
 
 class Mteb(Format):
@@ -103,14 +103,14 @@ class Mteb(Format):
         done = _Read(all_tasks=options.all_tasks)
         for tree in trees:
             done.tree(tree)
-        if not done.found:
+        if not done.reports:
             raise InputError(
                 "There is no measure of retrieval in these results.",
                 where=trees[0].name,
                 do="--all-tasks takes the measures of other tasks." if done.other_tasks else "",
             )
         notes = (*done.notes, "MTEB does not say how many queries a result is over.")
-        runs = reported_runs(done.found, options, importer=self.name, source="MTEB results")
+        runs = reported_runs(done.reports, options, importer=self.name, source="MTEB results")
         rest = Import(left_out=counted(done.left), accounts=tuple(done.accounts), notes=notes)
         return merged((runs, rest))
 
@@ -118,7 +118,7 @@ class Mteb(Format):
 @dataclass
 class _Read:
     all_tasks: bool  # whether other tasks than retrieval are taken
-    found: list[Reported] = field(default_factory=list)  # results that are taken
+    reports: list[Reported] = field(default_factory=list)  # results that are taken
     accounts: list[Account] = field(default_factory=list)  # of the files
     notes: list[str] = field(default_factory=list)
     other_tasks: int = 0  # files of other tasks
@@ -152,7 +152,7 @@ class _Read:
             self.left[_OTHERS] += rest
             self.left[_NO_LATENCY] += "evaluation_time" in entry.facts
             self.left[_EMPTY] += not reported.figures
-            self.found += [reported] if reported.figures else []
+            self.reports += [reported] if reported.figures else []
         if meta is None:
             self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")
         self.accounts.append(account(piece, _ALL_PARTS if self.all_tasks else _PARTS))

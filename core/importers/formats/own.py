@@ -51,9 +51,9 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
-"""What is read of each map, and of which kind it is."""
+"""Keys that are read of each map, with their types."""
 _READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
-"""What is read of a table that had other columns in an earlier release."""
+"""Columns that are read of a table that had others in an earlier release."""
 _MAY_LACK = {"answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"}}
 """Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}

@@ -81,7 +81,7 @@ def current() -> Progress | None:
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HEAD_BYTES = 64 * KIB
 BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
-"""What the standard library raises on damaged or unsupported archives."""
+"""Errors that the standard library raises on damaged or unsupported archives."""
 _GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
 _ENDINGS = (
     *(".gz", ".lz4", ".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),

@@ -69,7 +69,7 @@ def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
 ) -> ordering.Ordered | Streamed:
     """Give every row its rank, as `ordered` does, where the rows come in blocks."""
-    source, held, count = _told(blocks, ties), deque[pl.DataFrame](), 0
+    source, held, count = _counted(blocks, ties), deque[pl.DataFrame](), 0
     for block in source:
         held.append(block)
         count += block.height
@@ -79,7 +79,7 @@ def ordered_blocks(
     return ordering.ordered(pl.concat(held, rechunk=True), name)
 
 
-def _told(blocks: Iterable[pl.DataFrame], ties: TieOrder) -> Iterator[pl.DataFrame]:
+def _counted(blocks: Iterable[pl.DataFrame], ties: TieOrder) -> Iterator[pl.DataFrame]:
     progress = current()
     for block in blocks:
         if progress is not None:

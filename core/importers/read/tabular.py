@@ -32,7 +32,7 @@ _READER = Bounded(Path(__file__).with_name("parquets.py"), memory=6 * GIB, secon
 _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
-"""What Polars raises when its own code fails on a malformed file; not an `Exception`."""
+"""Error that Polars raises when its own code fails on a malformed file; not an `Exception`."""
 _UNESCAPED = r"(?s)^\s*[{\[].*[\\\x00-\x1f\x7f]"
 """Text that may be an object or a list in which a backslash or a tab stands without its escape."""
 READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)

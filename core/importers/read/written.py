@@ -182,7 +182,7 @@ def numbers_in(
             name, place(table.name, table.lines[first or 0], undecided[0].column), undecided
         )
     changed = {column: way for column, way in ways.items() if way.percent or way.changes(texts[column])}
-    notes = [note for column, way in changed.items() for note in _said(texts[column], way, name)]
+    notes = [note for column, way in changed.items() for note in _notes(texts[column], way, name)]
     return Numbers(changed, tuple(notes), tuple(undecided))
 
 
@@ -225,7 +225,7 @@ def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
     return Open(cells.name, tuple(some), ways)
 
 
-def _said(cells: pl.Series, way: Way, name: str) -> list[str]:
+def _notes(cells: pl.Series, way: Way, name: str) -> list[str]:
     """Say what was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
     bare = way.bare(cells)
     if way.commas:

@@ -114,13 +114,13 @@ def _headers(error: Exception) -> Mapping[str, str]:
 def _text(error: Exception) -> str:
     """Return what the vendor said, else what the client says; a client's own text may be full of headers."""
     for name in ("json_body", "body", "http_body"):
-        said = _said(getattr(error, name, None))
+        said = _message(getattr(error, name, None))
         if said:
             return said
     return " ".join(str(error).split()) if _status(error) is None else type(error).__name__
 
 
-def _said(body: Any) -> str:  # noqa: ANN401 - whatever a vendor sent
+def _message(body: Any) -> str:  # noqa: ANN401 - whatever a vendor sent
     if isinstance(body, str):
         try:
             body = json.loads(body)
@@ -128,7 +128,7 @@ def _said(body: Any) -> str:  # noqa: ANN401 - whatever a vendor sent
             return " ".join(body.split())
     if isinstance(body, Mapping):
         said = body.get("detail") or body.get("message") or body.get("error")
-        return _said(said) if isinstance(said, Mapping) else " ".join(str(said or "").split())
+        return _message(said) if isinstance(said, Mapping) else " ".join(str(said or "").split())
     return ""
 
 

@@ -23,7 +23,7 @@ SECRETS = tuple(
 """Where the dashboard keeps its secrets, the project's own file first."""
 HIDDEN = "[hidden]"
 ALLOW = "CLQ_ALLOW_KEYS"
-"""What the operator allows besides the vendors' own keys: NAME=ADDRESS, several with blanks between them."""
+"""Variable of what the operator allows besides the vendors' own keys: NAME=ADDRESS, several with blanks."""
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()

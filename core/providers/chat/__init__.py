@@ -25,7 +25,7 @@ CHATS: Mapping[str, ModelConfig] = MappingProxyType(
 PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType(
     {"openai": openai.OpenAIChat, "fake": lambda _config, _wired: FakeChat()}
 )
-"""What `ModelConfig.provider` may be for a chat model."""
+"""Values that `ModelConfig.provider` may have for a chat model."""
 
 
 def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig:

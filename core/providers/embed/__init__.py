@@ -52,7 +52,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = 
         "fake": local.FakeEmbedder,
     }
 )
-"""What `ModelConfig.provider` may be for an embedder."""
+"""Values that `ModelConfig.provider` may have for an embedder."""
 
 
 def embedder_config(model: str | ModelConfig) -> ModelConfig:

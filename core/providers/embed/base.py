@@ -195,7 +195,7 @@ class Embedder(Model, ABC):
                 do="Check the model's name and dimension.",
             )
         alike = self.__dict__.setdefault("_alike", {}).setdefault(purpose, _Alike())
-        if unusable := useless(texts, vectors) or alike.found(texts, vectors, keys):
+        if unusable := useless(texts, vectors) or alike.take_in(texts, vectors, keys):
             if self.journal is not None:
                 self.journal.drop(alike.keys)
             raise ProviderError(
@@ -227,8 +227,8 @@ class _Alike:
     keys: list[str] = field(default_factory=list)  # what the journal keeps them under
     differ: bool = False
 
-    def found(self, texts: Sequence[str], vectors: Vectors, keys: Sequence[str]) -> str:
-        """Take a call in; why its vectors cannot rank anything, empty where they can."""
+    def take_in(self, texts: Sequence[str], vectors: Vectors, keys: Sequence[str]) -> str:
+        """Take a call in; return why its vectors cannot rank anything, empty where they can."""
         if self.differ or not len(texts):
             return ""
         self.first = vectors[0].copy() if self.first is None else self.first

@@ -50,7 +50,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
         "fake": local.FakeReranker,
     }
 )
-"""What `ModelConfig.provider` may be for a reranker that is no chat model."""
+"""Values that `ModelConfig.provider` may have for a reranker that is no chat model."""
 
 BY_CHAT: Mapping[str, Callable[[Chat], by_chat.ChatReranker]] = MappingProxyType(
     {kind.method: kind for kind in by_chat.KINDS}

@@ -35,7 +35,7 @@ LISTS = {
     "merge": ("rank_rrf", "rrf_score"),
 }
 _RANKED = schema("doc_id final_rank:int64 final_score:float exposures:int64 info")
-"""What s6_ranked says of a passage; `info`, its information, is a number, in other versions a map."""
+"""Columns of s6_ranked for a passage; `info`, its information, is a number, in other versions a map."""
 _MOST_RANKED = 20_000
 _SHOWN = 20
 

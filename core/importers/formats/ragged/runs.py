@@ -95,7 +95,7 @@ def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str
     held: dict[tuple[str, str], dict[int | None, Said]] = {}
     modes = list(MODES.values())
     for spot in sorted(spots, key=lambda entry: (modes.index(entry.mode), entry.name, entry.k or 0)):
-        held.setdefault((spot.name, spot.mode), {})[spot.k] = _said(spots[spot])
+        held.setdefault((spot.name, spot.mode), {})[spot.k] = _read_answers(spots[spot])
     return [Reader(*key, said) for key, said in held.items()], lost | again
 
 
@@ -114,7 +114,7 @@ def _spot(piece: Piece, tree: Tree) -> _Spot | None:
     return None
 
 
-def _said(piece: Piece) -> Said:
+def _read_answers(piece: Piece) -> Said:
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
     right: list[tuple[str, str]] = []

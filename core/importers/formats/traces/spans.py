@@ -212,7 +212,7 @@ def _text(value: object, names: Sequence[str], roles: Sequence[str]) -> str | No
             held = None if isinstance(inner, str) else _text(inner, names, roles)
             return held or (value if value.strip() else None)
         if isinstance(value, list):
-            value = _said(value, roles)
+            value = _last_message(value, roles)
         elif isinstance(value, dict):
             value = _under(value, names)
         else:
@@ -230,7 +230,7 @@ def _under(value: Json, names: Sequence[str]) -> object:
     return inner if content is None else content
 
 
-def _said(messages: list[object], roles: Sequence[str]) -> object:
+def _last_message(messages: list[object], roles: Sequence[str]) -> object:
     """The last message of a role; the last of a list where none says its role."""
     for message in reversed(messages):
         if isinstance(message, dict):
