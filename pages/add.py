@@ -57,7 +57,7 @@ def results() -> None:
 
 
 def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
-    """What the files bring, read once per set of files and decisions."""
+    """Read what the files bring, once per set of files and decisions."""
     key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace)
     return _read(key, items, chosen, decided.strips, workspace)
 

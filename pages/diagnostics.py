@@ -63,7 +63,7 @@ def _new(snapshot: Snapshot) -> None:
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> NamesPlan:
-    """What would be embedded, made once per specification and revision."""
+    """Plan what would be embedded, once per specification and revision."""
     return plan(read_job(load_as(NamesSpec, text), cache.books(), snapshot.passages))
 
 

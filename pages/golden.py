@@ -19,7 +19,7 @@ def merge(view: View) -> None:
     names = judges_of(view, st.session_state.get("sets", ()))[: judges.MOST]
     if len(names) < 2:
         return
-    found, _, _ = compared(view.snapshot, names)
+    agreement, _, _ = compared(view.snapshot, names)
     st.subheader("One golden set of these", anchor=False)
     if reason := door.forbidden():
         st.caption(reason)
@@ -27,12 +27,14 @@ def merge(view: View) -> None:
     with st.form("merge_judges", border=True):
         left, right = st.columns([1, 2])
         policy: Policy = left.selectbox("Where they differ, take the", list(POLICIES), index=1, key="policy")
-        into = right.text_input("Name of the new golden set", value="-".join(["merged", *found.names])[:60])
-        st.caption(plain(judges.merging(found)))
+        into = right.text_input(
+            "Name of the new golden set", value="-".join(["merged", *agreement.names])[:60]
+        )
+        st.caption(plain(judges.merging(agreement)))
         if st.form_submit_button("Write it", icon=":material/merge:"):
 
             def write() -> str:
-                golden = judges.write_merged(cache.store(), found.names, policy, into)
+                golden = judges.write_merged(cache.store(), agreement.names, policy, into)
                 return judges.merged(golden.golden_set_id)
 
             door.act(write)

@@ -63,7 +63,7 @@ MORE: dict[Kind, dict[str, Any]] = {
 
 @cache.cached()
 def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.DataFrame:
-    """What there is of a kind, or was deleted."""
+    """List what there is of a kind, or was deleted."""
     return inventory.LISTS[kind](snapshot, removed=removed)
 
 
@@ -119,7 +119,7 @@ def ask(kind: Kind, ids: Sequence[str]) -> None:
 
 
 def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
-    """What would go, with what else, and the button that does it."""
+    """Draw what would go, with what else, and the button that does it."""
     of, asked = st.session_state.get(ASKED, (kind, []))
     if of != kind or not asked:
         return
@@ -150,7 +150,7 @@ def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
 
 
 def deleted(snapshot: Snapshot, forbidden: str) -> None:
-    """What was deleted, and the way back."""
+    """Draw what was deleted, and the way back."""
     kinds: tuple[Kind, ...] = ("collection", "golden_set", "run")
     gone = {kind: rows_of(snapshot, kind, removed=True) for kind in kinds}
     if all(rows.is_empty() for rows in gone.values()):
@@ -194,14 +194,14 @@ def download(snapshot: Snapshot, first: str | None) -> None:
         except ClqError as error:
             st.session_state.pop(PACKED, None)
             show_error(error)
-    kept, made = st.session_state.get(PACKED, (None, None))
+    kept, export = st.session_state.get(PACKED, (None, None))
     if kept == key:
-        st.markdown(plain(inventory.packed_words(made)))
-        for note in made.written.notes:
+        st.markdown(plain(inventory.packed_words(export)))
+        for note in export.written.notes:
             st.caption(plain(note))
         st.download_button(
             "Download",
-            made.content,
+            export.content,
             file_name=f"{'clq' if only is None else upright(only)}-{name}.zip",
             mime="application/zip",
             on_click="ignore",
@@ -218,7 +218,7 @@ packed = cache.cached("Writing the export…", entries=2)(inventory.packed)
 
 
 def history(snapshot: Snapshot) -> None:
-    """What happened when."""
+    """Draw what happened when."""
     st.caption("“Data as of revision” under Settings shows the store as it was at any of these.")
     columns = {
         "revision": number("revision", 0),

@@ -27,7 +27,7 @@ from core.ui.workspace import go_to_workspace
 from core.views.library.export import StoreShelf
 from core.views.pages import PAGES
 from core.views.run import form as asked
-from core.views.run import plan as told
+from core.views.run import plan as plan_words
 from core.views.run.form import AXES, LEVELS, Form
 from core.views.run.paid import line_rows
 from core.views.run.plan import (
@@ -194,7 +194,7 @@ def splits_of(path: str, changed: int) -> tuple[str, ...]:
 
 @cache.cached("Reading the corpus and counting…", entries=8)
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
-    """What would run, made once per specification and revision; a text never runs code."""
+    """Plan what would run, once per specification and revision; a text never runs code."""
     spec = load(text)
     refuse_code(spec.own, "A specification on this page")
     job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
@@ -211,23 +211,23 @@ def point_out(problems: Sequence[Problem], form: Form | None, places: Places) ->
         work.say(st.container(), problem)
 
 
-def whole(made: Plan) -> None:
+def whole(plan: Plan) -> None:
     """Draw who is asked, time, memory, what is paid for, and the stacks."""
-    for sentence in (*services(made), *time_and_memory(made)):
+    for sentence in (*services(plan), *time_and_memory(plan)):
         st.markdown(plain(sentence))
-    tables(made)
+    tables(plan)
     many = st.number_input(
         "Indexes at how many passages", 1, None, None, 1_000_000, placeholder="for example 10,000,000",
         key="many", help=AT_SCALE,
     )  # fmt: skip
     if many is not None:
         book = next(iter(cache.books().values()))
-        show.table(scale_rows(made, int(many), book), "at_scale", SCALE)
+        show.table(scale_rows(plan, int(many), book), "at_scale", SCALE)
 
 
-def tables(made: Plan) -> None:
-    """What is paid for, and the stacks."""
-    lines, stacks = line_rows(made), stack_rows(made)
+def tables(planned: Plan) -> None:
+    """Draw what is paid for, and the stacks."""
+    lines, stacks = line_rows(planned), stack_rows(planned)
     if not lines.is_empty():
         show.table(lines, "plan", work.LINES)
     columns = {
@@ -247,22 +247,22 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def searched(one: Known) -> None:
-    """What a search began, and what it dropped: after how many questions, beaten by whom."""
-    found = None if one.folder is None else read_json(one.folder.search)
-    if found:
+    """Draw what a search began, and what it dropped: after how many questions, beaten by whom."""
+    search = None if one.folder is None else read_json(one.folder.search)
+    if search:
         with st.expander(
-            f"The search: {count(found['dropped'], 'stack')} dropped, {found['through']:,} through"
+            f"The search: {count(search['dropped'], 'stack')} dropped, {search['through']:,} through"
         ):
-            st.caption(plain(search_words(found)))
-            show.table(search_rows(found), f"search_{one.name}", SEARCHED)
+            st.caption(plain(search_words(search)))
+            show.table(search_rows(search), f"search_{one.name}", SEARCHED)
 
 
 EVALUATIONS = work.Kind(
     noun="evaluation",
     launcher=EVALUATION,
-    ended=told.ended,
-    table=lambda known: told.table([status for _, status in known]),
-    progress=told.progress,
+    ended=plan_words.ended,
+    table=lambda known: plan_words.table([status for _, status in known]),
+    progress=plan_words.progress,
     finish=finish,
     inside=searched,
 )
@@ -294,20 +294,20 @@ def new_evaluation() -> None:
     elif not filled.documents:
         places["collection"].caption("Choose what is searched, or type a path.")
         return
-    found = work.planned(text, "run", partial(plan_of, cache.snapshot(None)))
-    if found is not None:
-        point_out(found.problems, *((filled, places) if text == written else (None, {})))
-    if isinstance(found, Plan):
+    planned = work.planned(text, "run", partial(plan_of, cache.snapshot(None)))
+    if planned is not None:
+        point_out(planned.problems, *((filled, places) if text == written else (None, {})))
+    if isinstance(planned, Plan):
         options = where()
         evaluate = partial(EVALUATION.begin, text, cache.store().path, options)
-        said = f"{size_of(found)}. {dollars(found, here=not options)}"
-        work.start(said, button(found), found, evaluate, key="run", details=partial(whole, found))
+        said = f"{size_of(planned)}. {dollars(planned, here=not options)}"
+        work.start(said, button(planned), planned, evaluate, key="run", details=partial(whole, planned))
 
 
 def stacks() -> None:
-    """What is being run, the form, and what was run before."""
+    """Draw what is being run, the form, and what was run before."""
     forbidden = door.forbidden()
-    show.head(told.headline([one.status for one in EVALUATIONS.known()]), forbidden)
+    show.head(plan_words.headline([one.status for one in EVALUATIONS.known()]), forbidden)
     work.underway(EVALUATIONS, may_start=not forbidden)
     if not forbidden:
         new_evaluation()

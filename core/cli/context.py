@@ -1,4 +1,4 @@
-"""What commands share: the store, writing that says when it waits, names of runs, and options said once.
+"""The parts that commands share: the store, writing that says when it waits, names of runs, shared options.
 
 How commands print: a table for people, JSON or CSV for programs; messages go to standard error.
 """
@@ -134,7 +134,7 @@ class Context:
 
     def verify(self) -> None:
         """Refuse a damaged store, all of it, before any of it is used."""
-        damage = [each for each in examine(self.store()).findings if each.level is Level.DAMAGE]
+        damage = [finding for finding in examine(self.store()).findings if finding.level is Level.DAMAGE]
         if damage:
             more = f" ({len(damage) - 1} more)" if damage[1:] else ""
             raise StoreDamagedError(damage[0].found + more, where=str(self.store().path), do=damage[0].do)

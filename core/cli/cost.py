@@ -51,8 +51,8 @@ def run(
     context: Context = ctx.obj
     books = context.books()
     if table is not None:
-        made = bill.paper_rerank if table == "rerank" else bill.paper_generator
-        emit(made(books[bill.PAPER_BOOK]), form)
+        paper = bill.paper_rerank if table == "rerank" else bill.paper_generator
+        emit(paper(books[bill.PAPER_BOOK]), form)
         return
     book = context.book(prices).derived(price or ())
     _known(given, {**stack.models(books.values()), "index": (*INDEX_KINDS, NO_INDEX)})
@@ -79,7 +79,7 @@ def _known(given: Mapping[str, object], offered: Mapping[str, tuple[str, ...]]) 
 
 
 def _recorded(context: Context, name: str, book: PriceBook) -> tuple[Start, pl.DataFrame]:
-    """What the calculator takes from a run, and what that recorded, priced."""
+    """Return what the calculator takes from a run, and what that recorded, priced."""
     from core.views.cost.stack import recorded, start_from  # noqa: PLC0415
     from core.views.workspace.stacks import runs_in  # noqa: PLC0415
 
@@ -95,18 +95,18 @@ def _emit(priced: Priced, form: Format) -> None:
     """Print the bill for a program."""
     from core.views.cost import words  # noqa: PLC0415
 
-    made = priced.cost
+    cost = priced.cost
     if form is Format.CSV:
-        emit(made.bill, form)
+        emit(cost.bill, form)
         return
-    details = [*words.caveats(priced.inputs, priced.book, made).values(), *(one.words for one in priced.said)]
+    details = [*words.caveats(priced.inputs, priced.book, cost).values(), *(one.words for one in priced.said)]
     whole = {
-        "answer": words.answer(made.found),
+        "answer": words.answer(cost.found),
         "details": list(filter(None, details)),
         "inputs": asdict(priced.inputs),
         "prices": priced.book.name,
-        "lines": made.bill.to_dicts(),
-        "total": _total(made.bill),
+        "lines": cost.bill.to_dicts(),
+        "total": _total(cost.bill),
     }
     typer.echo(json.dumps(whole, ensure_ascii=False, indent=2, default=str))
 

@@ -44,8 +44,8 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
     view = _asked_again(ctx, question, was).on_page(ctx.obj)
     if was.command is None:
         complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    found = verdict(view)
-    findings = broken(was, found, view, share=share)
+    outcome = verdict(view)
+    findings = broken(was, outcome, view, share=share)
     holds = findings.is_empty()
     if form is Format.JSON:
         whole = {"holds": holds, "stack": was.chosen.stack, "share": share, "findings": findings.to_dicts()}
@@ -53,7 +53,7 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
     elif form is Format.CSV:
         emit(findings, form)
     elif holds:
-        typer.echo(shown(answer(was, found, view), _LINE))
+        typer.echo(shown(answer(was, outcome, view), _LINE))
     else:
         typer.echo(shown(f"No longer holds: {was.chosen.stack}.", _LINE))
         emit(findings, form)
@@ -119,19 +119,19 @@ def run(
     from core.views.decision.facts import status_rows  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
-    found = verdict(view)
+    outcome = verdict(view)
     if form is Format.JSON:
-        whole = decision_data(view, found)
+        whole = decision_data(view, outcome)
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
-    rows = status_rows(found.sure_table, found.decision)
+    rows = status_rows(outcome.sure_table, outcome.decision)
     if form is Format.CSV:
         emit(rows, form)
     else:
-        _print(view, found, rows)
+        _print(view, outcome, rows)
 
 
-def _print(view: View, found: Verdict, rows: pl.DataFrame) -> None:
+def _print(view: View, outcome: Verdict, rows: pl.DataFrame) -> None:
     from core.decide.near import near_misses  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
@@ -142,14 +142,14 @@ def _print(view: View, found: Verdict, rows: pl.DataFrame) -> None:
     from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
 
     asked = view
-    said = answer(found.table, found.decision, asked.constraints, asked.quality, asked.latency)
+    said = answer(outcome.table, outcome.decision, asked.constraints, asked.quality, asked.latency)
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
-    misses = near_misses(found.table, found.decision, asked.constraints, asked.rule)
-    for row in near_rows(found.table, misses):
+    misses = near_misses(outcome.table, outcome.decision, asked.constraints, asked.rule)
+    for row in near_rows(outcome.table, misses):
         words = f"{HEADING}: {sentence(row, asked.quality.name)} Let in by: {way_in(row)}."
         typer.echo(shown(words, _LINE))
-    jitter = jitter_words(found.table, found.decision, asked.constraints)
+    jitter = jitter_words(outcome.table, outcome.decision, asked.constraints)
     typer.echo(shown(f"Latencies count as alike within {jitter}.", _LINE))
     blank = {
         name for name in (*CHANCES, "cost_missing") if name in rows.columns and rows[name].is_null().all()
@@ -161,16 +161,16 @@ def _print(view: View, found: Verdict, rows: pl.DataFrame) -> None:
     if "p_best" not in known:
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
-        drawn = judge_noise(view, found)
-        resamples = RESAMPLES if found.noise is None else found.noise.means.shape[1]
+        drawn = judge_noise(view, outcome)
+        resamples = RESAMPLES if outcome.noise is None else outcome.noise.means.shape[1]
         typer.echo(
             f"p_…: shares of {resamples:,} resamples of the queries, seed {view.seed}; p_best without ties."
         )
         typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
-    if asked.noise is not None and found.noise is None:
-        why = refusal(view.snapshot, found.table, view.scope, asked.quality)
+    if asked.noise is not None and outcome.noise is None:
+        why = refusal(view.snapshot, outcome.table, view.scope, asked.quality)
         complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")
-    for words in warnings(found.sure_table, found.decision, asked):
+    for words in warnings(outcome.sure_table, outcome.decision, asked):
         complain(f"warning: {shown(words, _LINE)}")
 
 
@@ -185,8 +185,8 @@ def evaluate_next(ctx: typer.Context, question: Question, *, form: FormatOption 
     from core.views.confidence.worth import missing_model, next_rows  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
-    made = verdict(view)
-    rows = next_rows(made.table, made.decision, view.constraints)
+    outcome = verdict(view)
+    rows = next_rows(outcome.table, outcome.decision, view.constraints)
     complain(shown(next_stack_words(rows), _LONGEST))
     missing = missing_model()
     if missing is not None:
@@ -219,10 +219,10 @@ def record(
 
     endings = [_destination(path, ENDINGS, overwrite=replace_) for path in paths]
     view = question.on_page(ctx.obj)
-    found, address, now = verdict(view), pinned_link(view, dashboard), datetime.now(UTC)
+    outcome, address, now = verdict(view), pinned_link(view, dashboard), datetime.now(UTC)
     rows = []
     for path, ending in zip(paths, endings, strict=True):
-        size = write_text(path, record_file(ending, view, found, address=address, made_at=now))
+        size = write_text(path, record_file(ending, view, outcome, address=address, made_at=now))
         rows.append((str(path), size))
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)
 

@@ -37,7 +37,7 @@ _LINE = 600
 
 
 class Question(question.Question):
-    """What a command is to decide."""
+    """The question that a command is to decide."""
 
     def on_page(self, context: Context) -> View:
         """The workspace that is asked about."""
@@ -45,19 +45,19 @@ class Question(question.Question):
         from core.views.workspace.view import View  # noqa: PLC0415
 
         book, snapshot = self._on(context)
-        quality, limits, found, drawn = self._asked(snapshot, book)
+        quality, limits, narrowed, drawn = self._asked(snapshot, book)
         return View(
             snapshot=snapshot,
-            scope=found.scope,
+            scope=narrowed.scope,
             quality=quality,
-            latency=found.latency,
+            latency=narrowed.latency,
             constraints=limits,
             book=book,
-            compared=found.compared,
+            compared=narrowed.compared,
             noise=drawn,
             rule=self.rule,
             seed=self.seed,
-            given=found.table,
+            given=narrowed.table,
         )
 
     def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:
@@ -94,11 +94,11 @@ class Question(question.Question):
             generation=self.generation,
             answers=answering.measure(quality.k) if self.latency == "end-to-end" else None,
         )
-        found = self._compared(snapshot, scope, quality, latency, book)
-        narrowed = found.scope.shared or found.scope.apart or found.latency.machine
-        for words in found.compared.sentences:
-            complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if narrowed else ''}")
-        return quality, limits, found, auditor(snapshot, found.scope, self.judge_noise)
+        narrowed = self._compared(snapshot, scope, quality, latency, book)
+        fewer = narrowed.scope.shared or narrowed.scope.apart or narrowed.latency.machine
+        for words in narrowed.compared.sentences:
+            complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if fewer else ''}")
+        return quality, limits, narrowed, auditor(snapshot, narrowed.scope, self.judge_noise)
 
     def _compared(
         self, snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
@@ -150,9 +150,15 @@ def workspace(
         runs = runs.filter(pl.col("run_id").is_in(resolve_runs(runs, names)))
     elif origins:
         runs = unperturbed(runs)
-    found = runs["collection_id"].unique().sort().to_list()
-    if len(found) != 1:
-        what = f"{len(found)} collections have such runs: {', '.join(found)}" if found else "No such run"
-        raise InputError(f"{what}.", do="Choose one with --collection." if found else "Import results first.")
+    collections = runs["collection_id"].unique().sort().to_list()
+    if len(collections) != 1:
+        what = (
+            f"{len(collections)} collections have such runs: {', '.join(collections)}"
+            if collections
+            else "No such run"
+        )
+        raise InputError(
+            f"{what}.", do="Choose one with --collection." if collections else "Import results first."
+        )
     ids = tuple(runs["run_id"]) if origins or names else ()
-    return Scope(found[0], golden_set_of(snapshot, found[0], golden_set), ids)
+    return Scope(collections[0], golden_set_of(snapshot, collections[0], golden_set), ids)

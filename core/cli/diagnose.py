@@ -70,14 +70,14 @@ def run(
     if spec is None:
         unknown = [name for name in language or () if name not in ("en", "fr")]
         if unknown:
-            found = f"There are no phrases in {unknown[0]!r}."
-            raise InputError(found, where="--language", do="Name en or fr.")
+            problem = f"There are no phrases in {unknown[0]!r}."
+            raise InputError(problem, where="--language", do="Name en or fr.")
         if entities is not None and collection is not None:
             raise InputError("Names come from one place.", do="Give one of --entities and --collection.")
         own = {} if entities is None else {"entities": str(entities.absolute())}
-        told = {"collection": collection, "runs": runs, "queries": queries, "seed": seed, **own}
+        sizes = {"collection": collection, "runs": runs, "queries": queries, "seed": seed, **own}
         embedders = [{"name": name, "dim": dim or []} for name in embedder or ["wordllama"]]
-        asked = NamesSpec.model_validate({"embedder": embedders, "language": language or ["en"], **told})
+        asked = NamesSpec.model_validate({"embedder": embedders, "language": language or ["en"], **sizes})
     elif embedder or dim or language or entities or collection:
         raise InputError("A specification says that already.", where="--spec", do="Give one or the other.")
     else:
@@ -93,44 +93,44 @@ def run(
     execute(work, context, job, form)
 
 
-def _show_plan(made: NamesPlan, form: Format) -> None:
+def _show_plan(plan: NamesPlan, form: Format) -> None:
     if form is Format.JSON:
-        told = {
-            "texts": made.texts,
-            "usd": made.usd,
-            "limit": made.limit,
-            "lines": line_rows(made).to_dicts(),
+        data = {
+            "texts": plan.texts,
+            "usd": plan.usd,
+            "limit": plan.limit,
+            "lines": line_rows(plan).to_dicts(),
         }
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
         return
-    if made.lines:
-        emit(line_rows(made), form)
-    complain(landing.size_of(made))
+    if plan.lines:
+        emit(line_rows(plan), form)
+    complain(landing.size_of(plan))
 
 
 def _work() -> Work[NamesJob]:
     from core.diagnostics.names.job import DIAGNOSES, read_job, run_job  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
 
-    made: list[Batch] = []
+    batches: list[Batch] = []
 
     def carry_out(context: Context, job: NamesJob, site: Site) -> Result:
         def land(batch: Batch) -> None:
             landing.land(context.store(), batch)
-            made.append(batch)
+            batches.append(batch)
 
         return run_job(job, land=land, site=site)
 
     def landed(_: Context, __: NamesJob, ___: Result, form: Format) -> None:
-        told = as_json(made[0].frames["diagnostics"].lazy().collect())
+        data = as_json(batches[0].frames["diagnostics"].lazy().collect())
         if form is Format.JSON:
-            typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+            typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
             return
-        for each in told["checks"]:
-            who = f"{each['embedder']} {each['dim']} d, {each['language']}"
-            state = {True: "passed", False: "FAILED", None: "not applicable"}[each["passed"]]
-            complain(f"check {each['name']} of {who}: {state}")
-        emit(pl.DataFrame(told["summary"], infer_schema_length=None), form)
+        for check in data["checks"]:
+            who = f"{check['embedder']} {check['dim']} d, {check['language']}"
+            state = {True: "passed", False: "FAILED", None: "not applicable"}[check["passed"]]
+            complain(f"check {check['name']} of {who}: {state}")
+        emit(pl.DataFrame(data["summary"], infer_schema_length=None), form)
 
     return Work(
         noun="diagnosis",
@@ -170,11 +170,11 @@ def in_questions(
     store = context.store()
     snapshot, quality = store.read(), quality_of(measure)
     scope = workspace(snapshot, collection, golden_set, ())
-    found = asked_names.renamed(snapshot, scope, quality)
-    if not found:
+    renamed = asked_names.renamed(snapshot, scope, quality)
+    if not renamed:
         complain(NO_RUNS.replace("`", ""))
-    wanted = asked_names.embedders(snapshot, found)
-    asked = questions(found.asked, found.names, most=queries)
+    wanted = asked_names.embedders(snapshot, renamed)
+    asked = questions(renamed.asked, renamed.names, most=queries)
     plan = _asked_plan(asked, wanted, context.books()[DEFAULT_BOOK])
     if dry_run:
         _show_plan(plan, form)
@@ -190,13 +190,13 @@ def in_questions(
         journal.close()
     if margins.height:
         landing.land(store, asked_names.batch_of(scope, margins))
-    rows = asked_names.side_by_side(found, margins)
+    rows = asked_names.side_by_side(renamed, margins)
     if form is Format.JSON:
-        told = {
-            "measure": quality.name, "questions": len(found.gathered.query_ids), "d_name_on": len(asked),
+        data = {
+            "measure": quality.name, "questions": len(renamed.gathered.query_ids), "d_name_on": len(asked),
             "rows": rows.to_dicts(), "paper": paper(),
         }  # fmt: skip
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
         return
     emit(rows.with_columns(pl.col(pl.Float64).round(4)), form)
 
@@ -204,7 +204,7 @@ def in_questions(
 def _asked_plan(
     asked: Sequence[Question], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
 ) -> NamesPlan:
-    """What embedding the questions in all forms, and the passages, takes."""
+    """Plan the embedding of the questions in all forms, and of the passages."""
     from core.diagnostics.names.job import NamesPlan  # noqa: PLC0415
     from core.diagnostics.names.margins import texts_of  # noqa: PLC0415
     from core.pipeline.sweep.known import Known  # noqa: PLC0415

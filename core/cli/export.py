@@ -25,7 +25,7 @@ _LINE = 2000
 
 
 class As(StrEnum):
-    """What is written; or how the result is printed, as with every other command."""
+    """The format that is written; or how the result is printed, as with every other command."""
 
     OWN = "own"
     TREC = "trec"
@@ -93,10 +93,10 @@ def run(
     if stack is not None:
         if path != "stack":
             raise typer.BadParameter(f"{path} takes no {stack}; stack does.", param_hint="PATH")
-        printed = next((_PRINTED[each] for each in form or () if each in _PRINTED), Format.TABLE)
+        printed = next((_PRINTED[option] for option in form or () if option in _PRINTED), Format.TABLE)
         ship(context, stack, kind, to, check=check, python=python, form=printed)
         return
-    named = [each for each in form or () if each not in _PRINTED] or [As.OWN]
+    named = [option for option in form or () if option not in _PRINTED] or [As.OWN]
     if len(named) > 1:
         raise InputError(f"Two formats: {', '.join(named)}.", do="Export them one after the other.")
     snapshot = context.store().read()
@@ -115,7 +115,7 @@ def run(
         counts = dict(written.counts)
         for note in written.notes:
             complain(shown(note, _LINE))
-    printed = next((_PRINTED[each] for each in form or () if each in _PRINTED), Format.TABLE)
+    printed = next((_PRINTED[option] for option in form or () if option in _PRINTED), Format.TABLE)
     emit(pl.DataFrame({"what": list(counts), "count": list(counts.values())}), printed)
 
 

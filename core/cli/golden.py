@@ -151,24 +151,24 @@ def proposed(
 
     view = question.on_page(ctx.obj)
     quality, scope = view.quality, view.scope
-    found = what_next(view.snapshot, view.table, view.decision, scope, quality, seed=view.seed)
-    if found is None:
+    proposal = what_next(view.snapshot, view.table, view.decision, scope, quality, seed=view.seed)
+    if proposal is None:
         raise InputError(
             f"No two stacks differ in {quality.name} by grades of passages.",
             do="Choose another measure, or import rankings and judgements.",
         )
-    stack, share = found.likeliest
-    rows = found.worth.rows.head(0 if share >= target else n)
+    stack, share = proposal.likeliest
+    rows = proposal.worth.rows.head(0 if share >= target else n)
     name = None
     if queue and rows.height:
         book = Book(book_path(ctx.obj.store()))
         name = propose(book, scope.collection_id, rows, scope.golden_set_id or "").queue_id
     if form is Format.JSON:
         whole = {"stack": stack, "p_best": share, "target": target, "reached": share >= target}
-        whole |= {"waiting": found.worth.rows.height, "queue": name, "next": rows.to_dicts()}
+        whole |= {"waiting": proposal.worth.rows.height, "queue": name, "next": rows.to_dicts()}
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
-    complain(shown(next_words(found, quality, target), _LINE))
+    complain(shown(next_words(proposal, quality, target), _LINE))
     emit(rows, form, empty="Nothing to judge.")
     if name is not None:
         complain(f"Queue {name}: open Golden sets, section judge, to take it.")
@@ -215,12 +215,12 @@ def simulated(
     )
     world = World(noise=noise, items=items)
     seed = SEED if seed is None else seed
-    found = simulate(settings, world, runs=runs, seed=seed)
-    if found.stable < 1:
-        complain(f"{1 - found.stable:.0%} of the queries had not come to rest after {limit} turns.")
+    outcome = simulate(settings, world, runs=runs, seed=seed)
+    if outcome.stable < 1:
+        complain(f"{1 - outcome.stable:.0%} of the queries had not come to rest after {limit} turns.")
     asked = {"method": method, "noise": noise, "items": items, "confirmations": confirmations,
              "stable_turns": stable, "turn_limit": limit}  # fmt: skip
-    emit(pl.DataFrame([{**asked, **asdict(found), "runs": runs, "seed": seed}]), form)
+    emit(pl.DataFrame([{**asked, **asdict(outcome), "runs": runs, "seed": seed}]), form)
 
 
 app = typer.Typer(
@@ -248,9 +248,9 @@ SetsArgument = Annotated[
 def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TABLE) -> None:
     """Agreement of every two judges (Cohen's kappa) and of all together (Krippendorff's alpha)."""
     context: Context = ctx.obj
-    found = judges.judged(context.store().read(), sets)
-    pairs = judges.agreement(found)
-    complain(judges.agreed(found, pairs, judges.alpha(found)))
+    judged = judges.judged(context.store().read(), sets)
+    pairs = judges.agreement(judged)
+    complain(judges.agreed(judged, pairs, judges.alpha(judged)))
     emit(pairs, form)
 
 

@@ -46,9 +46,14 @@ class InFile:
             self._tracker.begin(now.stage, now.stage)
         self._tracker.within(now.read, now.total, "bytes", facts={"rows": now.rows})
 
-    def done(self, made: Import, *, fresh: bool, sentence: str) -> None:
+    def done(self, imported: Import, *, fresh: bool, sentence: str) -> None:
         """Tell what was taken."""
-        facts = {"fresh": fresh, "more": summary(made), "collection": collection_of(made), "came": came(made)}
+        facts = {
+            "fresh": fresh,
+            "more": summary(imported),
+            "collection": collection_of(imported),
+            "came": came(imported),
+        }
         self._tracker.close(State.FINISHED, sentence, facts=facts)
 
     def failed(self, error: BaseException) -> None:
@@ -214,35 +219,37 @@ def run(
     most = _MOST_RUNS if form is Format.TABLE else None
     with _telling(status, note) as tell:
         progress = Progress(tell)
-        made = read_into(
+        imported = read_into(
             paths, options, snapshot, workspace=workspace, unmatched=unmatched, progress=progress
         )
-        seen = _seen(snapshot, made, told=bool(collection or workspace), unmatched=unmatched)
+        seen = _seen(snapshot, imported, named=bool(collection or workspace), unmatched=unmatched)
         if dry_run:
-            emit(pl.concat([report(made, "would take", most=most), seen]), form)
+            emit(pl.concat([report(imported, "would take", most=most), seen]), form)
             return
 
         def write(choice: Choice | None) -> tuple[bool, str]:
             return bring(
-                store, made, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
+                store, imported, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
             )
 
         fresh, sentence = _written(write, if_changed)
         if isinstance(tell, InFile):
-            tell.done(made, fresh=fresh, sentence=sentence)
-    emit(pl.concat([report(made, "taken" if fresh else "known already", sentence, most=most), seen]), form)
+            tell.done(imported, fresh=fresh, sentence=sentence)
+    emit(
+        pl.concat([report(imported, "taken" if fresh else "known already", sentence, most=most), seen]), form
+    )
 
 
-def _seen(snapshot: Snapshot, made: Import, *, told: bool, unmatched: Unmatched) -> pl.DataFrame:
+def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmatched) -> pl.DataFrame:
     """Rows of `report` that say how far the ids are those of the collection, or of which one they are."""
-    found = matches(snapshot, made)
+    matched = matches(snapshot, imported)
     rows: list[tuple[str, str, int | None, str]]
-    rows = [("match", each.what, each.known, str(each)) for each in found]
-    if unmatched != "take" and (strange := refused(found)):
+    rows = [("match", match.what, match.known, str(match)) for match in matched]
+    if unmatched != "take" and (strange := refused(matched)):
         rows.append(("refused", "match", None, str(UnmatchedError(strange))))
-    for each in () if told else suggested(snapshot, made):
-        offer = f"{each}: --collection {shlex.quote(each.collection_id)} puts it there"
-        rows.append(("match", each.what, each.known, offer))
+    for match in () if named else suggested(snapshot, imported):
+        offer = f"{match}: --collection {shlex.quote(match.collection_id)} puts it there"
+        rows.append(("match", match.what, match.known, offer))
     return pl.DataFrame(rows, schema=_REPORT, orient="row")
 
 
@@ -253,7 +260,7 @@ def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChang
     except ChangedError as error:
         if wanted != "ask" or not sys.stdin.isatty():
             raise
-        changed = [str(each) for each in error.changes]
+        changed = [str(change) for change in error.changes]
         complain(as_sentence(changed))
         said = typer.prompt(f"{', '.join(offers(changed))} or stop?", default="stop", err=True)
         if said not in offers(changed):
@@ -270,19 +277,20 @@ def _columns(pairs: list[str]) -> dict[str, str]:
     return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
 
 
-def report(made: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
-    """What an import took, left out and decided: status, what, count, detail; `most` runs are named."""
+def report(imported: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
+    """Return what an import took, left out and decided: status, what, count, detail; names `most` runs."""
     rows: list[tuple[str, str, int | None, str]]
-    rows = [("read", each.format, None, each.name) for each in made.detected]
-    rows += [(status, table, count, "") for table, count in made.taken.items()]
-    rows += [(status, "run", None, f"{each.run_id}  {each.label}") for each in made.runs[:most]]
-    if most is not None and len(made.runs) > most:
-        rows.append((status, "more runs", len(made.runs) - most, "--format json lists all"))
+    rows = [("read", file.format, None, file.name) for file in imported.detected]
+    rows += [(status, table, count, "") for table, count in imported.taken.items()]
+    rows += [(status, "run", None, f"{run.run_id}  {run.label}") for run in imported.runs[:most]]
+    if most is not None and len(imported.runs) > most:
+        rows.append((status, "more runs", len(imported.runs) - most, "--format json lists all"))
     rows += [
-        (status, "golden set", None, f"{each.golden_set_id}  {each.mapping}") for each in made.golden_sets
+        (status, "golden set", None, f"{golden_set.golden_set_id}  {golden_set.mapping}")
+        for golden_set in imported.golden_sets
     ]
-    rows += [("left out", each.reason, each.count, each.first) for each in made.left_out]
-    rows += [("note", "", None, note) for note in (*made.notes, sentence) if note]
+    rows += [("left out", loss.reason, loss.count, loss.first) for loss in imported.left_out]
+    rows += [("note", "", None, note) for note in (*imported.notes, sentence) if note]
     return pl.DataFrame(rows, schema=_REPORT, orient="row")
 
 
@@ -297,7 +305,7 @@ def formats(
         rows = format_table()
         emit(rows.select("as", "format", "brings") if form is Format.TABLE else rows, form)
         return
-    known = [each.name for each in FORMATS]
+    known = [known_format.name for known_format in FORMATS]
     if name not in known:
         raise UnknownNameError("format", name, known)
     emit(pl.DataFrame(described(name), schema=["what", "how"], orient="row"), form)

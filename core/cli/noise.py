@@ -67,8 +67,8 @@ def noise(
     context: Context = ctx.obj
     snapshot = context.store().read()
     if embedder is not None:
-        found = workspace(snapshot, collection, golden_set, ())
-        asked = snapshot.queries(found.collection_id).select("query_id", "text").drop_nulls()
+        compared = workspace(snapshot, collection, golden_set, ())
+        asked = snapshot.queries(compared.collection_id).select("query_id", "text").drop_nulls()
         agree = None if dry_run else yes
         model = (embedder, dim)
         emit(_near(context, asked, model, language, references, budget=budget, agree=agree), form)
@@ -112,14 +112,14 @@ def _endured(quality: Quality, perturb: str) -> Measure:
     if quality.measure.name.startswith("Robust["):
         return quality.measure
     ways = {way.name: way for way in PERTURBATIONS}
-    told = dict(quality.measure.params) | {way.name: way.default for way in PERTURBATIONS}
-    for part in filter(None, (each.strip() for each in perturb.split(","))):
-        way, _, level = (each.strip() for each in part.partition("="))
+    params = dict(quality.measure.params) | {way.name: way.default for way in PERTURBATIONS}
+    for part in filter(None, (text.strip() for text in perturb.split(","))):
+        way, _, level = (text.strip() for text in part.partition("="))
         if way not in ways or not level:
             do = f"Write noise=4,typo=1; there are {', '.join(ways)}."
             raise InputError(f"{part!r} is no perturbation.", do=do)
-        told[way] = ways[way].read(level)
-    return Measure(f"Robust[{quality.measure.name}]", quality.k, tuple(told.items()))
+        params[way] = ways[way].read(level)
+    return Measure(f"Robust[{quality.measure.name}]", quality.k, tuple(params.items()))
 
 
 def _near(
@@ -139,8 +139,8 @@ def _near(
     check_perturb({"noise": 1, "language": language})
     restated = None
     if references is not None:
-        told = _restatements(references)
-        both = asked.join(told, on="query_id", maintain_order="left")
+        restatements = _restatements(references)
+        both = asked.join(restatements, on="query_id", maintain_order="left")
         if both.height < asked.height:
             complain(f"{asked.height - both.height} queries have no restatement and are left out.")
         asked, restated = both, both["restated"].to_list()
@@ -157,16 +157,16 @@ def _near(
             raise typer.Exit
         if said:
             raise InputError(said, do="Agree with --yes.")
-    made: list[pl.DataFrame] = []
+    frames: list[pl.DataFrame] = []
 
     def do(site: Site) -> Result:
         own, result = run_job(job, site)
-        made.append(own)
+        frames.append(own)
         return result
 
     kept = "what was embedded is kept, and the same command goes on"
     carried_out(context, "vectors", kept, do)
-    return pl.concat([made[0], published().filter(language=made[0]["language"][0])], how="diagonal")
+    return pl.concat([frames[0], published().filter(language=frames[0]["language"][0])], how="diagonal")
 
 
 def _costs(job: VectorJob) -> str:
@@ -184,10 +184,10 @@ def _restatements(path: Path) -> pl.DataFrame:
     """Read query_id and restated, one row a query."""
     from core.diagnostics.names.bundles import read_columns  # noqa: PLC0415 - with the engines, a second
 
-    told = read_columns(path, ("query_id", "text")).rename({"text": "restated"})
-    twice = told.filter(pl.col("query_id").is_duplicated())["query_id"]
+    rows = read_columns(path, ("query_id", "text")).rename({"text": "restated"})
+    twice = rows.filter(pl.col("query_id").is_duplicated())["query_id"]
     if twice.len():
         raise InputError(
             f"{quoted(twice[0])} is restated twice.", where=str(path), do="Keep one restatement of a query."
         )
-    return told
+    return rows

@@ -28,7 +28,7 @@ def options(
         own = dict(inspect.signature(command, eval_str=True).parameters)
         del own[argument]
         shared = [_parameter(field, usual) for field in choices.values()]
-        both = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*own.values(), *shared)]
+        both = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*own.values(), *shared)]
 
         def run(**values: object) -> None:
             given = {name: values.pop(name) for name in choices}
@@ -40,7 +40,7 @@ def options(
 
         run.__doc__ = command.__doc__
         run.__signature__ = Signature(both)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in both}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
         return run
 
     return decorate

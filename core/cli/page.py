@@ -75,13 +75,13 @@ def _page(name: str) -> Page:
 
 def _choices(given: Sequence[str]) -> dict[str, list[str]]:
     """The answers by key."""
-    found: dict[str, list[str]] = {}
-    for each in given:
-        key, sign, value = each.partition("=")
+    choices: dict[str, list[str]] = {}
+    for choice in given:
+        key, sign, value = choice.partition("=")
         if not sign or not key:
-            raise InputError(f"--set {each!r} is no choice.", do="Write --set KEY=VALUE.")
-        found.setdefault(key, []).append(value)
-    return found
+            raise InputError(f"--set {choice!r} is no choice.", do="Write --set KEY=VALUE.")
+        choices.setdefault(key, []).append(value)
+    return choices
 
 
 def _written(said: Said, form: PageForm, table: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What a section says as text for people: charts are named, their numbers stand in the tables."""
+"""The text of a section for people: charts are named, their numbers stand in the tables."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def _comparison(block: Comparison) -> None:
 
 def _table(block: Table) -> None:
     shown = holding(block)
-    lines = ([written(row[each.name], each) for each in shown] for row in cells(block, _ROWS))
-    grid([(each.label, each.form not in ("text", "list")) for each in shown], lines)
+    lines = ([written(row[column.name], column) for column in shown] for row in cells(block, _ROWS))
+    grid([(column.label, column.form not in ("text", "list")) for column in shown], lines)
     if block.rows.height > _ROWS:
         _lines(f"The first {_ROWS} of {block.rows.height:,} rows; --format csv has all.")
 
 
 def _passages(block: Passages) -> None:
-    for each in block.passages:
-        shown, rest = shown_text(each.text)
+    for passage in block.passages:
+        shown, rest = shown_text(passage.text)
         more = f"… ({len(rest):,} more characters)" if rest else ""
-        _lines(marked(each, block.judged), each.note, *shown.splitlines(), more)
+        _lines(marked(passage, block.judged), passage.note, *shown.splitlines(), more)
 
 
 _WRITES: Mapping[type, Callable[[Any], None]] = {

@@ -53,8 +53,10 @@ def check(
     """Find prices that are old, and models in the store that have none."""
     context: Context = ctx.obj
     used = _used_items(context.store().read())
-    found = [check_book(each, used, today=_today(), old_after=days) for each in _books(context, book)]
-    rows = pl.concat([FINDINGS.to_frame(), *found])
+    findings = [
+        check_book(each_book, used, today=_today(), old_after=days) for each_book in _books(context, book)
+    ]
+    rows = pl.concat([FINDINGS.to_frame(), *findings])
     emit(rows, form, empty=f"Nothing: every model in the store has a price, none older than {days} days.")
     if strict and rows.height:
         raise typer.Exit(1)
@@ -80,11 +82,11 @@ def import_(
 ) -> None:
     """Import prices from the table that LiteLLM publishes into a price book of your own."""
     context: Context = ctx.obj
-    found = read_litellm(path, looked_up=_day(fetched), providers=provider or ())
+    table = read_litellm(path, looked_up=_day(fetched), providers=provider or ())
     folder = own_folder(context.store().path)
-    written = write_book(folder, book, found.prices, extends=extends or None, replace=replace)
-    rows = [("taken", len(found.prices), f"prices, into {written}")]
-    rows += [("left out", count, f"models: {reason}") for reason, count in found.skipped.items()]
+    written = write_book(folder, book, table.prices, extends=extends or None, replace=replace)
+    rows = [("taken", len(table.prices), f"prices, into {written}")]
+    rows += [("left out", count, f"models: {reason}") for reason, count in table.skipped.items()]
     emit(pl.DataFrame(rows, schema=["status", "count", "detail"], orient="row"), form)
     complain("None of them is confirmed: compare those that you rely on with the vendor's price page.")
 
@@ -118,7 +120,7 @@ def _used_items(snapshot: Snapshot) -> list[Used]:
     runs = snapshot.runs()
     usage = snapshot.usage(runs["run_id"].to_list())
     recorded = usage.group_by("item", "unit").agg(pl.col("run_id").n_unique())
-    found = [Used(item, unit, count) for item, unit, count in recorded.sort("item", "unit").iter_rows()]
+    used = [Used(item, unit, count) for item, unit, count in recorded.sort("item", "unit").iter_rows()]
     staged = set(usage.select("run_id", "stage").unique().iter_rows())
     named: Counter[str] = Counter()
     specs = runs.select("run_id", "stack_id").join(snapshot.stacks(), on="stack_id", how="left")
@@ -129,4 +131,4 @@ def _used_items(snapshot: Snapshot) -> list[Used]:
             for axis, stage in _STAGES.items()
             if read.get(axis) not in _NONE and (run_id, stage) not in staged
         )
-    return found + [Used(item, None, count) for item, count in sorted(named.items())]
+    return used + [Used(item, None, count) for item, count in sorted(named.items())]

@@ -121,7 +121,7 @@ def _work() -> Planned[ReaderJob, ReaderPlan]:
     from core.readers.run import READING, run_job  # noqa: PLC0415
 
     def landed(context: Context, job: ReaderJob, _: Result, form: Format) -> None:
-        runs = [each.run_id for each in job.material.replays]
+        runs = [replay.run_id for replay in job.material.replays]
         emit(landing.answered(context.store().read().answers(runs)), form)
 
     return Planned(

@@ -50,12 +50,12 @@ def listed(
 ) -> None:
     """List the measures, those that runs of the store came with too, or explain one to recompute by hand."""
     context: Context = ctx.obj
-    told = only_reported(context.store().read())
+    reported = only_reported(context.store().read())
     if measure is not None:
-        known = told.filter(measure=measure.strip().partition("@")[0])
+        known = reported.filter(measure=measure.strip().partition("@")[0])
         emit(explained(Measure.parse(measure)) if known.is_empty() else as_reported(known), form)
         return
-    rows = pl.concat([measure_table(), told.select("measure", "says")], how="diagonal")
+    rows = pl.concat([measure_table(), reported.select("measure", "says")], how="diagonal")
     rows = rows.with_columns(pl.all().fill_null(""))
     emit(rows.select(_LISTED) if form is Format.TABLE else rows, form)
 
@@ -111,12 +111,12 @@ def run(
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
         options = Options(collection_id="files", grades=grades, tie_order=tie_order)
-        made = load([*files, *([qrels] if qrels else [])], options)
-        for note in made.notes:
+        loaded = load([*files, *([qrels] if qrels else [])], options)
+        for note in loaded.notes:
             if "--tie-order" in note:
                 _tell(note)
         table = score_files(
-            made,
+            loaded,
             parse_list(measures),
             golden_set_id=golden_set,
             per_query=per_query,

@@ -68,9 +68,11 @@ def ship(
         for (query,), part in rankings.partition_by("query_id", as_dict=True).items()
     }
     asked = asked.filter(pl.col("query_id").is_in(list(stored)))
-    found = shipping.compare(folder, kind, python or sys.executable, asked, stored)
-    apart = found.filter(~pl.col("same"))
-    complain(f"{found.height - apart.height} of {count(found.height, 'question')} are ranked as in the store")
+    orders = shipping.compare(folder, kind, python or sys.executable, asked, stored)
+    apart = orders.filter(~pl.col("same"))
+    complain(
+        f"{orders.height - apart.height} of {count(orders.height, 'question')} are ranked as in the store"
+    )
     emit(apart, form, empty="Equal orders.")
     if apart.height:
         raise typer.Exit(1)

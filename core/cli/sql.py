@@ -33,7 +33,7 @@ def views(
 ) -> None:
     """Write views over the current revision as SQL for DuckDB: duckdb -init store.sql."""
     context: Context = ctx.obj
-    found = context.store()
-    snapshot = found.read()
-    size = write_text(target, statements(snapshot, found.path))
+    store = context.store()
+    snapshot = store.read()
+    size = write_text(target, statements(snapshot, store.path))
     emit(pl.DataFrame({"written": [str(target)], "revision": [snapshot.revision], "bytes": [size]}), form)

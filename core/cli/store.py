@@ -92,9 +92,15 @@ def _turn(
                 (writer.restore if removed else writer.remove)(kind, ids)
     status = f"would {event}" if dry_run else f"{event}d"
     rows = [
-        (NAMES[kind], each, labels[kind][each], goes_along(snapshot, kind, [each], removed=removed), status)
+        (
+            NAMES[kind],
+            item_id,
+            labels[kind][item_id],
+            goes_along(snapshot, kind, [item_id], removed=removed),
+            status,
+        )
         for kind, ids in steps
-        for each in ids
+        for item_id in ids
     ]
     emit(pl.DataFrame(rows, schema=_TURNED, orient="row"), form)
 
@@ -110,9 +116,9 @@ def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
     there = _labels(snapshot, removed=False) if removed else {}
     return {
         kind: {
-            each: name
-            for each, name in rows.select(f"{kind}_id", label).iter_rows()
-            if each not in there.get(kind, ())
+            item_id: name
+            for item_id, name in rows.select(f"{kind}_id", label).iter_rows()
+            if item_id not in there.get(kind, ())
         }
         for kind, (rows, label) in tables.items()
     }
@@ -183,7 +189,7 @@ def doctor(
     context: Context = ctx.obj
     done = upkeep.repair(context.store(), on_wait=waiting) if repair else []
     report = examine(context.store())
-    mended = pl.DataFrame([("repair", "", each, "") for each in done], schema=_FOUND, orient="row")
+    mended = pl.DataFrame([("repair", "", sentence, "") for sentence in done], schema=_FOUND, orient="row")
     judging = _judging(context)
     report = replace(report, findings=(*judging, *report.findings))
     emit(pl.concat([mended, _artifacts(context), _rows(report)]), form)
@@ -203,7 +209,7 @@ def _judging(context: Context) -> list[Finding]:
 
 
 def _artifacts(context: Context) -> pl.DataFrame:
-    """What evaluations have built and keep beside the store: how many folders by kind, and their size."""
+    """List what evaluations have built and keep beside the store: folders by kind, and their size."""
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415 - with the engines, a second
 
     sizes: dict[str, list[int]] = {}
@@ -211,8 +217,13 @@ def _artifacts(context: Context) -> pl.DataFrame:
         total = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         sizes.setdefault(folder.name.rpartition("-")[0], []).append(total)
     rows = [
-        ("artifacts", kind, f"{text.count(len(found), 'folder')}, {sum(found) / 1e6:,.1f} MB", _ARTIFACTS)
-        for kind, found in sorted(sizes.items())
+        (
+            "artifacts",
+            kind,
+            f"{text.count(len(folder_sizes), 'folder')}, {sum(folder_sizes) / 1e6:,.1f} MB",
+            _ARTIFACTS,
+        )
+        for kind, folder_sizes in sorted(sizes.items())
     ]
     return pl.DataFrame(rows, schema=_FOUND, orient="row")
 
@@ -223,7 +234,7 @@ def _rows(report: Report) -> pl.DataFrame:
         ("store", "revision", _known(report.revision), ""),
         ("store", "schema", f"{_known(report.schema)} (this release writes {report.newest_schema})", ""),
         *(("count", name, str(count), "") for name, count in report.counts.items()),
-        *((each.level.value, "", each.found, each.do) for each in report.findings),
+        *((finding.level.value, "", finding.found, finding.do) for finding in report.findings),
         ("verdict", "", "sound" if report.sound else "damaged", ""),
     ]
     return pl.DataFrame(rows, schema=_FOUND, orient="row")

@@ -46,7 +46,7 @@ _ABOUT_PRICE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided, and on what."""
+    """A decision, and the figures that it rests on."""
 
     table: pl.DataFrame  # the stack table
     decision: Decision  # what was selected from it
@@ -84,52 +84,54 @@ def verdict(view: View) -> Verdict:
     return Verdict(table, view.decision, chances, view.paired, drawn)
 
 
-def decision_data(view: View, found: Verdict) -> dict[str, object]:
+def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """The decision itself, and what it was made on: what `decide --format json` prints.
 
     Returns:
         What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
         revision.
     """
-    made = record(found.table, found.decision, view, chances=found.chances, paired=found.paired)
+    decision = record(verdict.table, verdict.decision, view, chances=verdict.chances, paired=verdict.paired)
     return {
-        **made,
+        **decision,
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
         "prices": view.book.title,
         "seed": view.seed,
-        "resamples": RESAMPLES if found.noise is None else found.noise.means.shape[1],
-        "judge_noise": judge_noise(view, found),
+        "resamples": RESAMPLES if verdict.noise is None else verdict.noise.means.shape[1],
+        "judge_noise": judge_noise(view, verdict),
         "revision": view.snapshot.revision,
     }
 
 
-def judge_noise(view: View, found: Verdict) -> dict[str, object] | None:
+def judge_noise(view: View, verdict: Verdict) -> dict[str, object] | None:
     """The judge noise in the chances, with the chosen stack's quality with it; None where none is."""
-    drawn, chosen = found.noise, found.decision.chosen
+    drawn, chosen = verdict.noise, verdict.decision.chosen
     if drawn is None:
         return None
-    rows = noisy_rows(found.table, drawn)
+    rows = noisy_rows(verdict.table, drawn)
     limits = view.constraints, view.rule
     return {
         "golden_set": drawn.golden_set_id,
         "passages": drawn.passages,
-        "ties": len(redecided(found.table, found.decision, limits, drawn)[1].ties),
+        "ties": len(redecided(verdict.table, verdict.decision, limits, drawn)[1].ties),
         "chosen": None if chosen is None else rows.drop("run_id").row(chosen, named=True),
     }
 
 
 def record_data(
-    view: View, found: Verdict, *, link: str, made_at: datetime, command: str | None = None
+    view: View, verdict: Verdict, *, link: str, made_at: datetime, command: str | None = None
 ) -> dict[str, object]:
     """The decision with everything around it.
 
     Args:
         command: What decides the same on the command line; None where that cannot be said there.
     """
-    rows = (found.decision.chosen, found.decision.runner_up)
-    chosen, runner_up = (None if row is None else found.table.row(row, named=True) for row in rows)
-    said = decision_words.answer(found.table, found.decision, view.constraints, view.quality, view.latency)
+    rows = (verdict.decision.chosen, verdict.decision.runner_up)
+    chosen, runner_up = (None if row is None else verdict.table.row(row, named=True) for row in rows)
+    said = decision_words.answer(
+        verdict.table, verdict.decision, view.constraints, view.quality, view.latency
+    )
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -139,17 +141,17 @@ def record_data(
         "command": command,
         "question": question(view),
         "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
-        **decision_data(view, found),
+        **decision_data(view, verdict),
         "definition": definition(view.quality),
         "remarks": list(view.compared.sentences),
         "limiting": None if chosen is None else limiting(chosen, view.quality),
         "soundness": []
         if chosen is None
         else [
-            {"good": each.good, "finding": each.sentence}
-            for each in soundness(chosen, runner_up, view.quality)
+            {"good": sign.good, "finding": sign.sentence}
+            for sign in soundness(chosen, runner_up, view.quality)
         ],
-        "environment": environment(found.table),
+        "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
         "runs": _runs(view.snapshot, view.scope),
@@ -159,13 +161,13 @@ def record_data(
             "digest": view.book.digest,
             "changes": list(view.book.changes),
         },
-        **_prices(view, found),
-        "stacks": status_rows(found.sure_table, found.decision, weak=view.weak).to_dicts(),
+        **_prices(view, verdict),
+        "stacks": status_rows(verdict.sure_table, verdict.decision, weak=view.weak).to_dicts(),
     }
 
 
 def definition(quality: Quality) -> str:
-    """What a measure says and how it is computed; one that is not computed here is as it was reported."""
+    """Say what a measure says and how it is computed; one not computed here is as it was reported."""
     measure = quality.measure
     if measure is None:
         return f"{quality.name}, as it was reported."
@@ -180,15 +182,15 @@ def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
     shown = ("collection_id", "name", "source", "queries", "passages")
     golden = None
     if scope.golden_set_id is not None:
-        found = snapshot.golden_sets(scope.collection_id)
-        row = found.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True)
+        golden_sets = snapshot.golden_sets(scope.collection_id)
+        row = golden_sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True)
         kept = ("golden_set_id", "name", "judge", "mapping", "queries", "judgements", "spans")
         golden = {name: row[name] for name in kept}
     return {**{name: collection[name] for name in shown}, "golden_set": golden}
 
 
 def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
-    """What made the revision that is shown: revision, at, action and note; None before the first."""
+    """Return what made the revision that is shown: revision, at, action and note; None before the first."""
     last = snapshot.revisions().sort("revision").tail(1)
     if last.is_empty():
         return None
@@ -197,9 +199,9 @@ def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
 
 
 def _stack(row: dict[str, object]) -> dict[str, object]:
-    """What the chosen stack is made of and where its run comes from."""
+    """Return what the chosen stack is made of and where its run comes from."""
     spec, environment = json.loads(str(row["spec"])), json.loads(str(row["environment"]))
-    made = row["created_at"]
+    created = row["created_at"]
     return {
         "run_id": row["run_id"],
         "stack_id": row["stack_id"],
@@ -207,7 +209,7 @@ def _stack(row: dict[str, object]) -> dict[str, object]:
         "origin": row["origin"],
         "pool": row["pool"],
         "environment": environment,
-        "created_at": made.isoformat() if isinstance(made, datetime) else None,
+        "created_at": created.isoformat() if isinstance(created, datetime) else None,
     }
 
 
@@ -216,15 +218,17 @@ def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
     origins = runs_in(snapshot, scope)["origin"].to_list()
     return {
         "count": len(origins),
-        "origins": {each.value: origins.count(each.value) for each in Origin if each.value in origins},
+        "origins": {
+            origin.value: origins.count(origin.value) for origin in Origin if origin.value in origins
+        },
         "chosen": sorted(scope.run_ids) or None,
     }
 
 
-def _prices(view: View, found: Verdict) -> dict[str, object]:
+def _prices(view: View, verdict: Verdict) -> dict[str, object]:
     """The entries of the price book that the costs rest on, and what was used but has no price."""
-    ids = found.table["run_id"].to_list()
-    chosen = found.decision.chosen
+    ids = verdict.table["run_id"].to_list()
+    chosen = verdict.decision.chosen
     priced = pl.col("unit").replace(PRICED_AS).alias("unit")
     used = (
         view.snapshot.usage(ids)

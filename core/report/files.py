@@ -84,7 +84,7 @@ RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there 
 ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as
 
 
-def record_file(ending: str, view: View, found: Verdict, *, address: str, made_at: datetime) -> str:
+def record_file(ending: str, view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:
     """Write the record of a decision.
 
     Args:
@@ -92,11 +92,11 @@ def record_file(ending: str, view: View, found: Verdict, *, address: str, made_a
         address: The pinned link to this view, see `core.views.link`.
         made_at: The time of the record; the only thing in the file that depends on when it is made.
     """
-    data = record_data(view, found, link=address, made_at=made_at, command=command(view))
+    data = record_data(view, verdict, link=address, made_at=made_at, command=command(view))
     if ending == ".json":
         return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
     filled = context(data, "Decision record", f"Decision record: {_name(data)}")
-    charts = {"pareto": _pareto(view, found, data)}
+    charts = {"pareto": _pareto(view, verdict, data)}
     rows, measure = finalists(data), view.quality.name
     figure = intervals(rows, measure)
     if figure is not None:
@@ -105,14 +105,14 @@ def record_file(ending: str, view: View, found: Verdict, *, address: str, made_a
     return (render.html if ending == ".html" else render.markdown)("record.j2", charts, **filled)
 
 
-def snapshot_file(view: View, found: Verdict, *, address: str, made_at: datetime) -> str:
+def snapshot_file(view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:
     """Write a workspace as one HTML file that needs no network; takes what `record_file` takes."""
-    data = record_data(view, found, link=address, made_at=made_at, command=command(view))
+    data = record_data(view, verdict, link=address, made_at=made_at, command=command(view))
     name = _name(data)
     filled = context(data, f"Snapshot of {name}", f"Snapshot: {name}")
-    more, charts = snapshot.parts(view, found)
-    tables = {**filled.pop("tables"), "every": snapshot.every_stack(view, found)}
-    charts = {"pareto": _pareto(view, found, data), **charts}
+    more, charts = snapshot.parts(view, verdict)
+    tables = {**filled.pop("tables"), "every": snapshot.every_stack(view, verdict)}
+    charts = {"pareto": _pareto(view, verdict, data), **charts}
     return render.html("snapshot.j2", charts, tables=tables, **filled, **more)
 
 
@@ -120,9 +120,11 @@ def _name(data: Data) -> str:
     return str(data["workspace"]["name"] or data["collection"])
 
 
-def _pareto(view: View, found: Verdict, data: Data) -> Chart:
+def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
     """The Pareto chart of a view."""
-    drawn = pareto(found.table, found.decision, view.constraints, quality=view.quality, latency=view.latency)
+    drawn = pareto(
+        verdict.table, verdict.decision, view.constraints, quality=view.quality, latency=view.latency
+    )
     caption = (
         f"{theme.best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what the "
         "limits allow; dimmed stacks break a limit. The ring marks the chosen stack."
@@ -150,24 +152,24 @@ def pinned_link(view: View, dashboard: str) -> str:
 
 
 def command(view: View) -> str | None:
-    """What decides a case on the command line; None where that cannot be said there.
+    """Return what decides a case on the command line; None where that cannot be said there.
 
     That is so where many runs would have to be named, where what does not compare was left out in
     another way than the command does, and where the latency holds the generator, whose model has settings of
     its own.
     """
-    found = question(view)
+    asked = question(view)
     if (
         len(named(view, "run_id")) > RUNS_NAMED
         or (narrowed(view) and not _as_usual(view))
         or view.latency.scope == "end-to-end"
-        or found.pop("generation") is not None  # no option says how fast the generator is
+        or asked.pop("generation") is not None  # no option says how fast the generator is
     ):
         return None
     usual = {**DEFAULTS, "judge_noise": usual_auditor(view.snapshot, view.scope) or OFF}
     words = [
         word
-        for name, value in {"revision": view.snapshot.revision, **found}.items()
+        for name, value in {"revision": view.snapshot.revision, **asked}.items()
         if value != usual.get(name)
         for word in _option(name, value)
     ]

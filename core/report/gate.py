@@ -29,7 +29,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Again(BaseModel):
-    """What to ask again; see `core.report.words.question`."""
+    """The question to ask again; see `core.report.words.question`."""
 
     collection: str
     golden_set: str | None
@@ -71,7 +71,7 @@ class _Form(BaseModel):
 
 
 class Recorded(BaseModel):
-    """What of a decision record the gate needs."""
+    """The parts of a decision record that the gate needs."""
 
     format: Literal["clq-explorer/decision-record"]
     version: Annotated[int, Field(le=VERSION)]
@@ -102,7 +102,7 @@ def recorded(data: object, name: str) -> Recorded:
         raise InputError(f"{problem.where}: {problem.found}", where=name, do=_AGAIN) from None
 
 
-def broken(was: Recorded, found: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:
+def broken(was: Recorded, verdict: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:
     """Why a recorded decision no longer holds.
 
     Args:
@@ -113,28 +113,28 @@ def broken(was: Recorded, found: Verdict, asked: View, *, share: float = SHARE) 
         the decision holds. That the chosen stack is dominated says nothing where it was so from the start:
         of stacks that tie, the smaller prompt wins.
     """
-    row = today(was, found.table)
+    row = today(was, verdict.table)
     if row is None:
         return _rows([("gone", was.chosen.stack, "", "no run of this stack is in the workspace")])
     return _rows(
         [
-            *_over(row, was, found, asked),
-            *_dominated(row, was, found, asked),
-            *_another(row, was, found, share),
+            *_over(row, was, verdict, asked),
+            *_dominated(row, was, verdict, asked),
+            *_another(row, was, verdict, share),
         ]
     )
 
 
-def answer(was: Recorded, found: Verdict, asked: View) -> str:
+def answer(was: Recorded, verdict: Verdict, asked: View) -> str:
     """That a decision holds, with today's numbers, and what the rule would take today where that differs."""
-    row, chosen = today(was, found.table), found.decision.chosen
+    row, chosen = today(was, verdict.table), verdict.decision.chosen
     if row is None:
         return ""
-    words = f"Holds: {was.chosen.stack}: {numbers(found.table.row(row, named=True), asked.quality)}."
+    words = f"Holds: {was.chosen.stack}: {numbers(verdict.table.row(row, named=True), asked.quality)}."
     if chosen is None or chosen == row:
         return words
-    share = found.chances["p_best"][chosen]
-    return f"{words} Today {found.table['name'][chosen]} is chosen, the best in {text.percent(share)}."
+    share = verdict.chances["p_best"][chosen]
+    return f"{words} Today {verdict.table['name'][chosen]} is chosen, the best in {text.percent(share)}."
 
 
 def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
@@ -152,38 +152,38 @@ def today(was: Recorded, table: pl.DataFrame) -> int | None:
     return None if rows.is_empty() else int(rows["row"][0])
 
 
-def _over(row: int, was: Recorded, found: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
+def _over(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
     """The limit that the chosen stack breaks."""
-    reasons = found.decision.excluded().filter(pl.col("row") == row)
-    now = numbers(found.table.row(row, named=True), asked.quality)
+    reasons = verdict.decision.excluded().filter(pl.col("row") == row)
+    now = numbers(verdict.table.row(row, named=True), asked.quality)
     return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
 
 
-def _dominated(row: int, was: Recorded, found: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
+def _dominated(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
     """The best stack that beats the chosen one, where none did."""
-    on = frontier_rows(found.table, found.decision, weak=asked.weak)
-    before = was.chosen.run_id in {each.run_id for each in was.frontier}
-    if row in on or not before or not found.decision.feasible[row]:
+    on = frontier_rows(verdict.table, verdict.decision, weak=asked.weak)
+    before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
+    if row in on or not before or not verdict.decision.feasible[row]:
         return []
-    compared = [axis for axis in found.decision.required if axis.compared]
-    merits = np.array([axis.merit(axis.read(found.table)) for axis in compared])
+    compared = [axis for axis in verdict.decision.required if axis.compared]
+    merits = np.array([axis.merit(axis.read(verdict.table)) for axis in compared])
     for other in on:
         if (merits[:, other] >= merits[:, row]).all():
-            name = found.table["name"][other]
-            now = numbers(found.table.row(other, named=True), asked.quality)
+            name = verdict.table["name"][other]
+            now = numbers(verdict.table.row(other, named=True), asked.quality)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
     return []
 
 
-def _another(row: int, was: Recorded, found: Verdict, share: float) -> list[tuple[str, str, str, str]]:
+def _another(row: int, was: Recorded, verdict: Verdict, share: float) -> list[tuple[str, str, str, str]]:
     """The stack that would be chosen instead."""
-    best = found.chances["p_best"]
+    best = verdict.chances["p_best"]
     likely = best.arg_max()
     if likely is None:  # nothing was resampled: the figures are all there is
-        likely = found.decision.chosen
+        likely = verdict.decision.chosen
         words = "it is chosen on the figures as they are; without results per query there is no probability"
     else:
         words = f"it would be chosen with a probability of {text.percent(best[likely])}"
     if likely is None or likely == row or (best[likely] is not None and best[likely] <= share):
         return []
-    return [("another", was.chosen.stack, str(found.table["name"][likely]), words)]
+    return [("another", was.chosen.stack, str(verdict.table["name"][likely]), words)]

@@ -43,7 +43,7 @@ ROWS = 300  # Rows of a table in HTML and Markdown at most; JSON and CSV have al
 
 @dataclass(frozen=True)
 class Said:
-    """What a section says of a workspace."""
+    """The blocks that a section yields of a workspace."""
 
     page: Page
     section: str  # empty where the page has no sections
@@ -75,7 +75,7 @@ def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequenc
         InputError: If an answer is none that it could take.
     """
     sections = page.drawn()
-    named = {each.name: each for each in sections}
+    named = {part.name: part for part in sections}
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
@@ -114,7 +114,7 @@ def flat(blocks: Iterable[Block]) -> list[Block]:
 
 
 def as_data(said: Said) -> JsonMap:
-    """What a section says as plain data; see `page.schema.json`."""
+    """Return what a section says as plain data; see `page.schema.json`."""
     view = said.view
     return {
         "format": FORMAT,
@@ -131,7 +131,7 @@ def as_data(said: Said) -> JsonMap:
             "remarks": list(view.compared.sentences),
         },
         "choices": dict(said.choices),
-        "blocks": [_block(each) for each in said.blocks],
+        "blocks": [_block(block) for block in said.blocks],
     }
 
 
@@ -152,18 +152,18 @@ def _block(block: Block) -> JsonMap:
             own = {"numbers": [{"title": title, "cards": _cards(cards), "apart": _cards(apart)}
                                for title, cards, apart in numbers]}  # fmt: skip
         case Passages(passages, judged):
-            own = {"passages": [_passage(each, judged) for each in passages]}
+            own = {"passages": [_passage(passage, judged) for passage in passages]}
         case Chart(figure):
             own = {"figure": render.figure_data(figure)}
         case Table():
             own = _table(block)
         case Fold(_, blocks):
-            own = {"blocks": [_block(each) for each in blocks]}
+            own = {"blocks": [_block(inner) for inner in blocks]}
         case Way(settings=settings):
             own = {"settings": {key: _value(value) for key, value in settings.items()}}
         case _:
             own = {}
-    words = {each.name: getattr(block, each.name) for each in fields(block)}
+    words = {field.name: getattr(block, field.name) for field in fields(block)}
     texts = {name: value or None for name, value in words.items() if isinstance(value, str)}
     return {"kind": type(block).__name__.lower(), **texts, **own}
 
@@ -180,9 +180,9 @@ def _passage(passage: Passage, judged: bool) -> JsonMap:
 
 def _table(block: Table) -> JsonMap:
     shown = (*columns(block.columns), *columns(block.more))
-    about = [{"name": each.name, "label": each.label, "form": each.form, "help": each.help or None}
-             for each in shown]  # fmt: skip
-    rows = block.rows.select(each.name for each in shown).to_dicts()
+    about = [{"name": column.name, "label": column.label, "form": column.form, "help": column.help or None}
+             for column in shown]  # fmt: skip
+    rows = block.rows.select(column.name for column in shown).to_dicts()
     return {"columns": about, "rows": [{name: _value(value) for name, value in row.items()} for row in rows]}
 
 
@@ -224,9 +224,9 @@ _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
 def holding(block: Table) -> tuple[Column, ...]:
     """The columns of a table that hold anything; all of one without rows."""
     return tuple(
-        each
-        for each in (*columns(block.columns), *columns(block.more))
-        if block.rows.is_empty() or block.rows[each.name].null_count() < block.rows.height
+        column
+        for column in (*columns(block.columns), *columns(block.more))
+        if block.rows.is_empty() or block.rows[column.name].null_count() < block.rows.height
     )
 
 
@@ -239,8 +239,8 @@ def cells(block: Table, most: int) -> list[JsonMap]:
 
 def laid_out(block: Table) -> tables.Table | None:
     """A table as the files' templates take it."""
-    made = tables.table(cells(block, ROWS), [_laid(each) for each in holding(block)], ROWS, sortable=True)
-    return made and replace(made, left_out=max(0, block.rows.height - ROWS))
+    laid = tables.table(cells(block, ROWS), [_laid(column) for column in holding(block)], ROWS, sortable=True)
+    return laid and replace(laid, left_out=max(0, block.rows.height - ROWS))
 
 
 def _laid(column: Column) -> tables.Column:
@@ -253,7 +253,7 @@ def _laid(column: Column) -> tables.Column:
 
 
 def as_file(said: Said, form: str) -> str:
-    """What a section says as one file that needs no network ("html"), or as Markdown ("md")."""
+    """Write what a section says as one file that needs no network ("html"), or as Markdown ("md")."""
     view = said.view
     charts = {block.name: render.Chart(block.figure, block.alt, block.caption)
               for block in flat(said.blocks) if isinstance(block, Chart)}  # fmt: skip
@@ -277,7 +277,7 @@ def pairs(cards: Sequence[Card]) -> list[tuple[str, str]]:
 
 
 def marked(passage: Passage, judged: bool) -> str:
-    """What stands above a passage: ``#1 · grade 4 · lost · Title``."""
+    """Return the line above a passage: ``#1 · grade 4 · lost · Title``."""
     rank = "" if passage.rank is None else f"#{passage.rank}"
     grade = "unjudged" if passage.grade is None else f"grade {passage.grade}"
     return " · ".join(filter(None, (rank, grade if judged else "", passage.mark, passage.title)))

@@ -72,7 +72,7 @@ def markdown(template: str, charts: Mapping[str, Chart], **context: object) -> s
 @cache
 def environment(form: str) -> Environment:
     """The templates, for "html" or "md"."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
@@ -80,9 +80,9 @@ def environment(form: str) -> Environment:
         lstrip_blocks=True,
         finalize=_isolated if form == "html" else _in_markdown,
     )
-    made.globals |= {"parts": f"parts.{form}", "address": safe_address, "text": text, "theme": theme}
-    made.filters |= {"code": _code, "fenced": _fenced, "json": _json}
-    return made
+    templates.globals |= {"parts": f"parts.{form}", "address": safe_address, "text": text, "theme": theme}
+    templates.filters |= {"code": _code, "fenced": _fenced, "json": _json}
+    return templates
 
 
 def _isolated(value: object) -> object:
@@ -97,7 +97,7 @@ def _in_markdown(value: object) -> Markup:
 def escaped(words: str) -> str:
     """Text for the inside of a line of Markdown, also at its start and in a cell of a table."""
     line = isolated(" ".join(words.split()))
-    line = _LINKED_LATE.sub(lambda found: "".join(char + _JOINER for char in found[0]), line)
+    line = _LINKED_LATE.sub(lambda match: "".join(char + _JOINER for char in match[0]), line)
     line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
     return _BLOCK_START.sub(r"\g<1>\\", line)
 

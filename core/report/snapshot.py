@@ -47,28 +47,28 @@ _OPTIONAL = {
 _BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis": "cost"}
 
 
-def parts(view: View, found: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
-    """What a snapshot has beside a record: more for its template, and its charts by name."""
-    said, charts = _headroom(view, found)
-    charts |= _curves(view, found)
-    words, grades, bounds = _evidence(view, found)
+def parts(view: View, verdict: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
+    """Return what a snapshot has beside a record: more for its template, and its charts by name."""
+    said, charts = _headroom(view, verdict)
+    charts |= _curves(view, verdict)
+    words, grades, bounds = _evidence(view, verdict)
     return {"headroom": said, "evidence": words, "grades": grades}, charts | bounds
 
 
-def _headroom(view: View, found: Verdict) -> tuple[list[str], dict[str, Chart]]:
-    chosen = found.decision.chosen
-    pool = next(iter(conventions(found.table, chosen)), "")
-    split = headroom(found.table, view.quality, pool, chosen)
+def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]]:
+    chosen = verdict.decision.chosen
+    pool = next(iter(conventions(verdict.table, chosen)), "")
+    split = headroom(verdict.table, view.quality, pool, chosen)
     if split is None:
         return [f"No ceiling is on record for {view.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
-    told = headroom_words.numbers(split.explained, view.quality)
-    said = [headroom_words.answer(split.explained), f"{told} {headroom_words.levers(split.explained)}"]
-    return said, {"headroom": Chart(split.figure, told, caption)}
+    figures = headroom_words.numbers(split.explained, view.quality)
+    said = [headroom_words.answer(split.explained), f"{figures} {headroom_words.levers(split.explained)}"]
+    return said, {"headroom": Chart(split.figure, figures, caption)}
 
 
-def _curves(view: View, found: Verdict) -> dict[str, Chart]:
-    names = _shown(found)
+def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
+    names = _shown(verdict)
     runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
     measure = view.quality.measure
     rows = curve_table(
@@ -78,28 +78,30 @@ def _curves(view: View, found: Verdict) -> dict[str, Chart]:
         None if measure is None else measure.at(None),
         among(view.snapshot, view.scope),
     )
-    made = curves(rows, view.quality, theme.colours_for(names))
-    if not made.main.data:
+    drawn_curves = curves(rows, view.quality, theme.colours_for(names))
+    if not drawn_curves.main.data:
         return {}
-    drawn = {"curves": Chart(made.main, made.answer, curve_words.HOW)}
-    if made.beside.data:
-        drawn["measures"] = Chart(made.beside, "Every measure of the same stacks against K.")
+    drawn = {"curves": Chart(drawn_curves.main, drawn_curves.answer, curve_words.HOW)}
+    if drawn_curves.beside.data:
+        drawn["measures"] = Chart(drawn_curves.beside, "Every measure of the same stacks against K.")
     return drawn
 
 
-def _shown(found: Verdict) -> list[str]:
+def _shown(verdict: Verdict) -> list[str]:
     """The chosen stack, the runner-up, the best of the frontier; the first where nothing is left."""
-    rows = [row for row in (found.decision.chosen, found.decision.runner_up) if row is not None]
-    rows += frontier_rows(found.table, found.decision)
-    picked = list(dict.fromkeys(rows))[:CURVES] or [0][: found.table.height]
-    return [str(found.table["name"][row]) for row in picked]
+    rows = [row for row in (verdict.decision.chosen, verdict.decision.runner_up) if row is not None]
+    rows += frontier_rows(verdict.table, verdict.decision)
+    picked = list(dict.fromkeys(rows))[:CURVES] or [0][: verdict.table.height]
+    return [str(verdict.table["name"][row]) for row in picked]
 
 
-def every_stack(view: View, found: Verdict) -> Table | None:
+def every_stack(view: View, verdict: Verdict) -> Table | None:
     """All stacks with their numbers; a basis that a whole column shares stands in its heading."""
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
-    listed = status_rows(found.sure_table, found.decision, weak=view.weak)
-    rows = listed.join(found.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left")
+    listed = status_rows(verdict.sure_table, verdict.decision, weak=view.weak)
+    rows = listed.join(
+        verdict.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left"
+    )
     shared = {name: _shared(rows.filter(pl.col(of).is_not_null())[name]) for name, of in _BASES.items()}
     quality, latency, cost = (f", {words}" if words else "" for words in shared.values())
     empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
@@ -110,10 +112,10 @@ def every_stack(view: View, found: Verdict) -> Table | None:
         share("p_best", "best"),
         Column("excluded because", lambda row: Cell(row["reason"] or "")),
     )
-    told = dict.fromkeys(name for name, words in shared.items() if words)
-    shown: list[Mapping[str, Any]] = [{**row, **told} for row in rows.iter_rows(named=True)]
+    blanked = dict.fromkeys(name for name, words in shared.items() if words)
+    shown: list[Mapping[str, Any]] = [{**row, **blanked} for row in rows.iter_rows(named=True)]
     kept = [column for column in columns if column.label not in empty]
-    return table(shown, kept, EVERY_STACK, strong=found.decision.chosen is not None, sortable=True)
+    return table(shown, kept, EVERY_STACK, strong=verdict.decision.chosen is not None, sortable=True)
 
 
 def _shared(bases: pl.Series) -> str:
@@ -122,8 +124,8 @@ def _shared(bases: pl.Series) -> str:
     return str(kinds[0]) if len(kinds) == 1 else ""
 
 
-def _evidence(view: View, found: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
-    """What the judgements can carry."""
+def _evidence(view: View, verdict: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
+    """Say what the judgements can carry."""
     sizes = view.snapshot.collections()
     space = sizes.row(by_predicate=pl.col("collection_id") == view.scope.collection_id, named=True)
     if space["passages"] > COPIES_UP_TO:
@@ -131,13 +133,13 @@ def _evidence(view: View, found: Verdict) -> tuple[list[str], list[tuple[str, st
     judged = evidence.judged(view.snapshot, view.scope)
     if judged is None:
         return ["There are no judgements here: figures are as they were reported."], [], {}
-    sentence, details = golden_sections.summary(judged, found.table, view.quality)
+    sentence, details = golden_sections.summary(judged, verdict.table, view.quality)
     mix = [
         (_grade(str(row["grade"])), f"{row['total']:,} judgements, {percent(row['share'])}")
         for row in judged.mix.iter_rows(named=True)
     ]
     words = [sentence, *([details] if details else [])]
-    bounds = evidence.with_bounds(found.table, higher_is_better=view.quality.higher_is_better)
+    bounds = evidence.with_bounds(verdict.table, higher_is_better=view.quality.higher_is_better)
     if bounds.is_empty():
         return words, mix, {}
     best = bounds.head(BOUNDS)

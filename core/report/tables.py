@@ -63,7 +63,7 @@ def finalists(data: Data) -> list[Data]:
     """Chosen, runner-up and the rest of the frontier, each once, with what it is as status."""
     rows: dict[str, Data] = {}
     candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
-    for status, row in [*candidates, *(("frontier", each) for each in data["frontier"])]:
+    for status, row in [*candidates, *(("frontier", stack) for stack in data["frontier"])]:
         if row is not None and row["run_id"] not in rows:
             rows[row["run_id"]] = {**row, "status": status}
     return list(rows.values())
@@ -162,7 +162,7 @@ _PLAIN = (
 
 
 def _turns(rows: Sequence[Data]) -> Table | None:
-    """What would have to be true for another stack to be chosen."""
+    """List what would have to be true for another stack to be chosen."""
 
     def now(row: Data) -> str:
         return str(_WRITTEN[row["of"]](row["now"]))
@@ -193,8 +193,8 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
         kinds.setdefault(row["constraint"], []).append(row)
 
     def nearest(row: Data) -> str:
-        known = [each for each in row["rows"] if each["by"] is not None]
-        least = min(known, key=lambda each: each["by"], default=None)
+        known = [known_row for known_row in row["rows"] if known_row["by"] is not None]
+        least = min(known, key=lambda known_row: known_row["by"], default=None)
         return f"{least['stack'] or least['run_id']}: {least['reason']}" if least else text.NOT_APPLICABLE
 
     def limit(row: Data) -> str:
@@ -205,7 +205,7 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
         Column("stacks", lambda row: Cell(f"{len(row['rows']):,}", len(row["rows"])), number=True),
         Column("nearest miss", lambda row: Cell(nearest(row)), wide=True),
     )
-    rows = [{"name": name, "rows": each} for name, each in kinds.items()]
+    rows = [{"name": name, "rows": missing} for name, missing in kinds.items()]
     return table(sorted(rows, key=lambda row: (-len(row["rows"]), row["name"])), columns)
 
 
@@ -250,5 +250,5 @@ def basis(row: Data, name: str) -> str:
 
 
 def status(row: Data) -> str:
-    """What became of a stack, in one word."""
+    """Say in one word what became of a stack."""
     return str(row["status"]).replace("within the limits", "feasible")

@@ -1,4 +1,4 @@
-"""What record and snapshot say in the same words: tiles, what was asked, how to check it."""
+"""The words that record and snapshot share: tiles, what was asked, how to check it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ORIGINS = {"run": "measured here", "import": "imported", "published": "publishe
 
 
 def context(data: Data, kind: str, title: str) -> dict[str, Any]:
-    """What the templates of record and snapshot are filled with, charts and more tables apart."""
+    """Return what the templates of record and snapshot are filled with, charts and more tables apart."""
     best = finalists(data)
     kinds = (("Latency", "latency_note"), ("Cost", "cost_note"))
     notes = [(what, dict.fromkeys(row[note] for row in best if row[note])) for what, note in kinds]
@@ -51,7 +51,7 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
         "shares": any(row.get("p_best") is not None or row.get("p_sla") is not None for row in best),
         "footnotes": [f"{what}: {'; '.join(words)}." for what, words in notes if words],
         "unpriced": ", ".join(
-            f"{each['item']} ({each['unit'].replace('_', ' ')})" for each in data["unpriced"]
+            f"{entry['item']} ({entry['unit'].replace('_', ' ')})" for entry in data["unpriced"]
         ),
         "near_heading": HEADING,
         "promising_heading": PROMISING,
@@ -102,7 +102,7 @@ def _joined(*words: str | None) -> str:
 
 
 def _asked(data: Data) -> tuple[tuple[str, str], ...]:
-    """What was asked, of which workspace."""
+    """Say what was asked, of which workspace."""
     asked, space = data["asked"], data["workspace"]
     origins = ", ".join(f"{count:,} {_ORIGINS[name]}" for name, count in data["runs"]["origins"].items())
     floor = ("Quality floor", "at least ") if asked["better"] == "higher" else ("Quality cap", "at most ")
@@ -123,7 +123,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
 
 
 def _costed(question: Data) -> str:
-    """What the cost is one of, where it is no query."""
+    """Say what the cost is one of, where it is no query."""
     per = question.get("cost_per", "query")
     if per == "query":
         return ""
@@ -162,8 +162,8 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
 
 def _checks(data: Data) -> tuple[tuple[str, str], ...]:
     """Revision, prices and seed: what another needs to get the same."""
-    made, book = data["revision_made"], data["price_book"]
-    written = f", written {_moment(made['at'])}: {made['action']}" if made else ""
+    revision, book = data["revision_made"], data["price_book"]
+    written = f", written {_moment(revision['at'])}: {revision['action']}" if revision else ""
     return (
         ("Revision of the store", f"{data['revision']}{written}"),
         ("Price book", f"{book['name']}, fingerprint {book['digest']}"),
@@ -180,7 +180,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def question(view: View) -> dict[str, object]:
-    """What a workspace asks."""
+    """Return what a workspace asks."""
     limits = view.constraints
     model = view.latency.generation
     return {

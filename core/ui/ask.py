@@ -62,7 +62,7 @@ class Visitor:
         offered = list(options)
         if first is not None:
             chosen = {st.session_state.get(key), *st.query_params.get_all(key)}
-            offered = offered[:first] + [each for each in offered[first:] if each in chosen]
+            offered = offered[:first] + [option for option in offered[first:] if option in chosen]
         with self._place():
             return pick_listed(label, offered, key, usual=usual, help=about or None, **_wide(width))
 
@@ -107,7 +107,7 @@ class Visitor:
         kept = st.session_state.get(key)
         if kept is not None:  # it may be of another range
             ends = kept if isinstance(kept, tuple | list) else [kept]
-            if not all(low <= float(each) <= high for each in ends):
+            if not all(low <= float(end) <= high for end in ends):
                 del st.session_state[key]
         value = (usual[0], usual[-1]) if len(usual) > 1 else usual[0]
         form = "%.4g" if isinstance(low, float) else None

@@ -69,7 +69,7 @@ def snapshot(revision: int | None) -> Snapshot:
 
 
 def table_key(view: View) -> tuple[object, ...]:
-    """What the stack table of a workspace is made from, for caching what follows from the table."""
+    """Key what follows from the stack table of a workspace, for caching, by what the table is made from."""
     book = (view.book.name, view.book.digest)
     return (str(store().path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
 
@@ -83,8 +83,8 @@ def books() -> dict[str, PriceBook]:
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceBook]:
     del files  # part of the key
-    found = load_books(PRICES, own=folder)
-    return {name: found[name] for name in sorted(found, key=lambda name: (name != DEFAULT_BOOK, name))}
+    books = load_books(PRICES, own=folder)
+    return {name: books[name] for name in sorted(books, key=lambda name: (name != DEFAULT_BOOK, name))}
 
 
 def stacks(

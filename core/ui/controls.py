@@ -1,4 +1,4 @@
-"""What the dashboard alone has: the forms and buttons that a section names by a `Control`."""
+"""The forms and buttons that the dashboard alone has, which a section names by a `Control`."""
 
 from __future__ import annotations
 

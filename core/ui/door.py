@@ -204,7 +204,7 @@ def _own_names() -> set[str | None]:
     """Hosts that the operator named, and this machine's own names for itself."""
     named = [f"//{st.get_option('browser.serverAddress')}", *st.get_option("server.corsAllowedOrigins")]
     named += [f"//{name}" for name in os.environ.get(HOSTS, "").split()]
-    return {"localhost", *(hostname(each) for each in named)} - {None}
+    return {"localhost", *(hostname(address) for address in named)} - {None}
 
 
 def _marked(scope: Scope, headers: Headers) -> Scope:
@@ -270,7 +270,7 @@ def act(change: Callable[..., str], *args: object) -> bool:
 
 
 def outcome() -> None:
-    """What the last change did, once."""
+    """Show once what the last change did."""
     if said := st.session_state.pop(_SAID, ""):
         st.success(plain(said), icon=":material/check:")
     if _FAILED in st.session_state:

@@ -171,7 +171,7 @@ _GO = "_go"  # Slot of the session: the page that a click opens, and what stands
 
 
 def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
-    """What draws a chart or a table so that a click chooses."""
+    """Return what draws a chart or a table so that a click chooses."""
     if click is None:
         return {}
 
@@ -192,19 +192,19 @@ def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
 
 def _passages(block: Passages) -> None:
     """Draw passages one below the other: as far as is read at once, or folded."""
-    for each in block.passages:
+    for passage in block.passages:
         with st.container(border=True, gap="small"):
             line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-            if each.rank is not None:
-                line.markdown(f"**#{each.rank}**", width="content")
+            if passage.rank is not None:
+                line.markdown(f"**#{passage.rank}**", width="content")
             if block.judged:
-                grade = "unjudged" if each.grade is None else f"grade {each.grade}"
-                line.badge(grade, color=_GRADES[each.grade])
-            if each.mark:
-                line.badge(plain(each.mark), color=_MARKS.get(each.mark[0], "gray"))
-            line.markdown(f"**{plain(each.title)}**", width="stretch")
-            st.caption(plain(each.note))
-            shown, rest = ("", upright(each.text)) if block.folded else shown_text(upright(each.text))
+                grade = "unjudged" if passage.grade is None else f"grade {passage.grade}"
+                line.badge(grade, color=_GRADES[passage.grade])
+            if passage.mark:
+                line.badge(plain(passage.mark), color=_MARKS.get(passage.mark[0], "gray"))
+            line.markdown(f"**{plain(passage.title)}**", width="stretch")
+            st.caption(plain(passage.note))
+            shown, rest = ("", upright(passage.text)) if block.folded else shown_text(upright(passage.text))
             if shown:
                 st.text(shown)
             if rest:

@@ -125,7 +125,7 @@ def pick_listed(
 def _asked(
     options: Iterable[T], key: str, usual: T | None, *, setting: bool
 ) -> tuple[list[T], T, dict[str, Any]]:
-    """What is offered, which of it is usual, and how the address keeps the choice."""
+    """Return what is offered, which of it is usual, and how the address keeps the choice."""
     offered = list(options)
     default = offered[0] if usual is None else usual
     still_offered(key, offered)
@@ -214,7 +214,7 @@ def _best(table: pl.DataFrame, quality: Axis) -> list[str]:
 def pick_from_chart(
     table: pl.DataFrame, chart_key: str, key: str = "stack", column: str = "name"
 ) -> Callable[[], None]:
-    """What a click on a mark does: choose the row that is the first custom datum of the mark.
+    """Choose, on a click on a mark, the row that is the first custom datum of the mark.
 
     Args:
         key: Setting of the address that takes the choice.

@@ -65,7 +65,7 @@ def chip(view: View) -> None:
 
 @cache.cached(entries=64)
 def used_keys(view: View) -> frozenset[Key]:
-    """What the stacks of the workspace use, by item and unit."""
+    """Return what the stacks of the workspace use, by item and unit."""
     return used_by(view.snapshot, view.table)
 
 

@@ -52,8 +52,8 @@ def import_everything() -> None:
         if installed(name.partition(".")[0]):
             importlib.import_module(name)
     for package in _PACKAGES:
-        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(found.name)
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
     Image.preinit()
 
 
@@ -80,9 +80,9 @@ def send_at_once() -> None:
     for handle in Path("/dev/fd").iterdir():
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(int(handle.name)).st_mode):
-                with socket.socket(fileno=os.dup(int(handle.name))) as found:
-                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with socket.socket(fileno=os.dup(int(handle.name))) as listening:
+                    if listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @st.cache_resource(show_spinner=False)

@@ -155,16 +155,16 @@ def generation(revision: int, scope: Scope) -> Generation | None:
             st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
             for key, label, text in _SPEEDS
         ]
-        found = fitted(timed_answers(cache.snapshot(revision), scope))
-        speed = _speed(typed) or found.speed
+        fit = fitted(timed_answers(cache.snapshot(revision), scope))
+        speed = _speed(typed) or fit.speed
         if any(value is not None for value in typed) and not _speed(typed):
             st.caption("Type both the time per prompt token and the time per output token.")
         elif speed is None:
             st.caption(
                 "Unknown until you type its speed, or import timings of its answers with their tokens."
             )
-        elif speed is found.speed:
-            st.caption(in_words(found))
+        elif speed is fit.speed:
+            st.caption(in_words(fit))
         chunks = st.number_input(
             "Chunks sent", 0, 1000, 10, **bound("gchunk", 10),
             help="For stacks whose specification does not say how many passages they send.",

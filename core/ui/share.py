@@ -1,4 +1,4 @@
-"""What can be taken from a page: the link to this view, and the decision record."""
+"""The things to take from a page: the link to this view, and the decision record."""
 
 from __future__ import annotations
 

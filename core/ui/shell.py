@@ -125,16 +125,16 @@ def _notice(spot: DeltaGenerator) -> None:
         place = find_place()
         if place is not None:  # a single golden set is used without a list of them
             values.setdefault("gs", place.scope.golden_set_id or "")
-        found = problems(asked, values, _gone())
-        if found:
+        lost = problems(asked, values, _gone())
+        if lost:
             spot.warning(
-                f"Part of this link could not be followed; defaults are shown: {plain('; '.join(found))}.",
+                f"Part of this link could not be followed; defaults are shown: {plain('; '.join(lost))}.",
                 icon=":material/link_off:",
             )
 
 
 def _gone() -> Mapping[str, Sequence[str]]:
-    """What an address may name that was deleted; nothing where the store cannot be read, which is said."""
+    """Return what an address may name that was deleted; nothing where the store cannot be read."""
     place = find_place()
     with suppress(ClqError):
         return gone(cache.snapshot(None) if place is None else place.snapshot)

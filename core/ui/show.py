@@ -67,7 +67,7 @@ def head(
 
 
 def _differing(view: View) -> None:
-    """What the runs of the workspace differ in, as a chip on the pages that compare them."""
+    """Draw what the runs of the workspace differ in, as a chip on the pages that compare them."""
     sentences = [plain(sentence) for sentence in (*view.compared.sentences, *view.compared.offers)]
     if not sentences or not current_page().compares:
         return
@@ -186,8 +186,8 @@ def _tiny(about: Any, values: pl.Series) -> bool:
 
 def _of_million(about: Any) -> Any:
     """The settings of a column of dollars per 1,000 as one of dollars per million."""
-    told = (about["help"] or "").replace("1,000", "million")
-    return {**about, "label": _OF_THOUSAND.sub("/ 1M", about["label"]), "help": told or None}
+    help_text = (about["help"] or "").replace("1,000", "million")
+    return {**about, "label": _OF_THOUSAND.sub("/ 1M", about["label"]), "help": help_text or None}
 
 
 def _narrowed(about: Any) -> Any:
@@ -307,8 +307,8 @@ def configured(chosen: Columns) -> dict[str, Any]:
 def _config(column: Column) -> Any:
     label, about = column.label, column.help
     if column.form in ("number", "signed"):
-        made = number_column if column.form == "number" else signed_column
-        return made(label, help_text=about, digits=column.digits)
+        numeric_column = number_column if column.form == "number" else signed_column
+        return numeric_column(label, help_text=about, digits=column.digits)
     if column.form == "text":
         return text_column(label, about, column.width)
     return _FORMS[column.form](label, about)
@@ -329,10 +329,10 @@ _FORMS: Mapping[str, Callable[[str, str], Any]] = {
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
     """Three numbers of one stack, with how each was obtained."""
-    found = rows.clear() if run_id is None else rows.filter(pl.col("run_id") == run_id)
-    if found.is_empty():
+    own = rows.clear() if run_id is None else rows.filter(pl.col("run_id") == run_id)
+    if own.is_empty():
         return
-    row = found.row(0, named=True)
+    row = own.row(0, named=True)
     with st.container(border=True):
         st.markdown(f"**{plain(row['name'])}**")
         left, middle, right = st.columns(3)

@@ -182,16 +182,16 @@ def problems(
     values: Mapping[str, object],
     deleted: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> list[str]:
-    """What of an opened address could not be followed."""
-    found = []
+    """Say what of an opened address could not be followed."""
+    sentences = []
     for key, texts in asked.items():
         if key not in SETTINGS:
-            found.append(f"unknown setting “{key[:40]}”")
+            sentences.append(f"unknown setting “{key[:40]}”")
         elif key in values and not _same(texts, written(values[key])):
             gone = not {*deleted.get(key, ())}.isdisjoint(texts)
             why = "was deleted, and page Library can restore it" if gone else "does not exist here"
-            found.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
-    return found
+            sentences.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
+    return sentences
 
 
 def _same(asked: Sequence[str], taken: Sequence[str]) -> bool:

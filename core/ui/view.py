@@ -1,4 +1,4 @@
-"""What every page works on: the workspace as the sidebar sets it."""
+"""The workspace that every page works on, as the sidebar sets it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from core.pipeline.evaluate.launch import Known, Launcher
 from core.pipeline.sweep.plan import Bill
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.ui import cache, door, show
-from core.views.run import paid as told
+from core.views.run import paid
 from core.views.text import count, plain
 
 LINES = {
@@ -48,7 +48,7 @@ class Kind:
     launcher: Launcher  # Lists what was begun, and lets one go on
     ended: Callable[[Status], str]  # How one ended, in words
     table: Callable[[list[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
-    progress: Callable[[Status], str] = told.progress  # How far one is, in words
+    progress: Callable[[Status], str] = paid.progress  # How far one is, in words
     # Draws the way to what one made, in its bar
     finish: Callable[[Known, DeltaGenerator], None] = lambda *_: None
     inside: Callable[[Known], None] = lambda _: None  # Draws below one what more is known of it
@@ -143,7 +143,7 @@ def start(
         pressed = press.button(
             plain(label), type="primary", key=f"{key}_now", disabled=missing, width="stretch"
         )
-        lines = told.line_rows(plan)
+        lines = paid.line_rows(plan)
         if details is not None:
             with st.expander("The plan: calls, time, memory, stacks"):
                 details()
@@ -165,10 +165,10 @@ def say(place: DeltaGenerator, problem: Problem) -> None:
 
 @st.fragment(run_every=1.0)
 def underway(kind: Kind, *, may_start: bool) -> None:
-    """What runs with its progress, and what this visitor saw run; looks again every second."""
+    """Draw what runs with its progress, and what this visitor saw run; look again every second."""
     runs, watched = f"{_RUNS}_{kind.noun}", f"{_WATCHED}_{kind.noun}"
     known = kind.known()
-    running = [one for one in known if str(one.status.state) == told.RUNNING]
+    running = [one for one in known if str(one.status.state) == paid.RUNNING]
     names = [one.name for one in running]
     if st.session_state.get(runs) != names:
         st.session_state[runs] = names
@@ -211,11 +211,11 @@ def _how_it_ended(kind: Kind, one: Known, *, may_start: bool) -> None:
 def _actions(kind: Kind, one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
     """Cancel, resume, and the way to what it made."""
     press = partial(bar.button, disabled=not may_start)
-    if str(one.status.state) == told.RUNNING:
+    if str(one.status.state) == paid.RUNNING:
         if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
             door.require()
             launch.cancel(one)
-    elif told.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
+    elif paid.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
         door.require()
         kind.launcher.resume(one, cache.store().path)
         st.rerun()

@@ -1,4 +1,4 @@
-"""What a page works on: the workspace above the navigation, the settings behind their button, the limits."""
+"""The choices that a page works on: the workspace above the navigation, settings behind a button, limits."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         named = pick_asked("prices", books, usual=usual)
         book = prices.in_force(books[named])
     with differing:
-        found = compared(snapshot, scope, quality, latency, book)
-    scope, latency, table = found.scope, found.latency, found.table
+        narrowed = compared(snapshot, scope, quality, latency, book)
+    scope, latency, table = narrowed.scope, narrowed.latency, narrowed.table
     with differing:
         drawn = judge_noise(snapshot, scope, quality)
         band = jitter(table)
@@ -111,7 +111,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         latency=latency,
         constraints=asked,
         book=book,
-        compared=found.compared,
+        compared=narrowed.compared,
         noise=drawn,
         given=table,
     )
@@ -208,9 +208,7 @@ def _quality(offered: Choices) -> Quality:
 
 def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
     percentile: Percentile = pick_asked("on", get_args(Percentile), few=True)
-    scopes: list[LatencyScope] = [
-        each for each in get_args(LatencyScope) if offered.reranked or each != "rerank"
-    ]
+    scopes: list[LatencyScope] = [of for of in get_args(LatencyScope) if offered.reranked or of != "rerank"]
     scope = pick_asked("latency", scopes, few=True)
     modelled = generation(revision, within) if scope == "end-to-end" else None
     return Latency(percentile, scope, generation=modelled)

@@ -1,4 +1,4 @@
-"""What ``run`` and ``resume`` share: progress, the store as the sink, how it ended as an exit code."""
+"""The parts that ``run`` and ``resume`` share: progress, the store as the sink, the exit code."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
             about = about_words(own)
             for words in ([about] if about else []) + fault_words(own, job.queries.height):
                 complain(f"{run.label}: {words}")
-    found = read_json(outcome.folder.search)
-    if found:
-        complain(f"search: {search_words(found)}")
+    search = read_json(outcome.folder.search)
+    if search:
+        complain(f"search: {search_words(search)}")
     emit(rows, form)
 
 

@@ -36,7 +36,7 @@ BusyOption = Annotated[float, typer.Option(min=0.01, max=1, help="Share of the h
 
 
 class _Searched(NamedTuple):
-    """What indexes are built of, and asked."""
+    """The vectors and texts that indexes are built of, and asked."""
 
     source: str
     vectors: Vectors
@@ -142,7 +142,7 @@ def _numbers(text: str, option: str) -> list[int]:
 
 def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Read kinds with options as they are written in measures: name(key=value,…)."""
-    found = []
+    kinds = []
     for part in _BETWEEN.split(text):
         written = _KIND.fullmatch(part.strip())
         if written is None:
@@ -151,8 +151,8 @@ def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
         options = {
             key.strip(): int(value) if value.strip().isdigit() else value.strip() for key, _, value in pairs
         }
-        found.append((written[1], options))
-    return found
+        kinds.append((written[1], options))
+    return kinds
 
 
 def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
@@ -214,9 +214,9 @@ def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
         if all(stack.spec.get(key) == first.get(key) for key in ("embedder", "dim", "metric", "chunker"))
         and stack.spec["mode"] != "sparse"
     ]
-    found: dict[str, tuple[str, JsonMap]] = {}
+    kinds: dict[str, tuple[str, JsonMap]] = {}
     for spec in same:
         name, params = spec["index"], dict(spec.get("index_params", {}))
         params.pop(effort_of(name, index_options(name, params)), None)  # the grid says it
-        found.setdefault(f"{name} {canonical_json(params)}", (name, params))
-    return list(found.values())
+        kinds.setdefault(f"{name} {canonical_json(params)}", (name, params))
+    return list(kinds.values())

@@ -81,47 +81,47 @@ def run(
     artifacts = Artifacts(work_of(context) / ARTIFACTS)
     latest = snapshot.runs().filter(pl.col("origin") == "run").tail(_REMEMBERED)
     times = measured(latest, snapshot.timings(latest["run_id"].to_list()))
-    made = plan(
+    planned = plan(
         job,
         rates=Rates(times, probe(job) if ask else {}),
         built=lambda step: artifacts.find(step) is not None,
         problems=problems,
     )
-    scale = None if passages is None else scale_rows(made, passages, job.book)
-    show(with_readers(made, job), form, stacks=stacks, scale=scale)
+    scale = None if passages is None else scale_rows(planned, passages, job.book)
+    show(with_readers(planned, job), form, stacks=stacks, scale=scale)
 
 
-def show(made: Plan, form: Format, *, stacks: bool = False, scale: pl.DataFrame | None = None) -> None:
+def show(plan: Plan, form: Format, *, stacks: bool = False, scale: pl.DataFrame | None = None) -> None:
     """Print a plan, and its problems on standard error."""
-    warn(made.problems)
+    warn(plan.problems)
     if form is Format.JSON:
-        told = as_json(made) | ({} if scale is None else {"at_scale": scale.to_dicts()})
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        data = as_json(plan) | ({} if scale is None else {"at_scale": scale.to_dicts()})
+        typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
     elif form is Format.CSV:
-        emit(stack_rows(made) if stacks else line_rows(made), form)
+        emit(stack_rows(plan) if stacks else line_rows(plan), form)
     else:
-        _print(made, len(made.stacks) if stacks else _STACKS_SHOWN)
+        _print(plan, len(plan.stacks) if stacks else _STACKS_SHOWN)
         if scale is not None:
             emit(scale, Format.TABLE)
 
 
-def as_json(made: Plan) -> dict[str, Any]:
+def as_json(plan: Plan) -> dict[str, Any]:
     """Everything about a plan."""
-    taken = made.resources
+    taken = plan.resources
     return {
-        "name": made.name,
-        "begun": made.begun,
-        "queries": made.queries,
-        "asked": made.asked,
-        "passages": [{"chunking": name, "passages": count} for name, count in made.passages.items()],
-        "steps": dict(made.steps),
-        "services": [asdict(each) for each in made.services],
+        "name": plan.name,
+        "begun": plan.begun,
+        "queries": plan.queries,
+        "asked": plan.asked,
+        "passages": [{"chunking": name, "passages": count} for name, count in plan.passages.items()],
+        "steps": dict(plan.steps),
+        "services": [asdict(service) for service in plan.services],
         "stacks": [
-            {**row, "spec": dict(each.stack.spec)}
-            for row, each in zip(stack_rows(made).to_dicts(), made.stacks, strict=True)
+            {**row, "spec": dict(stack.stack.spec)}
+            for row, stack in zip(stack_rows(plan).to_dicts(), plan.stacks, strict=True)
         ],
-        **bill(made),
-        "exact": made.exact,
+        **bill(plan),
+        "exact": plan.exact,
         "seconds": {**taken.seconds, "pauses": taken.pause_s, "total": taken.total_s},
         "time_basis": list(taken.basis),
         "bytes": {
@@ -132,14 +132,14 @@ def as_json(made: Plan) -> dict[str, Any]:
     }
 
 
-def _print(made: Plan, shown: int) -> None:
-    typer.echo(size_of(made))
-    if made.lines:
-        emit(line_rows(made), Format.TABLE)
-    typer.echo(dollars(made))
-    for sentence in (*services(made), *time_and_memory(made)):
+def _print(plan: Plan, shown: int) -> None:
+    typer.echo(size_of(plan))
+    if plan.lines:
+        emit(line_rows(plan), Format.TABLE)
+    typer.echo(dollars(plan))
+    for sentence in (*services(plan), *time_and_memory(plan)):
         typer.echo(sentence)
-    rows = stack_rows(made)
+    rows = stack_rows(plan)
     emit(rows.head(shown), Format.TABLE)
     if rows.height > shown:
         typer.echo(f"… and {rows.height - shown:,} more (--stacks)")
@@ -150,7 +150,7 @@ _SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
 
 
 class Action(StrEnum):
-    """What to do with manifests."""
+    """The action on manifests."""
 
     SHOW = "show"
     DIFF = "diff"
@@ -173,11 +173,11 @@ def manifest(
     wanted = 1 if action is Action.SHOW else 2
     if len(names) != wanted:
         raise typer.BadParameter(f"{action} takes {wanted}, {len(names)} given.", param_hint="NAMES")
-    found = [find(ctx.obj, name) for name in names]
+    manifests = [find(ctx.obj, name) for name in names]
     if action is Action.SHOW and form is Format.JSON:
-        typer.echo(json.dumps(found[0], ensure_ascii=False, indent=2, allow_nan=False))
+        typer.echo(json.dumps(manifests[0], ensure_ascii=False, indent=2, allow_nan=False))
         return
-    rows = diff(found[0], found[1] if len(found) > 1 else {})
+    rows = diff(manifests[0], manifests[1] if len(manifests) > 1 else {})
     emit(rows.drop("other") if action is Action.SHOW else rows, form, empty="They are the same.")
 
 
@@ -188,15 +188,15 @@ def find(context: Context, name: str) -> dict[str, Any]:
 
     path = Path(name)
     if path.is_file():
-        found = read_json(path)
-        if found is None or not {"sweep", "hashes"} <= found.keys():
+        manifest = read_json(path)
+        if manifest is None or not {"sweep", "hashes"} <= manifest.keys():
             raise InputError("The file holds no manifest.", where=path.name)
-        return found
+        return manifest
     runs = context.store().read().runs()
     if name in {*runs["run_id"], *runs["label"]}:
         (run_id,) = resolve_runs(runs, [name])
-        manifest: dict[str, Any] = json.loads(runs.filter(run_id=run_id)["manifest"].item())
-        return manifest
+        stored: dict[str, Any] = json.loads(runs.filter(run_id=run_id)["manifest"].item())
+        return stored
     try:
         kept = read_json(folder.find(work_of(context), name).manifest)
     except UnknownNameError as error:
@@ -214,7 +214,7 @@ def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.views.library.export import StoreShelf  # noqa: PLC0415
 
-    stacks = tuple(versioned(each) if isinstance(each, OwnStack) else each for each in spec.stack)
+    stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
     spec = spec.model_copy(update={"stack": stacks})
     shelf = StoreShelf(context.store().read())
     return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)
@@ -224,9 +224,9 @@ def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Prob
     """The evaluation that repeats what a manifest tells of, measured anew; it runs nobody's code."""
     from core.pipeline.own.version import refuse_code  # noqa: PLC0415
 
-    told = find(context, name)
-    refuse_code(_spec_of(told, name).own, "A manifest")
-    job, problems = _as_it_was(context, told, name, (*_SEARCHED, *_GRADED), to_run=to_run)
+    manifest = find(context, name)
+    refuse_code(_spec_of(manifest, name).own, "A manifest")
+    job, problems = _as_it_was(context, manifest, name, (*_SEARCHED, *_GRADED), to_run=to_run)
     return anew(job), problems
 
 
@@ -237,11 +237,11 @@ def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
     from core.pipeline.own.version import require_version  # noqa: PLC0415
 
     place = folder.find(work_of(context), name)
-    told = read_json(place.manifest) or {}
-    if told:
-        require_version(_spec_of(told, place.path.name).own)
-    job, problems = _as_it_was(context, told, place.path.name, _SEARCHED, to_run=True)
-    job = replace(job, nonce=told["evaluation"].get("nonce", ""), budget_usd=told.get("budget_usd"))
+    manifest = read_json(place.manifest) or {}
+    if manifest:
+        require_version(_spec_of(manifest, place.path.name).own)
+    job, problems = _as_it_was(context, manifest, place.path.name, _SEARCHED, to_run=True)
+    job = replace(job, nonce=manifest["evaluation"].get("nonce", ""), budget_usd=manifest.get("budget_usd"))
     if job.evaluation_id != place.evaluation_id:
         raise InputError(
             "The evaluation cannot go on: how it measures has changed.",
@@ -256,31 +256,31 @@ def anew(job: Job) -> Job:
     return replace(job, nonce=now().isoformat())
 
 
-def _spec_of(told: JsonMap, where: str) -> SweepSpec:
+def _spec_of(manifest: JsonMap, where: str) -> SweepSpec:
     """The specification that a manifest holds."""
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
-    if not told.get("sweep"):
+    if not manifest.get("sweep"):
         raise InputError(
             "It was made without a specification, so that it cannot be repeated from its manifest.",
             where=where,
             do="The demo is repeated by `demo`.",
         )
-    return parse(json.dumps(told["sweep"]), "json", name=where)
+    return parse(json.dumps(manifest["sweep"]), "json", name=where)
 
 
 def _as_it_was(
-    context: Context, told: JsonMap, where: str, same: Sequence[str], *, to_run: bool
+    context: Context, manifest: JsonMap, where: str, same: Sequence[str], *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
     from core.pipeline.evaluate.identity import hashes  # noqa: PLC0415
 
-    job, problems = read(context, _spec_of(told, where), to_run=to_run)
-    stacks = told.get("stacks") or [told["spec"]]
+    job, problems = read(context, _spec_of(manifest, where), to_run=to_run)
+    stacks = manifest.get("stacks") or [manifest["spec"]]
     job = replace(job, stacks=[Stack(spec) for spec in stacks])
     today = hashes(job)
     changed = [
         name
-        for name, value in told["hashes"].items()
+        for name, value in manifest["hashes"].items()
         if name.split(" ")[0] in same and today.get(name, value) != value  # chunked corpora included
     ]
     if changed:

@@ -95,13 +95,13 @@ def run(
         job = planning.anew(job)
     job = runs.with_budget(job, budget)
     artifacts = Artifacts(runs.work_of(context) / ARTIFACTS)
-    made = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
-    made = with_readers(made, job)
+    planned = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
+    planned = with_readers(planned, job)
     if dry_run:
-        planning.show(made, form)
+        planning.show(planned, form)
         return
-    runs.warn(made.problems)
-    if not runs.agreed(made.usd, yes=yes):
+    runs.warn(planned.problems)
+    if not runs.agreed(planned.usd, yes=yes):
         raise typer.Exit(1)
     runs.execute(context, job, form, on)
 
@@ -139,14 +139,14 @@ def search(
     from core.pipeline.evaluate import folder  # noqa: PLC0415 - with the engines, a second
 
     place = folder.find(runs.work_of(ctx.obj), name)
-    found = read_json(place.search)
-    if found is None:
+    report = read_json(place.search)
+    if report is None:
         raise InputError(
             "It was no search.", where=place.path.name, do='Give its axes the method "search" and run it.'
         )
-    complain(f"search: {search_words(found)}")
+    complain(f"search: {search_words(report)}")
     complain(f"optuna-dashboard sqlite:///{place.study}")
-    emit(search_rows(found), form)
+    emit(search_rows(report), form)
 
 
 def demo(
@@ -178,19 +178,19 @@ def demo(
             bar.update(task, completed=done, total=total, description=label)
             tracker.tell(done=done, total=total, stage=label)
 
-        made = run_demo(batches.append, tell)
+        filled = run_demo(batches.append, tell)
         bar.update(task, description="names in embedders")
         names = demo_batch(context.books()["list"])
-    with context.write("demo", made.summary) as writer:
+    with context.write("demo", filled.summary) as writer:
         for batch in batches:
             writer.add(batch)
         landing.add(writer, context.store().read(), names)
-    tracker.close(State.FINISHED, made.summary)
-    complain(made.summary)
+    tracker.close(State.FINISHED, filled.summary)
+    complain(filled.summary)
     rows = [
-        (each.run_id, each.label, each.collection_id, each.origin.value)
+        (run.run_id, run.label, run.collection_id, run.origin.value)
         for batch in batches
-        for each in batch.runs
+        for run in batch.runs
     ]
     runs = pl.DataFrame(rows, schema=["run_id", "label", "collection_id", "origin"], orient="row")
     if form is Format.TABLE:  # 130 lines would bury the summary

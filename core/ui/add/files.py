@@ -221,7 +221,7 @@ def large(items: Sequence[Any]) -> bool:
 
 
 def fingerprint(items: Sequence[Any], *decided: object) -> str:
-    """What identifies what was offered and what was decided about it."""
+    """Identify what was offered and what was decided about it."""
     digest = hashlib.blake2b(digest_size=16)
     for item in items:
         content = item.getvalue() if not isinstance(item, os.PathLike) else _as_it_lies(Path(item))
@@ -252,6 +252,6 @@ def _size(item: Any) -> int:
 
 
 def _as_it_lies(path: Path) -> bytes:
-    """What identifies the content of a path that need not be read for it."""
+    """Identify the content of a path that need not be read for it."""
     changed = max((file.stat().st_mtime_ns for file in [path, *path.rglob("*")]), default=0)
     return f"{path.absolute()} {_size(path)} {changed}".encode()

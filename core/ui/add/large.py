@@ -1,4 +1,4 @@
-"""What is too large to wait for: read and written in the background, watched and cancelled from the page."""
+"""Imports too large to wait for: read and written in the background, watched and cancelled from the page."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from core.views.text import plain, upright
 _DONE, _LEFT = "_imported", "_imported_left"
 
 
-def bar(made: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
-    """What the button adds, what is open before it can, and the button that writes in one transaction."""
+def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
+    """Draw what the button adds, what is open before it can, and the button that writes all at once."""
     with st.container(border=True):
-        changes = () if waiting else settle(cache.snapshot(None), made).changes
+        changes = () if waiting else settle(cache.snapshot(None), imported).changes
         choice = decision([str(change) for change in changes]) if changes else None
         said, button = st.columns([3, 2], vertical_alignment="center")
         waits = f" {', '.join(waiting)} waits for you." if waiting else ""
-        said.markdown(plain(words.adds(made) + waits))
+        said.markdown(plain(words.adds(imported) + waits))
         open_ = bool(waiting) or (bool(changes) and choice is None)
-        label = f"Add {words.things(made)}"
+        label = f"Add {words.things(imported)}"
         pressed = button.button(label, key="add_now", type="primary", disabled=open_, width="stretch")
-        lacks = words.missing_parts(cache.snapshot(None), made, imports.collection_of(made) or "")
+        lacks = words.missing_parts(cache.snapshot(None), imported, imports.collection_of(imported) or "")
         if lacks:
             st.caption(plain(f"Still missing: {'; '.join(lacks)}."))
         with st.expander("What is taken, left out and decided"):
-            _details(made)
+            _details(imported)
     if pressed:
-        write(made, names, unmatched, choice)
+        write(imported, names, unmatched, choice)
 
 
-def write(made: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
+def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
     """Write, and show what happened in the next run of the script."""
     door.require()
     with st.spinner("Writing…", show_time=True):
         fresh, sentence = imports.bring(
-            cache.store(), made, ", ".join(names)[:200], choice=choice, unmatched=unmatched
+            cache.store(), imported, ", ".join(names)[:200], choice=choice, unmatched=unmatched
         )
     finished(
         fresh=fresh,
         said=sentence,
-        more=words.summary(made),
-        collection=imports.collection_of(made),
-        came=imports.came(made),
+        more=words.summary(imported),
+        collection=imports.collection_of(imported),
+        came=imports.came(imported),
     )
 
 
@@ -70,21 +70,21 @@ def decision(changed: Sequence[str]) -> Choice | None:
     return chosen
 
 
-def _details(made: Import) -> None:
+def _details(imported: Import) -> None:
     left, right = st.columns([2, 3])
     number = st.column_config.NumberColumn
-    left.dataframe(words.taken(made), hide_index=True, height="content",
+    left.dataframe(words.taken(imported), hide_index=True, height="content",
                    column_config={"rows": number(format="localized")})  # fmt: skip
-    if not (listed := words.makes(made)).is_empty():
+    if not (listed := words.makes(imported)).is_empty():
         right.dataframe(upright(listed), hide_index=True, height=min(36 + 35 * listed.height, 420))
-    if not (lost := words.left_out(made)).is_empty():
+    if not (lost := words.left_out(imported)).is_empty():
         columns = {
             "how_many": number("how many", format="localized", width="small"),
             "reason": show.text_column("left out, and why", width="large"),
             "first": show.text_column("first at"),
         }
         show.table(lost, "left_out", columns)
-    st.markdown("\n".join(f"- {plain(words.on_page(note))}" for note in made.notes))
+    st.markdown("\n".join(f"- {plain(words.on_page(note))}" for note in imported.notes))
 
 
 def finished(*, fresh: bool, said: str, more: Sequence[str], collection: str | None, came: int) -> None:
@@ -193,8 +193,8 @@ def _watch() -> None:
     stage = status.stage or "starting"
     st.markdown(f"**{plain(job.name)}**")
     if stage == "reading" and total:
-        told = f"Reading: {read / 1e6:,.0f} of {total / 1e6:,.0f} MB, {rows:,} rows"
-        st.progress(min(1.0, read / total), told)
+        line = f"Reading: {read / 1e6:,.0f} of {total / 1e6:,.0f} MB, {rows:,} rows"
+        st.progress(min(1.0, read / total), line)
     else:
         st.progress(1.0 if rows else 0.0, f"{stage.capitalize()}: {rows:,} rows")
     st.caption("You may leave this page or close it: the import goes on, and this page shows how it ended.")

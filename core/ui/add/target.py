@@ -25,7 +25,7 @@ _LINES = 6
 
 @dataclass
 class Decided:
-    """What a visitor decided about one set of files: ids that the workspace does not have, and numbers."""
+    """A visitor's decisions about one set of files: ids that the workspace does not have, and numbers."""
 
     files: str  # what identifies them
     names: tuple[str, ...] = ()  # their names
@@ -37,7 +37,7 @@ class Decided:
 
 
 def decided_about(items: Sequence[Any]) -> Decided:
-    """What was decided about these files; nothing yet where they are others than before."""
+    """Return what was decided about these files; nothing yet where they are others than before."""
     files = " ".join(str(getattr(item, "file_id", item)) for item in items)
     decided: Decided | None = st.session_state.get(_SLOT)
     if decided is None or decided.files != files:
@@ -46,7 +46,7 @@ def decided_about(items: Sequence[Any]) -> Decided:
 
 
 def options(decided: Decided) -> Options:
-    """What the user decides about all files; everything may stay open."""
+    """Return what the user decides about all files; everything may stay open."""
     snapshot = cache.snapshot(None)
     known = frozenset(snapshot.collections()["collection_id"])
     titles = {known_format.name: known_format.title for known_format in FORMATS}
@@ -143,8 +143,8 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
 def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
     """How far the ids exist where the files go, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
-    told = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
-    lines = words.matched(told)
+    listed = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
+    lines = words.matched(listed)
     for line, whole in list(lines.items())[:_LINES]:
         st.markdown(f"{':green[:material/check:]' if whole else ':material/link:'} {plain(line)}")
     if len(lines) > _LINES:
@@ -194,10 +194,10 @@ def strangers(plan: Plan, decided: Decided) -> None:
         )
 
 
-def _chip(found: Sequence[Match]) -> None:
+def _chip(matched: Sequence[Match]) -> None:
     """How many exist, and ids of both sides."""
-    lost = [match for match in found if match.foreign]
-    st.badge(plain("; ".join(words.matched(found))), color="orange", icon=":material/link_off:")
+    lost = [match for match in matched if match.foreign]
+    st.badge(plain("; ".join(words.matched(matched))), color="orange", icon=":material/link_off:")
     for match in lost[:2]:
         st.caption(plain(words.sides(match)), width="content")
 

@@ -61,10 +61,10 @@ def build(view: View) -> None:
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
     """The way to the label mix of what was built."""
-    made = str(one.status.facts.get("golden_set_id") or "")
-    if not made or one.status.collection_id != collection_id:
+    built = str(one.status.facts.get("golden_set_id") or "")
+    if not built or one.status.collection_id != collection_id:
         return
-    there = {"gs": made, SECTION: "soundness"}
+    there = {"gs": built, SECTION: "soundness"}
     if bar.button(
         "See its label mix", key=f"mix_{one.name}", on_click=st.session_state.update, args=(there,)
     ):
@@ -74,14 +74,14 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
 def _refined(view: View, kind: work.Kind) -> None:
     """Whether refining pays, and how the latest build that refines put each question's best in order."""
     here = [one for one in kind.known() if one.status.collection_id == view.scope.collection_id]
-    made = (str(one.status.facts.get("golden_set_id") or "") for one in here)
-    ways = next((rows for name in made if (rows := form.ways(view.snapshot, name)).height), None)
+    names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
+    ways = next((rows for name in names if (rows := form.ways(view.snapshot, name)).height), None)
     if ways is not None:
         with st.expander("Whether it pays to put the best in order"):
             st.caption(plain(form.pays(ways)))
             show.table(ways, "ways", _WAYS)
     folders = (one.folder.path for one in here if one.folder is not None)
-    states = next((found for folder in folders if (found := refinements(folder))), {})
+    states = next((by_question for folder in folders if (by_question := refinements(folder))), {})
     if not states:
         return
     with st.expander("How the best were put in order"):
@@ -119,7 +119,7 @@ def _new(view: View) -> None:
     elif not (filled.judges or filled.grades):
         st.caption(form.NO_JUDGE)
         return
-    said = (lambda made: f"{form.planned(made)}. {dollars(made)}", form.button)
+    said = (lambda plan: f"{form.planned(plan)}. {dollars(plan)}", form.button)
     work.offer(text, "golden", partial(_plan_of, view.snapshot), said, BUILD, key="build")
 
 
@@ -168,9 +168,9 @@ def _prompts(language: str) -> None:
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
-    """What would be judged, made once per specification and revision."""
+    """Plan what would be judged, once per specification and revision."""
     job, problems = form.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
-    sources = [each.model_dump_json() for each in (job.spec.queries, *job.spec.golden.pool)]
+    sources = [source.model_dump_json() for source in (job.spec.queries, *job.spec.golden.pool)]
     held = job.spec.golden.judge.grades or ""
     pool = _candidates(snapshot, job.collection_id, job.spec.golden.rewrite, *sources, held, _job=job)
     return plan(job, pool, problems=problems)

@@ -1,4 +1,4 @@
-"""What page Decision draws by hand: its cards, the limits that let a near miss in, and what is ticked."""
+"""The parts of page Decision drawn by hand: cards, limits that let a near miss in, and what is ticked."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def judge(view: View) -> None:
         st.caption(reason)
         return
     queues = judging.queues_of(book(), view.snapshot, view.scope.collection_id)
-    known = {each.queue_id: each for each in queues}
+    known = {queue.queue_id: queue for queue in queues}
     if (asked := st.session_state.pop(NEXT, None)) is not None:
         st.session_state[QUEUE] = asked
     still_offered(QUEUE, [NEW, *known])
@@ -78,7 +78,7 @@ def is_theirs(queue: Queue) -> bool:
 
 
 def take_away(view: View, queue: Queue) -> None:
-    """What can be done with a queue beside judging: land it, or take it away as a sheet."""
+    """Draw what can be done with a queue beside judging: land it, or take it away as a sheet."""
     if queue.mode == "answers":
         st.button("Write my grades", key="land", icon=":material/save:", on_click=land, args=(queue,))
         st.caption(judging.WRITE_ANSWERS)
@@ -136,7 +136,7 @@ def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGe
     picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
     n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
     st.caption(judging.ANSWERS)
-    runs = [answering[each] for each in picked or answering]
+    runs = [answering[stack] for stack in picked or answering]
     collection = view.scope.collection_id
     return lambda: opened(judging.begin_answers(book(), view.snapshot, collection, runs, judge=name, n=n))
 
@@ -192,10 +192,10 @@ def begin(view: View, **asked: Any) -> str:
     """Draw a queue and open it."""
     worth = None
     if asked["sampling"] == "by value":
-        found = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
-        if found is None or found.worth.rows.is_empty():
+        worthwhile = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+        if worthwhile is None or worthwhile.worth.rows.is_empty():
             raise InputError(judging.NO_VALUE, do="Choose another sampling.")
-        worth = found.worth.rows
+        worth = worthwhile.worth.rows
     queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
     return opened(queue)
 

@@ -91,7 +91,7 @@ def one_by_one(data: Snapshot, queue: Queue) -> None:
 
 def _next(data: Snapshot, queue: Queue) -> None:
     items = book().items(queue.queue_id)
-    item = next((each for each in items if each.at is None), None)
+    item = next((candidate for candidate in items if candidate.at is None), None)
     progress = judging.progress(items, queue.mode)
     said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
@@ -176,7 +176,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     """Five passages in the order that they have so far, each with what moves it."""
     first = batch[0].place
     tag = f"{queue.queue_id}_{first}"
-    order = [each.place for each in sorted(batch, key=lambda each: (each.position or 0, each.place))]
+    order = [item.place for item in sorted(batch, key=lambda item: (item.position or 0, item.place))]
     picked = st.session_state.get(_PICKED)
     at = order.index(picked) if picked in order else 0
     with st.container(key="card"):
@@ -224,7 +224,7 @@ def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
             and {*map(str, places)} == {*map(str, order)}
             and len(places) == len(order)
         ):
-            moves = [int(each) for each in places]
+            moves = [int(place) for place in places]
             press(queue, min(order), lambda _: book().arrange(queue.queue_id, moves))
 
     rows = [{"place": place, "title": upright(title)} for place, title in zip(order, titles, strict=True)]
@@ -233,7 +233,7 @@ def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
 
 def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     """The end of a queue, and what came of it."""
-    skipped = sum(each.skipped for each in items) // (OF_FIVE if queue.mode == "order" else 1)
+    skipped = sum(item.skipped for item in items) // (OF_FIVE if queue.mode == "order" else 1)
     with st.container(horizontal=True):
         if skipped:
             said = f"Judge what was skipped ({skipped:,})"
@@ -250,14 +250,14 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         st.button("Write my grades", key="land_answers", type="primary", on_click=land, args=(queue,))
         st.caption(judging.WRITE_ANSWERS)
     if queue.mode == "order":
-        found = compared(data, queue, items)
-        st.markdown(plain(soundness.sentence(found)))
+        agreement = compared(data, queue, items)
+        st.markdown(plain(soundness.sentence(agreement)))
         columns = {
             "query_id": show.text_column("query"),
             "passages": show.list_column("your order, best first"),
             "tau": show.signed_column("tau-b", "1 = the same order, −1 = the reverse."),
         }
-        show.table(found.rows, "orders_by_hand", columns)
+        show.table(agreement.rows, "orders_by_hand", columns)
 
 
 def press(queue: Queue, place: int | None, change: Change) -> None:
@@ -271,7 +271,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
     if not door.act(_kept, change, time.monotonic() - since):
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
-    if items and all(each.at is not None for each in items) and any(each.grade for each in items):
+    if items and all(item.at is not None for item in items) and any(item.grade for item in items):
         land(queue)
 
 

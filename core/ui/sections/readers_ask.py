@@ -95,7 +95,7 @@ def _new() -> None:
     elif not filled.readers:
         st.caption(words.NO_READER)
         return
-    said = (lambda made: f"{words.size_of(made)}. {dollars(made)}", words.button)
+    said = (lambda plan: f"{words.size_of(plan)}. {dollars(plan)}", words.button)
     work.offer(text, "readers", partial(_plan_of, cache.snapshot(None)), said, READING, key="ask")
 
 
@@ -117,6 +117,6 @@ def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> ReaderPlan:
-    """What would be answered, made once per specification and revision."""
+    """Plan what would be answered, once per specification and revision."""
     job, problems = landing.read(snapshot, load_as(ReaderSpec, text), cache.books(), to_run=False)
     return plan(job, problems=problems)
