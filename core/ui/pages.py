@@ -9,7 +9,6 @@ import streamlit as st
 
 from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
-from core.views.questions import QUESTIONS
 from core.views.workspace.choices import LACKS, Has
 
 _ASKED = "_section"  # Slot of the session: the section that the page opens next
@@ -40,7 +39,7 @@ def pick_section(page: Page) -> str:
         bind="query-params",
         label_visibility="collapsed",
     )
-    current_frame().question = QUESTIONS.get(f"{page.name}/{chosen}", "")
+    current_frame().question = page.question(chosen)
     return chosen
 
 

@@ -193,14 +193,17 @@ class Section:
 
     name: str  # as the address has it; empty where it is all of its page
     draw: Callable[[Any, Ask], Blocks]  # of a view
+    question: str = ""  # that it answers; stands above the answer where the page has several sections
     bare: bool = False  # whether it has something to say without a workspace, and is given None then
 
 
-def section(name: str = "") -> Callable[[Callable[[View, Ask], Blocks]], Section]:
+def section(name: str = "", question: str = "") -> Callable[[Callable[[View, Ask], Blocks]], Section]:
     """Declare a section."""
-    return lambda draw: Section(name, draw)
+    return lambda draw: Section(name, draw, question)
 
 
-def bare_section(name: str = "") -> Callable[[Callable[[View | None, Ask], Blocks]], Section]:
+def bare_section(
+    name: str = "", question: str = ""
+) -> Callable[[Callable[[View | None, Ask], Blocks]], Section]:
     """Declare a section that has something to say without a workspace too."""
-    return lambda draw: Section(name, draw, bare=True)
+    return lambda draw: Section(name, draw, question, bare=True)

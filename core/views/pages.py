@@ -27,7 +27,8 @@ class Page:
     title: str  # its name on screen
     icon: str  # what stands beside its name
     tells: str  # one sentence: what it tells, or does
-    own: tuple[str, ...] = ()  # the names of its sections that its file draws by hand, the last ones
+    # Its sections that its file draws by hand, the last ones, each with the question that it answers
+    own: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     home: str = ""  # the module with its SECTIONS, which whoever asks draws; empty where it has none
     # Addresses that lead here, with the section that each opens: those of the last release, and the name of
     # the first page, which Streamlit serves at the root alone
@@ -41,6 +42,11 @@ class Page:
     def sections(self) -> tuple[str, ...]:
         """Its sections by the word that opens them; the first is open where none is asked for."""
         return (*(section.name for section in self.drawn() if section.name), *self.own)
+
+    def question(self, section: str) -> str:
+        """The question that one of its sections answers; empty where none is asked."""
+        drawn = {one.name: one.question for one in self.drawn()}
+        return {**drawn, **self.own}.get(section, "")
 
     def drawn(self) -> tuple[Section, ...]:
         """Its sections that whoever asks draws; their module is imported with the first question."""
@@ -173,7 +179,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Golden sets",
             ":material/fact_check:",
             "How many judgements carry the scores, and whether judging more could change them.",
-            ("build", "judge"),
+            {"build": "How do I get judgements from a model?", "judge": "How do I judge passages by hand?"},
             home="core.views.golden.sections",
             moved={"evidence": ""},
             needs="judgements",
@@ -200,7 +206,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Add results",
             ":material/upload:",
             "Brings results you already have into the store; nothing is written before you say so.",
-            ("files", "formats"),
+            {"files": "", "formats": ""},
             moved={"import": "", "formats": "formats"},
         ),
         Page(
@@ -209,7 +215,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/play_circle:",
             "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists "
             "what was run for every store in its folder.",
-            ("stacks", "your own", "readers"),
+            {"stacks": "", "your own": "", "readers": ""},
         ),
         Page(
             "library",

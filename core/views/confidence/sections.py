@@ -58,7 +58,7 @@ def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
     return rule, data.decided(view, rule)
 
 
-@section("would it hold")
+@section("would it hold", "Would other queries of the same kind lead to the same choice?")
 def would_it_hold(view: View, ask: Ask) -> Blocks:
     """How often the choice is the best when the queries are drawn again, and what ties with it."""
     rule, decision = ask_rule(view, ask)
@@ -122,7 +122,7 @@ def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None)
     return noise_words(view.table, decision, other, noisy, view.quality)
 
 
-@section("what flips it")
+@section("what flips it", "What would have to change for another stack to be chosen?")
 def what_flips_it(view: View, ask: Ask) -> Blocks:
     """The number that would turn the choice, and what the limits exclude."""
     rule, decision = ask_rule(view, ask)
@@ -144,7 +144,7 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
         yield Table(excluded, "excluded", EXCLUDED, ("constraint",))
 
 
-@section("other weights")
+@section("other weights", "Would other weights of the grades lead to another choice?")
 def other_weights(view: View, ask: Ask) -> Blocks:
     """Whether choice and order hold when the weights of RA-nWG change."""
     obstacle = words.nothing(view.table, view.scope)
@@ -189,7 +189,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
 
 
-@section("worth measuring more")
+@section("worth measuring more", "Is it worth judging more queries before you decide?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Show what more queries, judgements, timings and stacks would do to the choice, and what they cost."""
     counted = data.chances(view, view.constraints, view.rule, view.noise)

@@ -44,7 +44,7 @@ def ask_generator(view: View, ask: Ask) -> str | None:
     return None if picked == NO_GENERATOR else picked
 
 
-@section("by cutoff")
+@section("by cutoff", "How does quality change with the number of passages you send?")
 def by_cutoff(view: View, ask: Ask) -> Blocks:
     """Every measure of some stacks against the cutoff, or against what is sent."""
     names = ask.stacks(view.table, view.decision, "curves")
@@ -69,7 +69,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     yield Table(own_first, "curves", POINTS, ("basis", "tokens_low", "tokens_high", "counted"))
 
 
-@section("by candidate depth")
+@section("by candidate depth", "How does quality change with the candidates that the reranker sees (K)?")
 def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     """Show what a deeper candidate pool buys and costs."""
     depths = page.depth_table(view.table)
@@ -85,7 +85,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     yield Table(depths, "depths", ("name", "candidates", "quality", "proc", "latency_ms", "cost"))
 
 
-@section("cut-off methods")
+@section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
 def cut_off_methods(view: View, ask: Ask) -> Blocks:
     """How good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")

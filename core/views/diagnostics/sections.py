@@ -46,7 +46,7 @@ def moved(view: View, asked: tuple[str, ...], _runs: Gathered) -> pl.DataFrame:
     return drops(view.snapshot, _runs)
 
 
-@section("names")
+@section("names", "How much does an embedder go by names instead of content?")
 def by_names(view: View, ask: Ask) -> Blocks:
     """How much identity each embedder carries, and what other names in the questions take."""
     rows, checks = figures(view.snapshot)
@@ -95,7 +95,7 @@ def in_questions(view: View) -> Blocks:
     yield Table(rows, "names_asked", ASKED, MORE_ASKED)
 
 
-@section("noise")
+@section("noise", "How much quality do typing errors and chat style cost?")
 def by_noise(view: View, ask: Ask) -> Blocks:
     """Show what perturbed queries cost, and what rewriting wins back."""
     runs, table = gathered(view)

@@ -50,7 +50,7 @@ def compared(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[judges.Judged,
     return judged, judges.agreement(judged), judges.alpha(judged)
 
 
-@section("soundness")
+@section("soundness", "Are there enough judgements to trust the scores?")
 def is_sound(view: View, ask: Ask) -> Blocks:
     """Show what the judgements can carry."""
     offered = {part.name: part for part in parts(view.snapshot, view.scope)}
@@ -131,7 +131,7 @@ def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(there if len(there) > 1 else names)
 
 
-@section("judges")
+@section("judges", "How well do the judges agree, and whose grades should count?")
 def do_judges_agree(view: View, ask: Ask) -> Blocks:
     """How well the chosen golden sets agree, all together and two by two."""
     names = judges_of(view)

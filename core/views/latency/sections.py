@@ -79,7 +79,7 @@ def head(view: View, ask: Ask) -> Generator[Block, None, tuple[str, ...]]:
     return names
 
 
-@section("where the time goes")
+@section("where the time goes", "Which stage takes the time of a query?")
 def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     """The stages of some stacks: one after another, query by query, and as a table."""
     names = yield from head(view, ask)
@@ -101,7 +101,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS[1:]))
 
 
-@section("reranker by K")
+@section("reranker by K", "How much slower does each further candidate make the reranker?")
 def reranker_by_k(view: View, ask: Ask) -> Blocks:
     """How the reranker grows with the candidate depth."""
     if not (yield from head(view, ask)):
@@ -125,7 +125,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
     yield Table(charts.depth_lines(rows), "reranker_lines", lines)
 
 
-@section("generator")
+@section("generator", "How long does the answer take after retrieval?")
 def generator(view: View, ask: Ask) -> Blocks:
     """The generator against its prompt, where it was timed or is modelled."""
     names = yield from head(view, ask)
@@ -147,14 +147,14 @@ def generator(view: View, ask: Ask) -> Blocks:
         yield Table(rows, "generation", ("name", "prompt", "first", "added", "basis"))
 
 
-@section("every stack")
+@section("every stack", "How long do queries take on every stack?")
 def every_stack(view: View, ask: Ask) -> Blocks:
     """The percentiles of all stacks, the fastest first."""
     if (yield from head(view, ask)):
         yield Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
 
 
-@section("indexes")
+@section("indexes", "Which index is fast enough, and what does its speed cost in recall?")
 def every_index(view: View, ask: Ask) -> Blocks:
     """Show what every index finds and how fast."""
     known = known_indexes(view.snapshot)
@@ -201,7 +201,6 @@ INDEX = (
     COLUMNS["usd_per_1k"].but(about=indexes.DOLLARS_HELP),
 )
 INDEX_MORE = ("recall_low", "recall_high", "searches", "build_s", "bytes", "passages", "where")
-LINE = ("reranker", "embedder", "slope", "intercept", "stacks", "depths", "breaks_at", "worst_ms", "reason")
 SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_index)
 
 

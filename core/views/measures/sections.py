@@ -45,7 +45,7 @@ def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[
     return outcome.correlations(samples, kind, kept, curves), curves
 
 
-@bare_section("all measures")
+@bare_section("all measures", "What does each measure mean?")
 def all_measures(view: View | None, ask: Ask) -> Blocks:
     """A measure, chosen or typed, with cutoff and parameters: at first the workspace's; and all of them."""
     own, offered = view.quality.measure if view else None, words.choices()
@@ -83,7 +83,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
     yield Text(words.CEILINGS, "caption")
 
 
-@section("predicting answers")
+@section("predicting answers", "Which measure of retrieval predicts good answers?")
 def predicting_answers(view: View, ask: Ask) -> Blocks:
     """Which retrieval measure predicts how good the generated answer is."""
     samples = read_samples(view.snapshot, view.scope)

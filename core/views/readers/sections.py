@@ -158,7 +158,7 @@ def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
     return ask.several(label, names, key, usual=names[:_MOST], words=words)
 
 
-@section("by depth")
+@section("by depth", "How many passages should the reader get?")
 def by_depth(view: View, ask: Ask) -> Blocks:
     """The score against passages sent, by reader and stack."""
     reading = yield from read(view, ask)
@@ -198,7 +198,7 @@ def by_depth(view: View, ask: Ask) -> Blocks:
         yield Way("measures", "Which measure foretells the answers", "predicting answers")
 
 
-@section("with and without gold")
+@section("with and without gold", "How much does the right passage help, and what do wrong ones harm?")
 def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     """Show what gold passages are worth to a reader on a stack, and what it does without any."""
     reading = yield from read(view, ask, ruled=False)
@@ -216,7 +216,7 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     yield Table(rows, "parts", PART)
 
 
-@section("matrix")
+@section("matrix", "Which reader on which stack answers best?")
 def matrix(view: View, ask: Ask) -> Blocks:
     """A figure of every reader on every stack."""
     reading = yield from read(view, ask)
@@ -231,7 +231,7 @@ def matrix(view: View, ask: Ask) -> Blocks:
         yield Fold(PUBLISHED, [Table(scores.published(), "published", PRINTED, MORE_PRINTED)])
 
 
-@section("joint k")
+@section("joint k", "At which number of passages is a correct answer cheapest?")
 def joint_k(view: View, ask: Ask) -> Blocks:
     """At which k a correct answer costs least."""
     table = joint_table(view.snapshot, view.scope, view.quality, view.book)
@@ -256,7 +256,7 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     yield Fold("Every k", [Table(table, "joint", JOINT, MORE_JOINT)])
 
 
-@section("generators")
+@section("generators", "Which model, prompt and temperature answers best?")
 def side_by_side(view: View, ask: Ask) -> Blocks:
     """Models with their prompts and temperatures by criterion and judge."""
     known = criteria(view)
@@ -285,7 +285,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     yield Fold("Every judge", [Table(rows, "generator_cells", CELLS)])
 
 
-@section("rerankers")
+@section("rerankers", "Do answers get better with a reranker, and how much slower?")
 def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     """Show what rerankers do to answers, and how fast."""
     table = reranked(view)

@@ -59,7 +59,7 @@ ABOUT_THRESHOLDS = (
 MOST_OPTIONS = 3
 
 
-@section("scenarios")
+@section("scenarios", "Which stack would other priorities choose?")
 def scenarios(view: View, ask: Ask) -> Blocks:
     """Show what scenarios of the paper, of the product and of one's own choose."""
     line = ask.text(
@@ -100,7 +100,7 @@ def _boards(view: View) -> Blocks:
         yield Table(board, f"efficiency_{end_to_end}", LEADERS, ("average_basis",))
 
 
-@section("latency targets")
+@section("latency targets", "Which stack does each latency target allow?")
 def latency_targets(view: View, ask: Ask) -> Blocks:
     """Show what each of several latency targets leaves and selects."""
     targets = read_targets("", view.table)
@@ -124,7 +124,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
     yield Table(rows, "targets", TARGETS, TARGETS_MORE)
 
 
-@section("larger K")
+@section("larger K", "Is it worth reranking more candidates (a larger K)?")
 def larger_k(view: View, ask: Ask) -> Blocks:
     """Show what each step to the next K buys, for how much time and money."""
     rows = data.steps(view)
@@ -149,7 +149,7 @@ def larger_k(view: View, ask: Ask) -> Blocks:
         yield Text(words.still_steps(still), "caption")
 
 
-@section("routing")
+@section("routing", "Is it worth sending only the hard queries to the slower stack?")
 def route(view: View, ask: Ask) -> Blocks:
     """Whether a K chosen query by query beats one K for all, and at what price."""
     if not view.table["has_rankings"].any():
