@@ -41,26 +41,26 @@ _ANALYZERS = (
 
 
 def missing(spec: JsonMap, kind: str) -> list[str]:
-    """What of a stack cannot be written so, in words; empty = all of it can."""
+    """List in words the parts of a stack that cannot be written so; empty = all of it can."""
     usual = {"rewrite": "none", "reranker": "none", "metric": "cosine"}
-    found = [
+    parts = [
         f"{key} {spec[key]}"
         for key in ("rewrite", "reranker", "metric", "chunker", "dedup", "cut", "perturb")
         if spec.get(key) and spec[key] != usual.get(key)
     ]
     mode = spec.get("mode")
     if mode not in ("sparse", "dense", "hybrid"):
-        return [*found, f"mode {mode}"]
+        return [*parts, f"mode {mode}"]
     if mode != "sparse" and kind != ENGINE:
-        found += [f"embedder {spec['embedder']}"] if spec["embedder"] != "wordllama" else []
-        found += [f"index {spec['index']}"] if spec["index"] != "flat" else []
+        parts += [f"embedder {spec['embedder']}"] if spec["embedder"] != "wordllama" else []
+        parts += [f"index {spec['index']}"] if spec["index"] != "flat" else []
     if mode != "sparse" and kind == ENGINE:
-        found.append("vectors, which a query of Elasticsearch has to bring along")
+        parts.append("vectors, which a query of Elasticsearch has to bring along")
     if mode == "hybrid" and spec["fusion"]["method"] != "rrf":
-        found.append(f"fusion {spec['fusion']['method']}")
+        parts.append(f"fusion {spec['fusion']['method']}")
     if kind == ENGINE and language_of(spec) not in _ANALYZERS.split():
-        found.append(f"an analyzer for {language_of(spec)}")
-    return found
+        parts.append(f"an analyzer for {language_of(spec)}")
+    return parts
 
 
 def language_of(spec: JsonMap) -> str:
@@ -105,14 +105,17 @@ def _python_files(spec: JsonMap, kind: str) -> dict[str, str]:
     if spec["mode"] != "sparse":
         needs.append("wordllama")
     return {
-        "stack.json": _json(told(spec)),
-        "requirements.txt": "\n".join(_pinned(each) for each in (*needs, *filter(None, (package,)))) + "\n",
+        "stack.json": _json(adapter_options(spec)),
+        "requirements.txt": "\n".join(
+            _pinned(requirement) for requirement in (*needs, *filter(None, (package,)))
+        )
+        + "\n",
         **{f"{name}.py": (EXPORTED / f"{name}.py").read_text(encoding="utf-8") for name in names},
     }
 
 
-def told(spec: JsonMap) -> dict[str, Any]:
-    """What `data/exported/retriever.py` reads of a stack."""
+def adapter_options(spec: JsonMap) -> dict[str, Any]:
+    """Return the settings of a stack that `data/exported/retriever.py` reads."""
     sparse, dense = spec["mode"] != "dense", spec["mode"] != "sparse"
     bm25 = {"k1": 1.5, "b": 0.75, **spec.get("bm25", {})}
     language = LANGUAGES[language_of(spec)]
@@ -217,7 +220,9 @@ def compare(
                 (at for at in range(max(len(want), len(got))) if want[at : at + 1] != got[at : at + 1]), None
             )
             pair = (
-                ("", "") if apart is None else tuple("".join(each[apart : apart + 1]) for each in (want, got))
+                ("", "")
+                if apart is None
+                else tuple("".join(ranking[apart : apart + 1]) for ranking in (want, got))
             )
             rows.append((query_id, apart is None, None if apart is None else apart + 1, *pair))
     finally:

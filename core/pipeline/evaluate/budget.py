@@ -106,7 +106,7 @@ class Receipts:
             self._db.execute("INSERT INTO again VALUES (?)", (calls,))
             self.again += calls
 
-    def told(self) -> dict[str, float | int]:
+    def sums(self) -> dict[str, float | int]:
         """Return the sums that a status shows: dollars settled and lost, and calls sent again."""
         with self._lock:
             return {"usd": self.settled, "usd_lost": self.lost, "calls_again": self.again}

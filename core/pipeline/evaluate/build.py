@@ -61,7 +61,7 @@ class Models:
     ) -> None:
         self._configs, self._meter, self._keys = configs, meter, keys or Keys()
         self._shared, self._own = shared, own
-        self._made: dict[tuple[object, ...], Any] = {}
+        self._by_key: dict[tuple[object, ...], Any] = {}
 
     def for_passages(self, name: str, dim: int) -> Embedder:
         """An embedder whose replies are kept for all evaluations."""
@@ -100,13 +100,13 @@ class Models:
 
     def close(self) -> None:
         """Let go of connections."""
-        for model in self._made.values():
+        for model in self._by_key.values():
             model.close()
-        self._made.clear()
+        self._by_key.clear()
 
     def interrupt(self) -> None:
         """End waits for vendors that are under way."""
-        for model in list(self._made.values()):
+        for model in list(self._by_key.values()):
             model.interrupt()
 
     def _embedder(self, name: str, dim: int, journal: Journal | None) -> Embedder:
@@ -124,9 +124,9 @@ class Models:
         return self._once((make, name), lambda: make(name, models=self._configs, **wired))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], M]) -> M:
-        if key not in self._made:
-            self._made[key] = make()
-        model: M = self._made[key]
+        if key not in self._by_key:
+            self._by_key[key] = make()
+        model: M = self._by_key[key]
         return model
 
 

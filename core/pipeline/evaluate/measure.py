@@ -273,7 +273,7 @@ class Signals:
     def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | Outside]) -> None:
         self._graph, self._results, self._index = graph, results, index
         self._exact: dict[Step, list[Hits]] = {}
-        self._found: dict[tuple[Step, int], list[float | None]] = {}
+        self._recalls: dict[tuple[Step, int], list[float | None]] = {}
 
     def frame(self, run_id: str, route: Route, query_ids: pl.Series) -> pl.DataFrame:
         """Rows of the table "signals"; figures that are not known have none."""
@@ -303,17 +303,17 @@ class Signals:
             yield from _certainty("rerank_", route.depth, scores)
         yield from self._recall(route)
         for step in route.steps:
-            yield from _told(step, results[step].details)
+            yield from _model_signals(step, results[step].details)
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
         if search is None or not is_ann(search.built.params["name"], search.index_options):
             return
         depth = _leg_depth(route)
-        if (search, depth) not in self._found:
+        if (search, depth) not in self._recalls:
             pairs = zip(self._results[search].values, self._exact_hits(search), strict=True)
-            self._found[search, depth] = [ann_recall(hits, exact, depth) for hits, exact in pairs]
-        yield Signal(ANN_RECALL, depth, self._found[search, depth])
+            self._recalls[search, depth] = [ann_recall(hits, exact, depth) for hits, exact in pairs]
+        yield Signal(ANN_RECALL, depth, self._recalls[search, depth])
 
     def _exact_hits(self, search: Step) -> list[Hits]:
         built, embed = search.built, search.inputs[0]
@@ -357,7 +357,7 @@ def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signa
         yield Signal(f"{prefix}{name}", depth, [certainty[name] for certainty in by_query])
 
 
-def _told(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[Signal]:
+def _model_signals(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[Signal]:
     for name in TOLD:
         values = [detail.get(name) for detail in details]
         if any(value is not None for value in values):

@@ -120,7 +120,7 @@ def begun(order: Order, site: Site) -> Iterator[Turn]:
             usd_limit=order.budget_usd,
             **order.status,
         )
-        tracker = Tracker(status, path=folder.status_file, told=site.progress, facts=receipts.told)
+        tracker = Tracker(status, path=folder.status_file, told=site.progress, facts=receipts.sums)
         write_json(folder.spec, order.spec)
         write_json(folder.manifest, order.manifest)
         log = Log(folder.log)

@@ -67,7 +67,7 @@ class Elasticsearch(Outside):
         indices = self._client.indices
         if indices.exists(index=self.table):
             indices.delete(index=self.table)
-        indices.create(index=self.table, body=self._made(vectors.shape[1]))
+        indices.create(index=self.table, body=self._mapping(vectors.shape[1]))
         helpers = self._package(f"{self.engine.package}.helpers")
         helpers.bulk(self._client, self._documents(vectors))
         indices.forcemerge(index=self.table, max_num_segments=1)
@@ -82,7 +82,7 @@ class Elasticsearch(Outside):
                 vector = {_VECTOR: row.tolist()} if row.any() or self.metric != "cosine" else {}
                 yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector}}
 
-    def _made(self, dim: int) -> Json:
+    def _mapping(self, dim: int) -> Json:
         """Return the mapping that an index is created with."""
         graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
@@ -188,7 +188,7 @@ class OpenSearch(Elasticsearch):
     engine = _engine("opensearch", "OpenSearch", "opensearchpy")
     similarities: Mapping[str, str] = {"cosine": "cosinesimil", "ip": "innerproduct", "l2": "l2"}
 
-    def _made(self, dim: int) -> Json:
+    def _mapping(self, dim: int) -> Json:
         method = {
             "name": "hnsw",
             "engine": "lucene",

@@ -136,14 +136,14 @@ class Outside(ABC):
         return None
 
     @property
-    def _told(self) -> Options:
+    def _stated(self) -> Options:
         """The options that are not empty, as they can be read again."""
         return {name: value for name, value in self._options.items() if value != ""}
 
     @property
     def parameters(self) -> JsonMap:
         """Return the options that it was built and is searched with, for the manifest; never an address."""
-        return {"metric": self.metric, **self._told}
+        return {"metric": self.metric, **self._stated}
 
     def __len__(self) -> int:
         return self._passages
@@ -175,7 +175,7 @@ class Outside(ABC):
         about = {
             "name": self.name,
             "metric": self.metric,
-            "options": self._told,
+            "options": self._stated,
             "table": self._place.table,
             "dim": self.dim,
             "build_s": self.build_s,

@@ -227,11 +227,11 @@ class ChatRewrite(ByChat, Rewrite):
         """Ask the model, once more if its answer cannot be used, and fall back to the cleaned query."""
         clean = hygiene(query)
         if not _WORD.search(clean):
-            return Reply(clean, attempts=0, fresh=False, details=_told(query, clean, "it holds no word"))
+            return Reply(clean, attempts=0, fresh=False, details=_details(query, clean, "it holds no word"))
         reply = ask(self.chat, self._task(clean), extra=extra)
         text = reply.value.value or clean
         reason = "" if reply.value.value else reply.value.problem
-        return carrying(reply, text, {**reply.details, **_told(query, text, reason)})
+        return carrying(reply, text, {**reply.details, **_details(query, text, reason)})
 
     def expected(self, query: str) -> tuple[Amount, ...]:
         """One prompt, and an answer of the usual length."""
@@ -245,7 +245,7 @@ class ChatRewrite(ByChat, Rewrite):
         return Task(way.system, asked, lambda answer: way.read(answer, clean, mark), tokens, way.schema)
 
 
-def _told(query: str, text: str, reason: str) -> dict[str, object]:
+def _details(query: str, text: str, reason: str) -> dict[str, object]:
     return {"changed": text != query} | ({"fallback": reason} if reason else {})
 
 

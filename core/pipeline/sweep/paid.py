@@ -93,7 +93,7 @@ class Paid:
 class Asked(NamedTuple):
     """One step's usage when every query goes through it once."""
 
-    each: list[tuple[Usage, int]]  # usage and calls, query by query
+    by_query: list[tuple[Usage, int]]  # usage and calls, query by query
     exact: bool  # as in `Paid`
     notes: tuple[str, ...]  # as in `Paid`
 
@@ -132,7 +132,7 @@ class Counting:
     def reranked(self, step: Step, spec: JsonMap, depth: int) -> Usage:
         """Mean usage of a query of a reranker at a depth that may be less than the step's."""
         reranker = self._reranker(step.params["model"]["name"])
-        return _mean([used for used, _ in self._reranks(reranker, spec, depth).each])
+        return _mean([used for used, _ in self._reranks(reranker, spec, depth).by_query])
 
     def corpus(self, step: Step) -> Paid | None:
         """Embedding a corpus, done already or not; None for other steps and for what runs here."""

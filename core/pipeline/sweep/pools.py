@@ -41,7 +41,7 @@ class Pools:
     ) -> None:
         self._corpora, self._queries, self._known, self._chunking = corpora, queries, known, chunking
         self._names = names
-        self._made: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}
 
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
         """The texts of the pool of every query; see `hits`."""
@@ -126,9 +126,9 @@ class Pools:
         return texts
 
     def _once(self, key: str, make: Callable[[], _Made]) -> _Made:
-        if key not in self._made:
-            self._made[key] = make()
-        kept: _Made = self._made[key]
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: _Made = self._kept[key]
         return kept
 
 

@@ -66,9 +66,9 @@ def test_one_budget_for_all_workers(office: Office):
     FarBudget(other).reserve(ONE)
     assert one.ask("attempt", "s", ONE) is None  # calls under way decide
     FarBudget(one).settle(held, ONE)
-    assert office.desk.told()[0]["usd"] == pytest.approx(0.001)
+    assert office.desk.progress()[0]["usd"] == pytest.approx(0.001)
     office.desk.lose_nodes(["m"])  # nobody will know what the other's call cost
-    assert office.desk.told()[0]["usd_lost"] == pytest.approx(0.001)
+    assert office.desk.progress()[0]["usd_lost"] == pytest.approx(0.001)
     with pytest.raises(BudgetError, match=r"0\.002"):
         FarBudget(one).reserve(ONE)
 
@@ -87,7 +87,7 @@ def test_what_one_worker_asks_for_the_others_wait_for(office: Office):
     office.desk.lose_nodes(["m"])
     assert journal.get("z") is None
     with journal.sending(["z"]):
-        assert office.desk.told()[0]["calls_again"] == 1
+        assert office.desk.progress()[0]["calls_again"] == 1
 
 
 def test_one_pace_for_all_workers(office: Office):

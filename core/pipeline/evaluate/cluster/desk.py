@@ -150,10 +150,10 @@ class Desk:
         for key in [key for key in self._open if key[0] == worker]:
             self._open.pop(key).close()
 
-    def told(self) -> tuple[dict[str, Any], Within | None]:
+    def progress(self) -> tuple[dict[str, Any], Within | None]:
         """Return what a status says of the spending, and how far a task is."""
         within, self._within = self._within, None
-        return self._receipts.told(), within
+        return self._receipts.sums(), within
 
     def close(self) -> None:
         """Release the files."""

@@ -182,7 +182,7 @@ class Nodes:
     def look(self, receipts: Receipts) -> tuple[Within | None, int]:
         """Take over what was spent; how far a task is, and how many machines were lost since."""
         with self.causes():
-            facts, within = self.ray.get(self._keeper.do.remote("told"))
+            facts, within = self.ray.get(self._keeper.do.remote("progress"))
             alive = frozenset(node["NodeID"] for node in self.ray.nodes() if node["Alive"])
             lost = self._alive - alive
             if lost:
