@@ -78,7 +78,7 @@ _WRITES: Mapping[type, Callable[[Any], None]] = {
     Passages: _passages,
     Lack: lambda block: _lines(block.words),
 }
-"""What writes a block; what is not here is for the dashboard alone."""
+"""Writers of blocks by their kind; what is not here is for the dashboard alone."""
 
 
 def _lines(*words: str) -> None:

@@ -34,7 +34,7 @@ _ADDRESS = "%/:?#[]@!$&'()*+,;=~-._"
 _SPECIAL = frozenset("\\`*_[]<>|~&$#!")
 _JOINER = "\u2060"
 _LINKED_LATE = re.compile(r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=[-+\w]+:)", re.IGNORECASE)
-"""What renderers turn into links and icons after escapes are gone; an invisible joiner keeps them from it."""
+"""Marks that renderers turn into links and icons after escapes are gone; a joiner keeps them from it."""
 _BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
 """Where a line would begin a list, a rule or a heading: a backslash goes there."""
 

@@ -176,7 +176,7 @@ DEFAULTS: Mapping[str, object] = {
     for name, field in declared(Question).items()
     if field.usual is not None and name != "prices"  # elsewhere another book may be the usual one
 }
-"""What the options stand at where nobody says; those that are not here at nothing."""
+"""Values of the options where nobody says; those that are not here have none."""
 
 
 def question(view: View) -> dict[str, object]:

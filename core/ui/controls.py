@@ -38,7 +38,7 @@ _FIELDS = (
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
 )
-"""What the form asks of a scenario: its field, label and largest value."""
+"""Limits that the form asks of a scenario: field, label and largest value."""
 
 
 def new_scenario(key: str) -> None:
@@ -81,4 +81,4 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "stack": decision.stack,
     "stacks": decision.stacks,
 }
-"""What draws a control, by its name."""
+"""Functions that draw a control, by its name."""

@@ -229,7 +229,7 @@ _DRAWS: Mapping[type, Callable[[Any], Any]] = {
     Way: _way,
     Lack: _lack,
 }
-"""What draws a block that holds no others."""
+"""Functions that draw a block that holds no others."""
 _SAYS: Mapping[str, Callable[[str], Any]] = {
     "body": st.markdown,
     "guide": st.markdown,

@@ -39,7 +39,7 @@ _LIBRARIES = (
     *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
     *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
 )
-"""What pages would import only as they run."""
+"""Modules that pages would import only as they run."""
 _MANY = 65_536
 _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128

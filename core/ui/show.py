@@ -324,7 +324,7 @@ _FORMS: Mapping[str, Callable[[str, str], Any]] = {
     "date": date_column,
     "list": list_column,
 }
-"""What draws the forms that a label and a help text say all about."""
+"""Columns of the forms that a label and a help text describe wholly."""
 
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:

@@ -146,7 +146,7 @@ def _print(plan: Plan, shown: int) -> None:
 
 
 _SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
-"""What must be as it was: to go on measuring; to repeat a result."""
+"""Inputs that must be as they were: to go on measuring; to repeat a result."""
 
 
 class Action(StrEnum):

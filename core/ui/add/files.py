@@ -30,7 +30,7 @@ _CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
     "sheet": ("Sheet", []),
     "tasks": ("Tasks", []),
 }
-"""What is asked of a file where there are several: its title, and what stands before those of the file."""
+"""Questions about a file that holds several: their title, and what stands before those of the file."""
 _HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
 
 
