@@ -1,4 +1,4 @@
-"""What a specification says of a pipeline of one's own: where it is, parameters, version, price."""
+"""Pipelines of one's own in a specification: where they are, parameters, version, price."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _several(value: object) -> object:
     """Values of every parameter as a list; one may stand alone."""
     if not isinstance(value, Mapping):
         return value
-    return {key: tuple(each) if isinstance(each, list | tuple) else (each,) for key, each in value.items()}
+    return {
+        key: tuple(values) if isinstance(values, list | tuple) else (values,) for key, values in value.items()
+    }
 
 
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
@@ -48,7 +50,7 @@ class _Table(BaseModel):
 
 
 class Request(_Table):
-    """What an endpoint is sent; "{{ query }}", "{{ k }}" and names of parameters are filled in.
+    """Request to an endpoint; "{{ query }}", "{{ k }}" and names of parameters are filled in.
 
     Attributes:
         method: "GET" sends `query` in the address, "POST" sends `json` as well.
@@ -172,7 +174,7 @@ class OwnStack(_Table):
 
     @property
     def place(self) -> str:
-        """What is called: the function, or the address without what follows a question mark."""
+        """Return what is called: the function, or the address without what follows a question mark."""
         return self.call or (self.url or "").partition("?")[0]
 
     def points(self) -> Iterator[dict[str, Scalar]]:
@@ -182,10 +184,10 @@ class OwnStack(_Table):
             for point in product(*values.values()):
                 yield dict(zip(values, point, strict=True))
             return
-        first = {key: each[0] for key, each in values.items() if each}
+        first = {key: levels[0] for key, levels in values.items() if levels}
         yield first
-        for key, each in values.items():
-            for value in each[1:]:
+        for key, levels in values.items():
+            for value in levels[1:]:
                 yield {**first, key: value}
 
     def spec(self, params: Mapping[str, Scalar]) -> JsonMap:

@@ -61,11 +61,11 @@ def filled(config: OwnStack) -> OwnStack:
     }
     request = Request.model_validate({**known.get("request", {}), **(own["request"] or {})})
     response = known.get("response")
-    told = (
+    merged = (
         None if response is None and not own["response"] else {**(response or {}), **(own["response"] or {})}
     )
     return config.model_copy(
-        update={"request": request, "response": None if told is None else Response.model_validate(told)}
+        update={"request": request, "response": None if merged is None else Response.model_validate(merged)}
     )
 
 
@@ -81,8 +81,8 @@ def check_endpoint(config: OwnStack) -> None:
         try:
             jmespath.compile(path or "@")
         except JMESPathError as error:
-            found = " ".join(str(error).split())
-            raise InputError(f"{path!r} is no JMESPath: {found}", where=f"response.{key}") from error
+            problem = " ".join(str(error).split())
+            raise InputError(f"{path!r} is no JMESPath: {problem}", where=f"response.{key}") from error
     given = {"query", "k", *config.params}
     holes = _HOLE.findall(json.dumps((config.request or Request()).model_dump()) + (config.url or ""))
     if unknown := sorted(set(holes) - given):
@@ -105,7 +105,7 @@ def fill_in(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     if isinstance(template, Mapping):
         return {fill_in(key, values): fill_in(value, values) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill_in(each, values) for each in template]
+        return [fill_in(part, values) for part in template]
     return template
 
 
@@ -266,31 +266,31 @@ class Endpoint:
             said = " ".join(body[:60].decode("utf-8", "replace").split())
             return _fault(f"the answer is no JSON; it begins: {said or 'nothing'}")
         try:
-            found = understood(answer) if self._paths is None else self._by_paths(answer)
+            fields = understood(answer) if self._paths is None else self._by_paths(answer)
         except Refused as error:
             return _fault(str(error))
         except (JMESPathError, RecursionError) as error:
             return _fault(f"the answer cannot be read by response: {' '.join(str(error).split())[:_SHOWN]}")
-        return {**found, "hits": found["hits"][:k], "notes": _unknown_scores(found)}
+        return {**fields, "hits": fields["hits"][:k], "notes": _unknown_scores(fields)}
 
     def _by_paths(self, answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         paths = self._paths or {}
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "hits": self._hits(paths["hits"].search(answer), "hits"),
             "shape": "JMESPath",
         }
         if "pool" in paths and (pool := paths["pool"].search(answer)) is not None:
-            found["pool"] = self._hits(pool, "pool")
+            fields["pool"] = self._hits(pool, "pool")
         took = paths["took_ms"].search(answer) if "took_ms" in paths else None
         if isinstance(took, int | float) and not isinstance(took, bool) and 0 <= took < math.inf:
-            found["stages"] = {"server": float(took)}
+            fields["stages"] = {"server": float(took)}
         said = paths["answer"].search(answer) if "answer" in paths else None
         if isinstance(said, str):
-            found["answer"] = said
+            fields["answer"] = said
         usd = paths["usd"].search(answer) if "usd" in paths else None
         if isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < math.inf:
-            found["usage"] = [{"model": "", "usd": float(usd)}]
-        return found
+            fields["usage"] = [{"model": "", "usd": float(usd)}]
+        return fields
 
     def _hits(self, found: Any, key: str) -> list[list[Any]]:  # noqa: ANN401 - JSON
         if not isinstance(found, list):

@@ -35,7 +35,7 @@ _MS_PER_HOUR = 3.6e6
 
 
 class Retrieved(NamedTuple):
-    """What came for one query; like `core.pipeline.ranking.Hits`, with what they were chosen from."""
+    """Passages of one query, with what they were chosen from; like `core.pipeline.ranking.Hits`."""
 
     passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, as they were returned
     scores: NDArray[np.float64]  # float64 [n]; NaN = none was given
@@ -43,7 +43,7 @@ class Retrieved(NamedTuple):
 
 
 def asker_of(config: OwnStack, keys: Keys) -> Worker | Endpoint:
-    """What asks a pipeline: a process for a function, a connection for an endpoint; not begun yet."""
+    """Return what asks a pipeline: a process for a function, a connection for an endpoint; not begun yet."""
     return Worker(config) if config.call is not None else Endpoint(config, keys)
 
 
@@ -98,12 +98,14 @@ class OwnRetriever(Model):
                 self._ended[text] = value["fault"]
         else:
             self._compare((text, extra), tuple(value["passages"]))
-        found = Retrieved(*_hits(value["passages"], value["scores"]), _pool(value.get("pool")))
-        told = {name: value[name] for name in _TOLD if value.get(name) is not None}
+        hits = Retrieved(*_hits(value["passages"], value["scores"]), _pool(value.get("pool")))
+        details = {name: value[name] for name in _TOLD if value.get(name) is not None}
         ms = float("nan") if value.get("fault") else reply.ms
-        usage = tuple(each for each in reply.usage if each.item != LOCAL_ITEM)
-        cpu = next((each.amount for each in reply.usage if each.item == LOCAL_ITEM), None)
-        return Reply(found, usage, ms, reply.waited_ms, reply.attempts, reply.fresh, {**told, "cpu_ms": cpu})
+        usage = tuple(amount for amount in reply.usage if amount.item != LOCAL_ITEM)
+        cpu = next((amount.amount for amount in reply.usage if amount.item == LOCAL_ITEM), None)
+        return Reply(
+            hits, usage, ms, reply.waited_ms, reply.attempts, reply.fresh, {**details, "cpu_ms": cpu}
+        )
 
     def _fresh(self, text: str) -> Reply[dict[str, Any]]:
         expected = expected_usage(self._config)
@@ -117,7 +119,7 @@ class OwnRetriever(Model):
             raise
         finally:
             if self._meter:
-                self._meter.settle(held, [each for each in used if each.item != LOCAL_ITEM] or expected)
+                self._meter.settle(held, [amount for amount in used if amount.item != LOCAL_ITEM] or expected)
         value = self._value(answer)
         self._watch(value.get("fault"))
         ms = float(answer.get("ms") or 0.0)
@@ -149,7 +151,7 @@ class OwnRetriever(Model):
             )
 
     def _value(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """What is kept of an answer: positions and scores, or the fault."""
+        """Return what is kept of an answer: positions and scores, or the fault."""
         fault = answer.get("fault")
         if fault is not None:
             text = redact(str(fault["text"]))[:_SHOWN]
@@ -214,15 +216,15 @@ _TOLD = (
 
 
 def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> JsonMap:
-    """What went wrong with queries, and what of answers could not be used; for the manifest.
+    """Sum up what went wrong with queries, and what of answers could not be used; for the manifest.
 
     Args:
         details: What `OwnRetriever.retrieve` told of each query.
     """
     failed = [
-        {"query_id": query_id, **each["fault"]}
-        for query_id, each in zip(query_ids, details, strict=True)
-        if each.get("fault")
+        {"query_id": query_id, **asked["fault"]}
+        for query_id, asked in zip(query_ids, details, strict=True)
+        if asked.get("fault")
     ]
     sums = {
         name: sum(detail.get(name) or 0 for detail in details)
@@ -250,7 +252,7 @@ def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
 
 
 def used_by(config: OwnStack, answer: Mapping[str, Any]) -> tuple[Amount, ...]:
-    """What a query used: as it is said, else as the answer tells; else requests that nothing prices.
+    """Return what a query used: as it is said, else as the answer tells; else requests that nothing prices.
 
     Processor time of a function counts where nothing is said of its costs.
     """
@@ -259,10 +261,10 @@ def used_by(config: OwnStack, answer: Mapping[str, Any]) -> tuple[Amount, ...]:
     if config.usd_per_hour is not None:
         ms = answer.get("ms") or 0.0
         return (Amount(config.name, DOLLARS, config.usd_per_hour * ms / _MS_PER_HOUR, Basis.MODELLED),)
-    told = [amount for row in answer.get("usage") or () for amount in _amounts(config.name, row)]
+    amounts = [amount for row in answer.get("usage") or () for amount in _amounts(config.name, row)]
     cpu_ms = answer.get("cpu_ms")
     here = [] if cpu_ms is None else [Amount(LOCAL_ITEM, "cpu_ms", float(cpu_ms), Basis.MEASURED)]
-    return believable([*(told or expected_usage(config)), *here])
+    return believable([*(amounts or expected_usage(config)), *here])
 
 
 def _amounts(name: str, row: Mapping[str, Any]) -> list[Amount]:

@@ -25,7 +25,7 @@ def plain_text(text: str) -> str:
 
 @dataclass(slots=True)
 class Placed:
-    """What of an answer is in the corpus."""
+    """Passages of an answer that are in the corpus, and how many are not."""
 
     passages: list[int] = field(default_factory=list)  # positions in the corpus, best first
     scores: list[float | None] = field(default_factory=list)
@@ -48,23 +48,23 @@ class Shelf:
     @cached_property
     def _by_text(self) -> dict[str, int]:
         """Position by text, with its title before it and without; the first of equal ones."""
-        found: dict[str, int] = {}
+        places: dict[str, int] = {}
         for at, text in enumerate(self._texts):
             head, _, rest = text.partition("\n")
-            for each in (
+            for form in (
                 plain_text(text),
                 plain_text(rest) if rest else "",
                 plain_text(head) if not rest else "",
             ):
-                if each:
-                    found.setdefault(each, at)
-        return found
+                if form:
+                    places.setdefault(form, at)
+        return places
 
     def place(self, hits: Sequence[Hit]) -> Placed:
         """Look passages up; of one that stands twice the first counts."""
         placed, seen = Placed(), set[int]()
         for ids, score, text in hits:
-            at = next((self._by_id[each] for each in ids if each in self._by_id), None)
+            at = next((self._by_id[name] for name in ids if name in self._by_id), None)
             if at is None and text:
                 at = self._by_text.get(plain_text(text))
                 placed.by_text += at is not None

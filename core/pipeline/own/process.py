@@ -93,7 +93,7 @@ class Worker:
         except OSError as error:
             self.close()
             raise self._no_start(f"{python} cannot be started: {error.strerror or error}.") from error
-        told = {
+        order = {
             "call": config.call,
             "input": config.input,
             "output": config.output,
@@ -102,7 +102,7 @@ class Worker:
             "params": self._params,
         }
         try:
-            answer = self._exchange(told, config.start_s)
+            answer = self._exchange(order, config.start_s)
         except Ended as error:
             raise self._no_start(f"It did not start: {error.text}") from error
         if "fault" in answer:

@@ -23,7 +23,7 @@ _TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one query brought."""
+    """Answer of one query, and how it was understood."""
 
     rows: pl.DataFrame  # columns of `TRIED`, as they were returned
     ms: float | None = None  # milliseconds around the call
@@ -83,10 +83,12 @@ def _rows(hits: list[Any], corpus: Corpus) -> pl.DataFrame:
 
 
 def _lacks(config: OwnStack, answer: JsonMap, rows: pl.DataFrame) -> list[str]:
-    """What pages will not know, and what would tell them."""
+    """List what pages will not know, and what would tell them."""
     unknown = rows.filter(known_by="nothing").height
-    priced = any(each.unit != "requests" and each.item != "local-cpu" for each in used_by(config, answer))
-    found = {
+    priced = any(
+        amount.unit != "requests" and amount.item != "local-cpu" for amount in used_by(config, answer)
+    )
+    sentences = {
         f"{unknown} of {rows.height} passages match nothing in the collection, by id or text; they would be"
         " left out and counted.": unknown > 0,
         "Headroom and %PROC need the candidates before the last order: return pool.": not answer.get("pool"),
@@ -95,4 +97,4 @@ def _lacks(config: OwnStack, answer: JsonMap, rows: pl.DataFrame) -> list[str]:
         "Its cost will be unknown: give usd_per_query or usd_per_hour, or return usage.": not priced,
         "Cut-off methods on K curves need scores.": rows["score"].is_null().all() and rows.height > 0,
     }  # fmt: skip
-    return [words for words, lacking in found.items() if lacking]
+    return [words for words, lacking in sentences.items() if lacking]

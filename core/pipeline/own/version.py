@@ -29,11 +29,11 @@ def require_version(own: Iterable[OwnStack]) -> None:
     Raises:
         InputError: If it does: both would stand for one.
     """
-    for each in own:
-        if each.version_cmd and (today := _printed(each)) != each.version:
+    for stack in own:
+        if stack.version_cmd and (today := _printed(stack)) != stack.version:
             raise InputError(
-                f"It was {each.version} when it was begun and is {today} now.",
-                where=f"stack {each.name}, version_cmd",
+                f"It was {stack.version} when it was begun and is {today} now.",
+                where=f"stack {stack.name}, version_cmd",
                 do="Bring the old version back to go on, or measure the new one as an evaluation of its own.",
             )
 
@@ -69,10 +69,10 @@ def refuse_code(own: Iterable[OwnStack], of: str) -> None:
     Raises:
         InputError: If there is one: it would run code, or send requests, on this machine.
     """
-    for each in own:
-        what = f"would run {each.call}" if each.call else f"would send requests to {each.place}"
+    for stack in own:
+        what = f"would run {stack.call}" if stack.call else f"would send requests to {stack.place}"
         raise InputError(
-            f"{of} never runs code: the stack {each.name!r} {what}.",
+            f"{of} never runs code: the stack {stack.name!r} {what}.",
             where="stack",
             do="Run it from the command line (core run, core measure), or fill in “Measure what you have”.",
         )

@@ -104,24 +104,24 @@ def understood(answer: Any, output: str = "") -> dict[str, Any]:
 
 def _of_mapping(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
     more = {key: answer[key] for key in ("stages", "usage", "answer") if answer.get(key) is not None}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     calls = answer.get("calls")
     if isinstance(calls, Sequence) and not isinstance(calls, (str, bytes)):
-        found = _united(calls)
+        fields = _united(calls)
     else:
         key = next((key for key in HITS if key in answer), None)
         if key is not None:
-            found = _listed(answer[key])
+            fields = _listed(answer[key])
         elif answer and all(_number(value) is not None for value in answer.values()) and not more:
             ranked = sorted(answer.items(), key=lambda pair: -float(_number(pair[1]) or 0.0))
-            found = {**_listed(ranked), "shape": "id → score"}
+            fields = {**_listed(ranked), "shape": "id → score"}
         else:
-            found = _of_components(answer, output)
+            fields = _of_components(answer, output)
         if isinstance(calls, int) and not isinstance(calls, bool):
-            found["calls"] = calls
+            fields["calls"] = calls
     if answer.get("pool") is not None:
-        found["pool"] = _listed(answer["pool"])["hits"]
-    return {**found, **_plain_more(more)}
+        fields["pool"] = _listed(answer["pool"])["hits"]
+    return {**fields, **_plain_more(more)}
 
 
 def _of_components(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
@@ -144,15 +144,15 @@ def _of_components(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
         part.get("replies") or part.get("answers") for part in answer.values() if isinstance(part, Mapping)
     ]
     said = next((reply for reply in replies if reply), None)
-    found = {**_listed(parts[name]), "shape": f"Haystack documents of {name}"}
+    fields = {**_listed(parts[name]), "shape": f"Haystack documents of {name}"}
     if said:
         first = said[0]
         text = (
             first if isinstance(first, str) else getattr(first, "data", None) or getattr(first, "text", None)
         )
         if isinstance(text, str):
-            found["answer"] = text
-    return found
+            fields["answer"] = text
+    return fields
 
 
 def _united(calls: Sequence[Any]) -> dict[str, Any]:
@@ -186,16 +186,20 @@ def _usage(given: Any) -> list[dict[str, Any]]:
     """Usage as a list of {model, input_tokens, output_tokens, usd}; a mapping may be by model."""
     if isinstance(given, Mapping):
         inner = all(isinstance(value, Mapping) for value in given.values())
-        given = [{"model": name, **each} for name, each in given.items()] if inner and given else [given]
+        given = (
+            [{"model": name, **row_given} for name, row_given in given.items()]
+            if inner and given
+            else [given]
+        )
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise Refused(f"usage is {_kind(given)}, not a list of model, input_tokens, output_tokens, usd")
     rows = []
-    for each in given:
-        if not isinstance(each, Mapping):
-            raise Refused(f"usage holds {_kind(each)}, not model, input_tokens, output_tokens, usd")
-        row: dict[str, Any] = {"model": str(each.get("model") or each.get("item") or "")}
+    for row_given in given:
+        if not isinstance(row_given, Mapping):
+            raise Refused(f"usage holds {_kind(row_given)}, not model, input_tokens, output_tokens, usd")
+        row: dict[str, Any] = {"model": str(row_given.get("model") or row_given.get("item") or "")}
         for unit in ("input_tokens", "output_tokens", "search_units", "usd"):
-            amount = _number(each.get(unit))
+            amount = _number(row_given.get(unit))
             if amount is not None and 0 <= amount < math.inf:
                 row[unit] = amount
         rows.append(row)
@@ -227,10 +231,10 @@ def _parallel(answer: Any) -> list[Any] | None:
     """Pair ids with scores that came as two lists beside one another."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         return None
-    one, two = (each.tolist() if hasattr(each, "tolist") else each for each in answer)
+    one, two = (half.tolist() if hasattr(half, "tolist") else half for half in answer)
     if not (isinstance(one, list) and isinstance(two, list) and len(one) == len(two)):
         return None
-    if any(_number(each) is None for each in two) or any(isinstance(each, (list, tuple)) for each in one):
+    if any(_number(half) is None for half in two) or any(isinstance(half, (list, tuple)) for half in one):
         return None
     return [(one[place], two[place]) for place in range(len(one))]
 
@@ -265,7 +269,7 @@ def _of_pair(item: Sequence[Any], place: int) -> tuple[list[str], float | None, 
         ids, _, text, shape = _hit(item[0], place)
         text = item[2] if len(item) == 3 and isinstance(item[2], str) else text
         return ids, _number(item[1]), text, "(id, score)" if shape == "ids" else f"({shape}, score)"
-    kinds = ", ".join(_kind(each) for each in item[:4])
+    kinds = ", ".join(_kind(part) for part in item[:4])
     raise Refused(f"passage {place} of the answer is a {type(item).__name__} of {len(item)} ({kinds})")
 
 
@@ -327,7 +331,7 @@ def _kind(value: Any) -> str:
 
 
 class Pipeline:
-    """What is asked: a function, a class's method, or an object that answers by one of `METHODS`."""
+    """Pipeline that is asked: a function, a class's method, or an object that answers by one of `METHODS`."""
 
     def __init__(self, target: str, *, entry: str = "", output: str = "") -> None:
         self.output, self._entry = output, entry
@@ -348,7 +352,7 @@ class Pipeline:
         return list(answer) if inspect.isgenerator(answer) or _is_lazy(answer) else answer
 
     def prepared(self, params: dict[str, Any]) -> Callable[[str, int], Any]:
-        """What asks with these parameters; built once where it is built with them."""
+        """Return what asks with these parameters; built once where it is built with them."""
         key = json.dumps(params, sort_keys=True)
         if key not in self._asks:
             if self._built:
@@ -358,21 +362,21 @@ class Pipeline:
         return self._asks[key]
 
     def _find(self) -> Any:
-        found: Any = self._module
+        target: Any = self._module
         for part in self._path.split("."):
-            if not hasattr(found, part):
-                names = ", ".join(name for name in dir(found) if not name.startswith("_")) or "none"
+            if not hasattr(target, part):
+                names = ", ".join(name for name in dir(target) if not name.startswith("_")) or "none"
                 raise AttributeError(
-                    f"there is no {part!r} in {getattr(found, '__name__', self._path)}: {names[:400]}"
+                    f"there is no {part!r} in {getattr(target, '__name__', self._path)}: {names[:400]}"
                 )
-            owner, found = found, getattr(found, part)
+            owner, target = target, getattr(target, part)
             if (
                 inspect.isclass(owner)
-                and inspect.isfunction(found)
-                and "self" in inspect.signature(found).parameters
+                and inspect.isfunction(target)
+                and "self" in inspect.signature(target).parameters
             ):
-                found = getattr(self._only(owner), part)
-        return self._only(found) if inspect.isclass(found) and not self._built else found
+                target = getattr(self._only(owner), part)
+        return self._only(target) if inspect.isclass(target) and not self._built else target
 
     def _only(self, kind: type) -> Any:
         return kind()
@@ -405,10 +409,10 @@ class Pipeline:
 
 
 def _made(factory: Any, params: dict[str, Any]) -> Any:
-    made = factory(**params)
-    if inspect.isawaitable(made):
-        return asyncio.new_event_loop().run_until_complete(_awaited(made))
-    return made
+    built = factory(**params)
+    if inspect.isawaitable(built):
+        return asyncio.new_event_loop().run_until_complete(_awaited(built))
+    return built
 
 
 def _method(target: Any) -> Callable[..., Any]:
@@ -456,7 +460,7 @@ def _inputs(pipeline: Any, query: str, entry: str, params: dict[str, Any]) -> di
         given[part] = {name or "query": query}
     else:
         for part, inputs in pipeline.inputs().items():
-            taken = next((each for each in QUERIES if each in inputs), None)
+            taken = next((name_taken for name_taken in QUERIES if name_taken in inputs), None)
             if taken is not None:
                 given[part] = {taken: query}
     if not given:
@@ -478,7 +482,7 @@ async def _awaited(work: Any) -> Any:
 
 
 async def _gathered(work: Any) -> list[Any]:
-    return [each async for each in work]
+    return [item async for item in work]
 
 
 # --- Spans ---
@@ -681,16 +685,16 @@ class Server:
             return {"ms": ms, **_fault("shape", error)}
 
     def _read(self, answer: Any, k: int) -> dict[str, Any]:
-        found, notes = understood(answer, self._pipeline.output), dict[str, int]()
-        found["hits"] = _finite(found["hits"][:k], notes)
-        if "pool" in found:
-            found["pool"] = _finite(found["pool"], notes)
+        fields, notes = understood(answer, self._pipeline.output), dict[str, int]()
+        fields["hits"] = _finite(fields["hits"][:k], notes)
+        if "pool" in fields:
+            fields["pool"] = _finite(fields["pool"], notes)
         self._spans.listen()  # they may have set a provider in their first call
         spans, usage = self._spans.read()
-        found.setdefault("stages", dict(_stages) or spans)
-        if usage and "usage" not in found:
-            found["usage"] = usage
-        return {**found, "notes": notes}
+        fields.setdefault("stages", dict(_stages) or spans)
+        if usage and "usage" not in fields:
+            fields["usage"] = usage
+        return {**fields, "notes": notes}
 
 
 def _versions() -> dict[str, str]:
