@@ -25,9 +25,7 @@ from core.importers.formats.regressions import Regressions
 from core.importers.formats.retrieval_response import RetrievalResponse
 from core.importers.formats.spans import JudgedSpans
 from core.importers.formats.table import TableFormat
-from core.importers.formats.traces.langfuse import Langfuse
-from core.importers.formats.traces.langsmith import LangSmith
-from core.importers.formats.traces.openinference import OpenInference
+from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
 from core.importers.formats.trec import TrecQrels, TrecRun
 from core.importers.formats.vectordbbench import VectorDbBench
 

@@ -1,12 +1,14 @@
 import io
 import json
 from contextlib import suppress
+from types import MappingProxyType
 
 import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers.formats import traces
+from core.importers.formats.traces import TraceFormat
+from core.importers.formats.traces.rows import cell
 from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 
@@ -244,10 +246,56 @@ def test_projects_are_runs_and_a_question_may_come_again():
     assert any("1 questions were asked before" in note for note in made.notes)
 
 
-def test_zero_tokens_are_not_counted_ones():
-    silent = [*LANGSMITH[:2], {**LANGSMITH[2], "prompt_tokens": 0, "completion_tokens": 0}]
+@pytest.mark.parametrize(
+    ("tool", "counts"),
+    [
+        ("langsmith", {"prompt_tokens": 0, "completion_tokens": 0}),
+        (
+            "openinference",
+            {"attributes.llm.token_count.prompt": 0, "attributes.llm.token_count.completion": 0},
+        ),
+        ("langfuse", {"usageDetails": {"input": 0, "output": 0}}),
+    ],
+)
+def test_zero_tokens_are_not_counted_ones(tool, counts):
+    silent = [{**entry, **(counts if counts.keys() <= entry.keys() else {})} for entry in SOURCES[tool]]
     made = read(up("x.json", json.dumps(silent)), collection_id="c")
     assert "usage" not in made.taken
+
+
+class OtherTool(TraceFormat):
+    name, title, source = "other", "Other tool", "Other tool"
+    recognised = "rows with spanType"
+    paths = MappingProxyType({
+        "id": "spanId", "parent": "above", "trace": "meta.trace", "kind": "spanType", "question": "said.in",
+        "answer": "said.out", "documents": "said.hits", "input_tokens": "in/read", "output_tokens": "out",
+    })  # fmt: skip
+
+    def is_mine(self, keys):
+        return "spanType" in keys
+
+
+def test_a_tool_is_a_table_of_paths():
+    tool = OtherTool()
+    rows = [
+        {"span_id": 1, "meta": {"trace": "t"}, "spanType": "llm", "read": 5, "said": {"out": "yes"}},
+        {"spanId": 2, "meta.trace": "t", "spantype": "Retriever", "said": {"in": "q", "hits": ["text"]}},
+    ]
+    model, retriever = (span for row in rows for span in tool.spans(row, "x"))
+    assert (model.id, model.kind, model.answer, model.tokens) == ("1", "model", "yes", {"input_tokens": 5})
+    assert (retriever.id, retriever.trace, retriever.question) == ("2", "t", "q")
+    assert [document.text for document in retriever.documents] == ["text"]
+    assert {"spanId", "span_id", "spanid", "said", "in", "read", "above", "meta"} <= tool.keys.keys()
+    with pytest.raises(InputError, match="The span has no id"):
+        list(tool.spans({"spanId": 3}, "x"))
+
+
+def test_observations_in_a_column_are_taken():
+    trace = {"id": "t1", "timestamp": "2024-05-29T13:46:19.000Z", "sessionId": "s", "input": "q",
+             "output": "a", "observations": LANGFUSE[:3]}  # fmt: skip
+    (account,) = read(up("traces.csv", as_csv([trace])), collection_id="c").accounts
+    assert "observations" in account.taken
+    assert set(account.left_out) == {"sessionId"}
 
 
 @pytest.mark.parametrize(
@@ -288,7 +336,7 @@ def test_odd_values_anywhere(value):
     ids=["call", "open", "lists", "maps", "signs", "sums", "digits"],
 )
 def test_a_cell_is_never_run_nor_too_deep(text):
-    assert traces._cell(text) is text
+    assert cell(text) is text
 
 
 @pytest.mark.parametrize("tool", ["langsmith", "langfuse"])
