@@ -157,9 +157,10 @@ def refused(matched: Sequence[Match]) -> list[Match]:
 def fits(matched: Sequence[Match]) -> bool:
     """Whether an import may well belong to a collection: at least half of its ids exist there.
 
-    Of a collection without passages only those that were judged or ranked are known; one of them will do.
+    Of a collection without passages only those that were judged or ranked are known; one of them will do. One
+    that knows no ids at all fits nothing: what the import brings itself says nothing of it.
     """
-    return bool(matched) and all(
+    return any(not match.own for match in matched) and all(
         match.known >= _HALF * match.offered if match.defined or match.what == "queries" else match.known > 0
         for match in matched
     )

@@ -216,6 +216,20 @@ def test_the_stored_collection_that_fits_best_is_suggested(store: Store) -> None
     assert not suggested(snapshot, run(store, trec("x{}"), "whole")), "it was named"
 
 
+def test_judgements_that_come_along_say_nothing_of_a_collection_that_knows_no_ids(tmp_path: Path) -> None:
+    """A workspace of averages took runs with their qrels for its own, whatever they name."""
+    own = Store(tmp_path / "own")
+    bring(own, read(own, {"mine.csv": "stack,nDCG@10\nBM25,0.4\nhybrid,0.5\n"}, collection_id="averages"), "")
+    files = {"new.trec": trec(query="{}", queries=2), "gold.qrels": "1 0 2 1\n2 0 3 1\n"}
+    imported = read(own, files)
+    assert not fits(matches(own.read(), imported, "averages"))
+    assert suggested(own.read(), imported) == ()
+    options = Options(known_collections=frozenset({"averages"}))
+    uploads = [Upload(name, text.encode()) for name, text in files.items()]
+    placed = read_into(uploads, options, own.read(), workspace="averages")
+    assert {run.collection_id for run in placed.runs} != {"averages"}
+
+
 def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -> None:
     own = Store(tmp_path / "own")
     bring(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
