@@ -62,6 +62,8 @@ function plotly(path) {
   return library;
 }
 
+/** How far the chosen stack's name may move from where it was placed; pixels, the nearest first. */
+const ASIDE = [[0, 0], [0, -6], [0, -14], [0, -24], [30, -6], [-30, -6], [70, 0], [-70, 0], [0, 38], [60, 20], [-60, 20], [0, -40]];
 /** Names of marks and limits; the first annotation says which way is better. */
 const LABELS = '.annotation:not([data-index="0"])';
 const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);
@@ -165,22 +167,30 @@ class Live {
     this.say(this.now());
   }
 
-  /** Take away names that lie on something in a window of this size. */
+  /** Take away names that lie on something in a window of this size; the chosen stack's moves aside instead. */
   clear() {
-    const labels = this.plot.querySelectorAll(LABELS);
-    for (const label of labels) label.style.display = "";
+    const labels = [...this.plot.querySelectorAll(LABELS)];
+    for (const label of labels) label.style.display = label.style.transform = "";
     const whole = this.plot.getBoundingClientRect();
     const marks = this.boxes(whole);
     const { xaxis, xaxis2 } = this.plot._fullLayout;
     const left = whole.left + (xaxis ?? xaxis2)._offset; // where nothing is timed, there is the strip alone
     const kept = [];
-    for (const label of labels) {
-      const box = label.getBoundingClientRect();
+    const free = (box) => {
       const on = ({ left, right, top, bottom }) =>
         left < box.right && right > box.left && top < box.bottom && bottom > box.top;
-      const outside = box.left < left || box.right > whole.right;
-      if (outside || kept.some(on) || marks.some(on)) label.style.display = "none";
-      else kept.push(box);
+      return box.left >= left && box.right <= whole.right && !kept.some(on) && !marks.some(on);
+    };
+    const isChosen = (label) => /font-weight: ?bold/.test(label.innerHTML);
+    for (const label of labels.sort((one, other) => isChosen(other) - isChosen(one))) {
+      const { left, right, top, bottom } = label.getBoundingClientRect();
+      const places = ASIDE.slice(0, isChosen(label) ? undefined : 1).map(([x, y]) => ({
+        x, y, left: left + x, right: right + x, top: top + y, bottom: bottom + y,
+      }));
+      const place = places.find(free);
+      if (place) kept.push(place);
+      if (place?.x || place?.y) label.style.transform = `translate(${place.x}px, ${place.y}px)`;
+      if (!place) label.style.display = "none";
     }
   }
 
