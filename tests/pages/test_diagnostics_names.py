@@ -16,7 +16,7 @@ from core.views.text import plain
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, figures, rows
 from tests.stores import HOSTILE
-from tests.views.diagnostics.test_named import write
+from tests.views.diagnostics.test_asked_names import write
 from tests.views.diagnostics.test_names import made
 
 

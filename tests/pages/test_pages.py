@@ -129,7 +129,9 @@ def test_rankings_without_judgements_have_no_quality(open_page: OpenPage, tmp_pa
     Lab().ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
     app = open_page(tmp_path / "store", page)
     assert answer(app).startswith("No decision yet")
-    assert {"Judge by hand", "Generate with an LLM", "Import qrels"} <= {each.label for each in app.button}
+    links = (link.proto.label for link in app.main.get("page_link"))
+    ways = {*(button.label for button in app.button), *links}
+    assert {"Judge by hand", "Generate with an LLM", "Import qrels"} <= ways
 
 
 EVIDENCE = {
