@@ -253,14 +253,20 @@ def _gains(judged: Judged, values: Values) -> Floats:
     return np.exp2(linear) - 1.0 if values["gain"] == "exp" else linear
 
 
-def _discounts(judged: Judged) -> Floats:
+def discounts(judged: Judged) -> Floats:
     """1 / log2(rank + 1): [K, 1, 1]."""
     return judged.once("discounts", lambda: 1.0 / np.log2(judged.cutoffs + 1.0))
 
 
-def _best(counts: Counts, gains: Floats, judged: Judged, out: Scores) -> None:
-    """DCG of the best ordering of passages with some grade counts [5, runs, queries], at every K."""
-    best = best_of(counts, gains.reshape(5, 1, 1), judged.depth)
+def discounted_best(counts: Counts, gains: Floats, discount: Floats, out: Scores) -> None:
+    """Discounted gain of the best ordering of passages of some kinds, at every K.
+
+    Args:
+        counts: Integers [kinds, runs, queries].
+        gains: What a passage of each kind gains, float64 [kinds].
+        discount: What a rank counts, falling with the rank, float64 [K, 1, 1].
+    """
+    best = best_of(counts, gains.reshape(-1, 1, 1), len(out))
     out[...] = 0.0
     for kind, gain in enumerate(gains):
         if gain:
@@ -268,14 +274,14 @@ def _best(counts: Counts, gains: Floats, judged: Judged, out: Scores) -> None:
             # What the tally grows by at a cutoff is what stands at that rank: 0 or 1.
             out[:1] += gain * tally[:1]
             out[1:] += gain * (tally[1:] - tally[:-1])
-    out *= _discounts(judged)
+    out *= discount
     running(out)
 
 
 def _ideal(judged: Judged, values: Values) -> Floats:
     def make() -> Floats:
         ideal = np.empty((judged.depth, *judged.counts.shape[1:]))
-        _best(judged.counts, _gains(judged, values), judged, ideal)
+        discounted_best(judged.counts, _gains(judged, values), discounts(judged), ideal)
         return or_nan(ideal)
 
     return judged.once(("dcg", values["gain"]), make)
@@ -285,21 +291,22 @@ def _score(inputs: Inputs, values: Values, out: Scores) -> None:
     # The last element stands for -1, the empty slot.
     table = np.concatenate([[0.0], _gains(inputs.judged, values), [0.0]])
     table.take(inputs.grades.astype(np.intp), out=out, mode="wrap")
-    out *= _discounts(inputs.judged)
+    out *= discounts(inputs.judged)
     running(out)
     out /= _ideal(inputs.judged, values)
 
 
 def _ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
-    _best(inputs.candidate_counts(), _gains(inputs.judged, values), inputs.judged, out)
+    judged = inputs.judged
+    discounted_best(inputs.candidate_counts(), _gains(judged, values), discounts(judged), out)
     out /= _ideal(inputs.judged, values)
 
 
 def _of_retrieved(inputs: Inputs, values: Values, out: Scores) -> None:
-    discounts = _discounts(inputs.judged)
-    np.multiply(inputs.grades >= least(values), discounts, out=out)
+    discount = discounts(inputs.judged)
+    np.multiply(inputs.grades >= least(values), discount, out=out)
     running(out)
-    best = np.concatenate([[1.0], np.cumsum(discounts.ravel())])  # nothing found: 0 / 1
+    best = np.concatenate([[1.0], np.cumsum(discount.ravel())])  # nothing found: 0 / 1
     out /= best.take(inputs.found(least(values)).astype(np.intp))
 
 

@@ -99,7 +99,10 @@ class _Job:
         self.shape = (depth, math.prod(leading), queries)
         self._gains = extra.gains
         self._counts = _on_one_axis(pool_counts, 3 if pool_counts.ndim > 2 else 2)
-        self._facets = None if extra.facets is None else _on_one_axis(extra.facets, extra.facets.ndim)
+        of_sources = {"facets": extra.facets, "depths": extra.depths}
+        self._of_sources = {
+            name: _on_one_axis(given, given.ndim) for name, given in of_sources.items() if given is not None
+        }
 
         def on_one_axis(given: NDArray[Whole]) -> NDArray[Whole]:
             return given.reshape(self.shape[1], queries, given.shape[-1])
@@ -121,18 +124,18 @@ class _Job:
         some_runs = max(1, cells // some_queries)
         for first in range(0, queries, some_queries):
             part = slice(first, first + some_queries)
-            apart = self._counts.shape[1] > 1 or (self._facets is not None and self._facets.shape[1] > 1)
+            apart = any(given.shape[1] > 1 for given in (self._counts, *self._of_sources.values()))
             shared = None if apart else self._judged(slice(None), part)
             for run in range(0, runs, some_runs):
                 of = slice(run, run + some_runs)
                 yield _Block(of, part, shared or self._judged(of, part), ahead)
 
     def _judged(self, runs: slice, queries: slice) -> Judged:
-        facets = None
-        if self._facets is not None:
-            facets = self._facets[:, runs if self._facets.shape[1] > 1 else slice(None), queries]
-        counts = self._counts[:, runs if self._counts.shape[1] > 1 else slice(None), queries]
-        return Judged(counts, self.shape[0], facets=facets, gains=self._gains)
+        def part(given: Counts) -> Counts:
+            return given[:, runs if given.shape[1] > 1 else slice(None), queries]
+
+        of_sources = {name: part(given) for name, given in self._of_sources.items()}
+        return Judged(part(self._counts), self.shape[0], gains=self._gains, **of_sources)
 
     def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
         """Where runs have judged passages of their own: no value for a query without any."""
@@ -234,6 +237,7 @@ def na_reason(
         sources=np.zeros((1, 0), dtype=np.int32),
         pool_sources=np.arange(pool.shape[1], dtype=np.int32).reshape(1, -1),
         facets=_singles(counts),
+        depths=counts[:, ::-1].cumsum(axis=1)[:, ::-1],
     )
     value = score_at(deep, nothing, counts, pool_grades=pool, extra=alone)
     if not np.isnan(value[0]):

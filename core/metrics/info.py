@@ -77,6 +77,40 @@ def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], row
     return np.bincount(cells, minlength=rows * SETS).reshape(rows, SETS)
 
 
+def depths_by_row(
+    row: NDArray[Any], source: NDArray[Any], grade: NDArray[Any], rows: int
+) -> NDArray[np.int64]:
+    """Count the sources with at least a number of passages of at least a grade.
+
+    Args:
+        row: [n], which ranking or query each judged passage belongs to.
+        source: [n], codes from 0.
+        grade: [n], 1 to 5.
+
+    Returns:
+        [rows, most · 5], most = passages of one source in any row; column (j − 1)·5 + g − 1 counts the
+        sources with j passages of grade g or more.
+    """
+    key = row.astype(np.int64) * (int(source.max(initial=0)) + 1) + source
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    counts = np.bincount(group * 5 + grade - 1, minlength=5 * len(first)).reshape(-1, 5)
+    held = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+    most = int(held.max(initial=1))
+    depths = np.zeros((rows, most, 5), dtype=np.int64)
+    for number in range(1, most + 1):
+        np.add.at(depths[:, number - 1], row[first], held >= number)
+    return depths.reshape(rows, most * 5)
+
+
+def depths_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The same of rankings, pools or golden sets: grades and sources [..., P] to [..., most · 5]."""
+    rows = math.prod(grades.shape[:-1])
+    judged = np.flatnonzero(grades.ravel() > 0)
+    row = judged // max(1, grades.shape[-1])
+    depths = depths_by_row(row, sources.ravel()[judged], grades.ravel()[judged].astype(np.int64), rows)
+    return depths.reshape(*grades.shape[:-1], depths.shape[1])
+
+
 Grades = NDArray[np.int8]
 """Grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. Shape [..., queries, depth]."""
 Counts = NDArray[np.integer[Any]]  # How many passages have grade 1..5. Shape [..., queries, 5].

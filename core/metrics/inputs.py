@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values, repeated, sets_of
+from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values, depths_of, repeated, sets_of
 
 Tally = NDArray[np.integer[Any]]  # A running number of passages at every K. Shape [K, runs, queries].
 Floats = NDArray[np.float64]
@@ -44,6 +44,9 @@ class Extra:
     # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
     # g − 1 stands for grade g; see `core.metrics.info`
     facets: Counts | None = None
+    # Integers [..., Q, most · 5], how many sources have at least a number of judged passages of at least a
+    # grade; see `core.metrics.info.depths_by_row`
+    depths: Counts | None = None
     # int8 [..., Q, D] by perturbation ("noise 4", "noise 4 typo 1"), the rankings of perturbed queries;
     # `ABSENT` = not run
     perturbed: Mapping[str, Grades] | None = None
@@ -71,6 +74,7 @@ class Judged(_Kept):
     Attributes:
         counts: Integers [5, 1 or runs, queries], judged passages with grade 1..5.
         facets: Integers [32, 1 or runs, queries], or None.
+        depths: Integers [most · 5, 1 or runs, queries], or None.
         gains: Gain of grade 1..5 for nDCG.
         depth: Largest K.
         cutoffs: float64 [K, 1, 1], the numbers 1..depth.
@@ -78,11 +82,18 @@ class Judged(_Kept):
     """
 
     def __init__(
-        self, counts: Counts, depth: int, *, facets: Counts | None = None, gains: tuple[float, ...] = LINEAR
+        self,
+        counts: Counts,
+        depth: int,
+        *,
+        facets: Counts | None = None,
+        depths: Counts | None = None,
+        gains: tuple[float, ...] = LINEAR,
     ) -> None:
         super().__init__()
         self.counts = counts
         self.facets = facets
+        self.depths = depths
         self.gains = gains
         self.depth = depth
         self.cutoffs = np.arange(1, depth + 1, dtype=np.float64).reshape(-1, 1, 1)
@@ -200,21 +211,36 @@ class Inputs(_Kept):
 
     def first_of_source(self, grade: int) -> Tally:
         """How many of Top(K) have a grade and are the first of their source, at every K."""
-        sources = self._sources
-        if sources is None:
-            raise InputError("This measure needs the source of every passage.", do="Give the passages.")
-        repeats = self.once("repeats", lambda: repeated(cutoffs_first(sources, self.judged.depth, -1)))
+        sources = self._codes()
+        repeats = self.once("repeats", lambda: repeated(sources))
         return self.once(("first", grade), lambda: running_count((self.grades == grade) & ~repeats))
+
+    def seen_of_source(self, low: int) -> Tally:
+        """How many passages of at least grade `low` the source of each slot had before it."""
+        sources = self._codes()
+        return self.once(("seen", low), lambda: _earlier(sources, self.grades >= low))
+
+    def _codes(self) -> Codes:
+        if self._sources is None:
+            raise InputError("This measure needs the source of every passage.", do="Give the passages.")
+        sources = self._sources
+        return self.once("sources", lambda: cutoffs_first(sources, self.judged.depth, -1))
 
     def candidate_facets(self) -> Counts:
         """The sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
-        pool, sources = self._pool_grades, self._pool_sources
-        if pool is None or sources is None:
+        return self.once("facets", lambda: np.moveaxis(sets_of(*self._pool()), -1, 0))
+
+    def candidate_depths(self) -> Counts:
+        """The sources of each candidate pool by how much they have: integers [most · 5, runs, queries]."""
+        return self.once("depths", lambda: np.moveaxis(depths_of(*self._pool()), -1, 0))
+
+    def _pool(self) -> tuple[Grades, Codes]:
+        if self._pool_grades is None or self._pool_sources is None:
             raise InputError(
                 "This measure needs the candidate pool with the source of every passage.",
                 do="Give the pool stage and the passages.",
             )
-        return self.once("facets", lambda: np.moveaxis(sets_of(pool, sources), -1, 0))
+        return self._pool_grades, self._pool_sources
 
     def is_perturbed(self, name: str) -> bool:
         """Return whether rankings of queries perturbed this way were given."""
@@ -258,6 +284,20 @@ def count_marks(marked: NDArray[np.bool_]) -> Counts:
     for first in range(0, len(ones), group):
         counts += np.add.reduce(ones[first : first + group], axis=0, dtype=np.int8)
     return counts
+
+
+def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
+    """How many marked slots of the same source stand before each slot, along the first axis."""
+    order = np.argsort(sources, axis=0, kind="stable")
+    ordered = np.take_along_axis(sources, order, axis=0)
+    marks = np.take_along_axis(marked, order, axis=0)
+    before: Counts = np.cumsum(marks, axis=0) - marks
+    starts = np.ones(sources.shape, dtype=np.bool_)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    earlier = np.empty(sources.shape, dtype=tally_type(len(sources)))
+    own = before - np.maximum.accumulate(np.where(starts, before, 0), axis=0)
+    np.put_along_axis(earlier, order, own.astype(earlier.dtype), axis=0)
+    return earlier
 
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:

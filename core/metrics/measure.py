@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
-from core.metrics import classical, gain, rates
+from core.metrics import classical, contrast, gain, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
@@ -44,6 +44,9 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.T,
     classical.T_U,
     classical.NDCG_FOUND,
+    contrast.ALPHA_NDCG,
+    contrast.NRBP,
+    contrast.UDCG,
 )
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(

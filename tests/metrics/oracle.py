@@ -9,9 +9,11 @@ import math
 WEIGHTING = {
     "alpha": 1.0, "cap4": 1.0, "cap3": 0.25, "b4": 0.5, "b3": 0.1, "fallback4": 1.0, "fallback3": 0.2,
 }  # fmt: skip
-OTHERS = {"beta": 0.5, "rel": 4, "p": 0.8, "gain": "linear"}
+OTHERS = {
+    "beta": 0.5, "rel": 4, "p": 0.8, "gain": "linear", "use": 1.0, "pull": 1.0, "distraction": 0.3333,
+}  # fmt: skip
 DEFAULTS = WEIGHTING | OTHERS
-HALF = ("F", "F_e", "T", "T_u")
+HALF = ("F", "F_e", "T", "T_u", "alpha-nDCG", "NRBP")
 """Measures whose alpha is 0.5 by default."""
 LINEAR = {1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0, 5: 5.0}
 
@@ -190,6 +192,52 @@ def t_u(top, judged, k, values, _world):
     return (1 - values["alpha"]) * found - values["alpha"] * (k - found)
 
 
+def novel_parts(passages, judged, values, source):
+    """What every passage adds in this order: (1 − alpha)^(relevant ones of its source before it)."""
+    good, before, parts = relevant(judged, values), {}, []
+    for passage in passages:
+        facet = source.get(passage) or ("alone", passage)
+        parts.append((1 - values["alpha"]) ** before.get(facet, 0) if passage in good else 0.0)
+        before[facet] = before.get(facet, 0) + (passage in good)
+    return parts
+
+
+def greedy(passages, judged, k, values, source):
+    """Up to K passages, always the one that adds most next."""
+    chosen, rest = [], list(passages)
+    while rest and len(chosen) < k:
+        best = max(rest, key=lambda each: novel_parts([*chosen, each], judged, values, source)[-1])
+        rest.remove(best)
+        chosen.append(best)
+    return chosen
+
+
+def alpha_ndcg(top, judged, k, values, world):
+    source = world["source"]
+    ideal = dcg(novel_parts(greedy(judged, judged, k, values, source), judged, values, source))
+    return dcg(novel_parts(top, judged, values, source)) / ideal if ideal else None
+
+
+def nrbp(top, judged, _k, values, world):
+    good, source = relevant(judged, values), world["source"]
+    if not good:
+        return None
+    subtopics = len({source.get(passage) or ("alone", passage) for passage in good})
+    parts = novel_parts(top, judged, values, source)
+    total = sum(part * values["beta"] ** place for place, part in enumerate(parts))
+    return (1 - (1 - values["alpha"]) * values["beta"]) / subtopics * total
+
+
+def udcg(top, judged, _k, values, _world):
+    """As its authors' code sums it: passage by passage, divided by how many there are, through a sigmoid."""
+    if not top:
+        return 0.0
+    good, total = relevant(judged, values), 0.0
+    for passage in top:
+        total += values["use"] if passage in good else -values["distraction"] * values["pull"]
+    return 1 / (1 + math.exp(-total / len(top)))
+
+
 PLAIN = {
     "RA-nWG": ra_nwg,
     "Novelty-RA-nWG": novelty,
@@ -216,10 +264,13 @@ PLAIN = {
     "T": t,
     "T_u": t_u,
     "nDCG-found": ndcg_found,
+    "alpha-nDCG": alpha_ndcg,
+    "NRBP": nrbp,
+    "UDCG": udcg,
 }
 ORDER_FREE = (
     "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Hit", "P",
-    "R", "F1", "Success", "F", "T", "T_u",
+    "R", "F1", "Success", "F", "T", "T_u", "UDCG",
 )  # fmt: skip
 """Measures that do not depend on the order within Top(K)."""
 
@@ -271,5 +322,7 @@ def ceiling(name, judged, k, values, world):
         ideal = novel_best(judged, judged, k, values, world["source"])
         best = novel_best(pool, judged, k, values, world["source"])
         return best / ideal if ideal else None
+    if name in ("alpha-nDCG", "NRBP"):
+        return PLAIN[name](greedy(pool, judged, k, values, world["source"]), judged, k, values, world)
     best = sorted(pool, key=usefulness(name, judged, values, world), reverse=True)
     return PLAIN[name](best[:k], judged, k, values, world)

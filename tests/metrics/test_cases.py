@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.metrics import REGISTRY, Extra, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
-from core.metrics.info import sets_of
+from core.metrics.info import depths_of, sets_of
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "metrics.json").read_text("utf-8"))
 
@@ -30,8 +30,9 @@ def extra(case):
     made = {"gains": tuple(case["gains"])} if "gains" in case else {}
     if "sources" in case:
         judged = np.array(case["judged"])
+        of = judged[None, :, 0].astype(np.int8), judged[None, :, 1].astype(np.int32)
         made["sources"] = np.array([case["sources"]], dtype=np.int32)
-        made["facets"] = sets_of(judged[None, :, 0].astype(np.int8), judged[None, :, 1].astype(np.int32))
+        made |= {"facets": sets_of(*of), "depths": depths_of(*of)}
     if "answers" in case:
         made["answers"] = np.array([[number(value) for value in case["answers"]]])
     return Extra(**made)

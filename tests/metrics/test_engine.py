@@ -62,9 +62,9 @@ def full_extra(grades):
     facets = np.zeros((grades.shape[-2], 32), dtype=np.int64)
     facets[:, [1, 2, 4, 8, 16]] = 1
     answers = np.full(grades.shape, 0.5)
-    return Extra(
-        sources=sources, pool_sources=sources, facets=facets, answers=answers, perturbed={"noise 4": grades}
-    )
+    depths = np.tile(np.arange(5, 0, -1), (grades.shape[-2], 1))
+    of_sources = {"sources": sources, "pool_sources": sources, "facets": facets, "depths": depths}
+    return Extra(**of_sources, answers=answers, perturbed={"noise 4": grades})
 
 
 @pytest.mark.parametrize("row", DEGENERATE, ids=[row[0] for row in DEGENERATE])

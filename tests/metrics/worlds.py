@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from core.metrics import Extra, score_all
-from core.metrics.info import sets_of
+from core.metrics.info import depths_of, sets_of
 from tests.metrics import oracle
 
 
@@ -83,6 +83,7 @@ class World:
             sources=self._sources(self._rankings, self.depth),
             pool_sources=self._sources(self._pools, width),
             facets=sets_of(self._grades(judged, most), self._sources(judged, most)),
+            depths=depths_of(self._grades(judged, most), self._sources(judged, most)),
             answers=answers,
             perturbed={"noise 4": self._grades(self._pools, 2 * self.depth)},
         )
@@ -154,7 +155,10 @@ def share():
 weighting_values = st.fixed_dictionaries(
     {
         "alpha": st.floats(0, 4, allow_nan=False).map(lambda number: round(number, 4)),
-        **{name: share() for name in ("cap4", "cap3", "b4", "b3", "fallback4", "fallback3", "beta")},
+        **{
+            name: share()
+            for name in ("cap4", "cap3", "b4", "b3", "fallback4", "fallback3", "beta", "use", "pull")
+        },
         "rel": st.integers(1, 5),
         "p": st.floats(0, 0.999).map(lambda number: round(number, 4)),
         "gain": st.sampled_from(("linear", "exp")),

@@ -50,16 +50,17 @@ def shelved(store: Store) -> Store:
     return store
 
 
-def test_novelty_from_the_store_equals_the_oracle(shelved: Store) -> None:
-    snapshot, measure = shelved.read(), Measure("Novelty-RA-nWG")
+@pytest.mark.parametrize("name", ["Novelty-RA-nWG", "alpha-nDCG", "NRBP"])
+def test_measures_of_sources_from_the_store_equal_the_oracle(shelved: Store, name: str) -> None:
+    snapshot, measure = shelved.read(), Measure(name)
     found = snapshot.graded(["b", "a"], "gold")
     with_sources = snapshot.sources(["b", "a"], "gold", depth=found.grades.shape[2])
-    extra = Extra(sources=with_sources.codes, facets=with_sources.facets)
+    extra = Extra(sources=with_sources.codes, facets=with_sources.facets, depths=with_sources.depths)
     made = score(measure, found.grades, found.pool_counts, extra=extra)
-    for row, name in enumerate(found.run_ids):
+    for row, run_id in enumerate(found.run_ids):
         for column, query in enumerate(found.query_ids):
             expect = [
-                oracle.value(measure.name, RANKED[name].get(query, []), JUDGED[query], k, source=SOURCE)
+                oracle.value(measure.name, RANKED[run_id].get(query, []), JUDGED[query], k, source=SOURCE)
                 for k in range(1, found.grades.shape[2] + 1)
             ]
             np.testing.assert_allclose(made[row, column], np.array(expect, dtype=float), rtol=0, atol=1e-12)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.metrics.info import sets_by_row
+from core.metrics.info import depths_by_row, sets_by_row
 from core.store import seals
 from core.store.engine import ENGINE
 from core.store.read.codes import Filed, coded, found_in
@@ -224,6 +224,9 @@ class Sourced:
     # int64 [queries, 32] (or [runs, queries, 32], as `Graded.pool_counts`), how many sources have judged
     # passages with exactly a set of grades; bit g − 1 of the set stands for grade g
     facets: npt.NDArray[np.int64]
+    # int64 [queries, most · 5] (or [runs, queries, most · 5]), how many sources have at least a number of
+    # judged passages of at least a grade, as `core.metrics.info.depths_by_row` counts them
+    depths: npt.NDArray[np.int64]
 
 
 _SOURCED = Memory(128 * 2**20)
@@ -239,7 +242,9 @@ def join_sources(
     """Join rankings and judgements with the sources (documents) of their passages, for `Sourced`."""
     asked = (tuple(groups), tuple(passages), tuple(run_ids), stage, depth)
     return _SOURCED.once(
-        asked, partial(_join_sources, *asked), lambda sourced: sourced.codes.nbytes + sourced.facets.nbytes
+        asked,
+        partial(_join_sources, *asked),
+        lambda sourced: sourced.codes.nbytes + sourced.facets.nbytes + sourced.depths.nbytes,
     )
 
 
@@ -253,15 +258,16 @@ def _join_sources(
     goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
     axes = Axes.of(run_ids, goldens)
     codes = np.full((*axes.shape, depth), -1, dtype=np.int32)
-    facets = []
+    of_goldens = []
     for group, golden, (collection, files) in zip(groups, goldens, passages, strict=True):
         known, of_known = _sources(collection, files)
-        facets.append(_facets(golden, _codes_of(golden.ids, known, of_known)))
+        of_goldens.append(_codes_of(golden.ids, known, of_known)[golden.code])
         for file in group.rankings:
             lists = Lists.of(coded(file), group.run_ids, stage, axes).among_queries()
             places = np.append(_codes_of(lists.part.ids, known, of_known), np.int32(-1))
             codes[lists.run, lists.query] = places.take(lists.codes(depth).astype(np.intp))
-    return Sourced(codes, axes.spread(groups, goldens, facets))
+    facets, depths = zip(*(_by_source(*each) for each in zip(goldens, of_goldens, strict=True)), strict=True)
+    return Sourced(codes, axes.spread(groups, goldens, facets), axes.spread(groups, goldens, depths))
 
 
 @lru_cache(maxsize=64)
@@ -299,8 +305,11 @@ def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -
     return codes
 
 
-def _facets(golden: Judged, source: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _by_source(
+    golden: Judged, source: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The sources of judged passages by their sets of grades and by how much they have, query by query."""
     queries = len(golden.query_ids)
-    row = np.repeat(np.arange(queries), np.diff(golden.start))
-    bits = np.left_shift(1, golden.grade.astype(np.int64) - 1)
-    return sets_by_row(row, source[golden.code], bits, queries)
+    row, grade = np.repeat(np.arange(queries), np.diff(golden.start)), golden.grade.astype(np.int64)
+    bits = np.left_shift(1, grade - 1)
+    return sets_by_row(row, source, bits, queries), depths_by_row(row, source, grade, queries)

@@ -128,10 +128,10 @@ class Axes:
         """Counts [queries, kinds] of each golden set for its runs; as they are where there is one set."""
         if len(groups) == 1:
             return counts[0]
-        spread = np.zeros((*self.shape, counts[0].shape[1]), dtype=counts[0].dtype)
+        spread = np.zeros((*self.shape, max(each.shape[1] for each in counts)), dtype=counts[0].dtype)
         for group, golden, counted in zip(groups, goldens, counts, strict=True):
             runs = [self.run_at[run_id] for run_id in group.run_ids]
-            spread[np.ix_(runs, self.queries(golden.query_ids))] = counted
+            spread[np.ix_(runs, self.queries(golden.query_ids), range(counted.shape[1]))] = counted
         return spread
 
 

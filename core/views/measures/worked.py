@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
-from core.metrics.info import sets_of
+from core.metrics.info import depths_of, sets_of
 from core.metrics.robust import chosen
 from core.params import show
 
@@ -189,6 +189,41 @@ def _precision(ranked: Ranked) -> str:
     return f"{ranked.found} / {ranked.k}"
 
 
+def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
+    """Return rank and worth of each relevant passage; each one of its source takes a share off the next."""
+    left, seen, terms = show(1 - float(ranked.values["alpha"])), dict[str, int](), []
+    for rank, name in enumerate(names, 1):
+        if GRADES[name] >= ranked.rel:
+            before = seen[SOURCES[name]] = seen.get(SOURCES[name], -1) + 1
+            terms.append((rank, f"{left}^{before}"))
+    return terms
+
+
+def _alpha_ndcg(ranked: Ranked) -> str:
+    good = [name for name in JUDGED if GRADES[name] >= ranked.rel]
+    order = [
+        name for name in good if SOURCES[name] not in {SOURCES[each] for each in good[: good.index(name)]}
+    ]
+    best = (order + [name for name in good if name not in order])[: ranked.k]
+    sides = (
+        [f"{worth}/log2({rank + 1})" for rank, worth in _fading(ranked, of)] for of in (ranked.top, best)
+    )
+    return " / ".join(f"({_sum(side)})" for side in sides)
+
+
+def _nrbp(ranked: Ranked) -> str:
+    alpha, beta = ranked.param("alpha"), ranked.param("beta")
+    sources = len({SOURCES[name] for name in JUDGED if GRADES[name] >= ranked.rel})
+    terms = [f"{beta}^{rank - 1}·{worth}" for rank, worth in _fading(ranked, ranked.top)]
+    return f"(1 − (1 − {alpha})·{beta}) / {sources}·({_sum(terms)})"
+
+
+def _udcg(ranked: Ranked) -> str:
+    use, pull, distraction = (ranked.param(name) for name in ("use", "pull", "distraction"))
+    gain = f"({use}·{ranked.found} − {distraction}·{pull}·{ranked.k - ranked.found}) / {ranked.k}"
+    return f"1 / (1 + 2.718281828459045^(0 − {gain}))"
+
+
 _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "RA-nWG": _weighted,
     "Novelty-RA-nWG": _weighted,
@@ -215,6 +250,9 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "T": lambda ranked: f"{_t_unnormalised(ranked)} / {ranked.k}",
     "T_u": _t_unnormalised,
     "nDCG-found": _ndcg_found,
+    "alpha-nDCG": _alpha_ndcg,
+    "NRBP": _nrbp,
+    "UDCG": _udcg,
 }
 
 
@@ -290,6 +328,7 @@ def _value(measure: Measure) -> float | None:
         sources=sources(RANKING),
         pool_sources=sources(RANKING),
         facets=sets_of(judged, sources(JUDGED)),
+        depths=depths_of(judged, sources(JUDGED)),
         answers=np.array([ANSWERS]),
         perturbed=dict.fromkeys(
             chosen(measure.values), np.array([[GRADES[name] for name in NOISY]], dtype=np.int8)
@@ -303,7 +342,11 @@ def _notes(ranked: Ranked) -> list[str]:
     """Numbers that the last step takes for granted."""
     name = ranked.name
     if name.endswith("RA-nWG"):
-        return [_weights_in_words(ranked)] + ([_sources_in_words()] if name.startswith("Novelty") else [])
+        return [_weights_in_words(ranked)] + (
+            [_sources_in_words("counts beta of its weight")] if name.startswith("Novelty") else []
+        )
+    if name in ("alpha-nDCG", "NRBP"):
+        return [_sources_in_words("loses alpha of its worth, each time")]
     if name in ("Harm", "HarmUpper", "Hole", "nDCG"):
         return []
     if name == "Acc|Hit":
@@ -323,6 +366,6 @@ def _weights_in_words(ranked: Ranked) -> str:
     )
 
 
-def _sources_in_words() -> str:
+def _sources_in_words(left: str) -> str:
     shown = ", ".join(f"{name} of {source}" for name, source in SOURCES.items())
-    return f"Sources: {shown}. What repeats a source counts beta of its weight."
+    return f"Sources: {shown}. What repeats a source {left}."

@@ -185,7 +185,7 @@ def _extra(
     extra = Extra(gains=final.gains)
     if "sources" in needs:
         own = snapshot.sources(final.run_ids, golden_set_id, depth=final.grades.shape[2])
-        extra = replace(extra, sources=own.codes, facets=own.facets)
+        extra = replace(extra, sources=own.codes, facets=own.facets, depths=own.depths)
         if "pool" in needs:
             offered = snapshot.sources(final.run_ids, golden_set_id, stage="pool", depth=pool.grades.shape[2])
             extra = replace(extra, pool_sources=_either(pool, own.codes, offered.codes))

@@ -1,0 +1,170 @@
+"""Measures for contrast: redundancy (alpha-nDCG, NRBP) and distraction (UDCG) put into one number.
+
+The CLQ paper keeps both out of RA-nWG and names these beside it (arXiv:2511.09545 §2.3, §2.5, §6). A subtopic
+is here the source (facet) of a passage, as for Novelty-RA-nWG: every passage belongs to exactly one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from core.metrics.classical import discounted_best, discounts, least
+from core.metrics.info import Counts, MeasureInfo, Scores, Values, rel_param
+from core.metrics.inputs import Floats, Inputs, Judged, or_nan, running
+from core.params import Param
+
+_NONE = "No judged passage of the query is relevant."
+_ONE = (
+    "ndeval reads subtopics from the judgements, several a passage; here a passage's source is its only one."
+)
+
+
+def _present(counts: Counts | None, low: int) -> Counts:
+    """How many sources have at least 1, 2, … passages of at least a grade: [most, runs, queries]."""
+    return np.zeros((1, 1, 1), dtype=np.int64) if counts is None else counts[low - 1 :: 5]
+
+
+def _fading(values: Values, number: int) -> Floats:
+    """What the first, second, … relevant passage of a source is worth."""
+    return np.asarray((1.0 - float(values["alpha"])) ** np.arange(number))
+
+
+def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
+    """Discounted sum of what the relevant passages of Top(K) are worth after those of their source."""
+    low = least(values)
+    seen = inputs.seen_of_source(low)
+    _fading(values, inputs.judged.depth + 1).take(seen, out=out, mode="clip")
+    out *= inputs.grades >= low
+    out *= discount
+    running(out)
+
+
+def _best_worth(counts: Counts, values: Values, discount: Floats, out: Scores) -> None:
+    """The same of the best ordering of passages with some counts of sources."""
+    present = _present(counts, least(values))
+    discounted_best(present, _fading(values, len(present)), discount, out)
+
+
+def _ideal(judged: Judged, values: Values) -> Floats:
+    def make() -> Floats:
+        depths = judged.depths if judged.depths is not None else np.zeros((5, *judged.counts.shape[1:]), int)
+        ideal = np.empty((judged.depth, *depths.shape[1:]))
+        _best_worth(depths, values, discounts(judged), ideal)
+        return or_nan(ideal)
+
+    return judged.once(("alpha-DCG", *values.items()), make)
+
+
+def _alpha_ndcg(inputs: Inputs, values: Values, out: Scores) -> None:
+    _worth(inputs, values, discounts(inputs.judged), out)
+    out /= _ideal(inputs.judged, values)
+
+
+def _alpha_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
+    _best_worth(inputs.candidate_depths(), values, discounts(inputs.judged), out)
+    out /= _ideal(inputs.judged, values)
+
+
+def _looked_at(judged: Judged, values: Values) -> Floats:
+    """The chance that a reader gets to every rank: [K, 1, 1]."""
+    return np.asarray(float(values["beta"]) ** (judged.cutoffs - 1.0))
+
+
+def _per_source(judged: Judged, values: Values) -> Floats:
+    """(1 − (1 − alpha)·beta) over the number of sources with a relevant passage; NaN where there is none."""
+    present = or_nan(_present(judged.depths, least(values))[0])
+    return np.asarray((1.0 - (1.0 - float(values["alpha"])) * float(values["beta"])) / present)
+
+
+def _nrbp(inputs: Inputs, values: Values, out: Scores) -> None:
+    _worth(inputs, values, _looked_at(inputs.judged, values), out)
+    out *= _per_source(inputs.judged, values)
+
+
+def _nrbp_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
+    _best_worth(inputs.candidate_depths(), values, _looked_at(inputs.judged, values), out)
+    out *= _per_source(inputs.judged, values)
+
+
+_ALPHA = Param(
+    name="alpha", default=0.5, low=0, high=1, step=0.05, text="What a source loses with each passage"
+)
+
+
+def _diverse(**declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
+    return MeasureInfo(na=_NONE, needs=frozenset({"sources"}), **declared)
+
+
+ALPHA_NDCG = _diverse(
+    name="alpha-nDCG",
+    text="nDCG in which every relevant passage of a source is worth less than the one before it.",
+    formula=(
+        "alpha-DCG(K) / alpha-DCG of the best ordering of all judged passages; alpha-DCG = sum over ranks "
+        "i ≤ K with a relevant passage of (1 − alpha)^c / log2(i + 1), c = relevant passages of its source "
+        "before it"
+    ),
+    section="Clarke et al. 2008, eq. 2–5; ndeval",
+    score=_alpha_ndcg,
+    ceiling=_alpha_ceiling,
+    params=(_ALPHA, rel_param()),
+    differs=f"{_ONE} Its greedy ideal is then the best one.",
+)
+NRBP = _diverse(
+    name="NRBP",
+    text="Rank-biased precision in which every relevant passage of a source is worth less than the last.",
+    formula=(
+        "(1 − (1 − alpha)·beta) / S · sum over ranks i ≤ K with a relevant passage of beta^(i − 1)·"
+        "(1 − alpha)^c, S = sources with a relevant passage, c = relevant passages of its source before it"
+    ),
+    section="Clarke, Kolla and Vechtomova 2009, eq. 14; ndeval",
+    score=_nrbp,
+    ceiling=_nrbp_ceiling,
+    params=(
+        _ALPHA,
+        Param(name="beta", default=0.5, low=0, high=1, step=0.05, text="Persistence of the reader"),
+        rel_param(),
+    ),
+    differs=f"{_ONE} ndeval sums over the whole ranking, here over the first K.",
+)
+
+
+def _udcg(inputs: Inputs, values: Values, out: Scores) -> None:
+    found = inputs.found(least(values))
+    ranked = inputs.found(0)
+    np.subtract(ranked, found, out=out)
+    out *= -float(values["distraction"]) * float(values["pull"])
+    out += float(values["use"]) * found
+    out /= np.maximum(ranked, 1)
+    np.divide(ranked > 0, 1.0 + np.exp(-out), out=out)
+
+
+UDCG = MeasureInfo(
+    name="UDCG",
+    text="Use of the relevant passages minus a third of the pull of the others, put between 0 and 1.",
+    formula=(
+        "1 / (1 + e^−u), u = (use·np − distraction·pull·nn) / (np + nn); np, nn = relevant and other "
+        "passages of Top(K); 0 where nothing is ranked"
+    ),
+    section="Trappolini et al. 2025, arXiv:2510.21440, and its code",
+    score=_udcg,
+    params=(
+        rel_param(),
+        Param(
+            name="use",
+            default=1.0,
+            low=0,
+            high=1,
+            text="Chance that a relevant passage alone is answered from",
+        ),
+        Param(
+            name="pull", default=1.0, low=0, high=1, text="Chance that another passage alone is answered from"
+        ),
+        Param(name="distraction", default=0.3333, low=0, high=1, text="Weight of the others, a third there"),
+    ),
+    differs=(
+        "Its authors ask the reader about each passage alone and take 1 − the chance that it declines; here "
+        "one chance for the relevant passages and one for the others, 1 by default."
+    ),
+)
