@@ -111,6 +111,8 @@ def best_first(ranked: Ranked) -> Ranked:
         beta = float(ranked.values.get("beta", 1.0))
         worth = {name: gain for name, (gain, _) in zip(order, _discounted(ranked, order, beta), strict=True)}
         return Ranked(ranked.measure, "".join(sorted(order, key=lambda name: -worth[name])))
+    if ranked.name in ("alpha-nDCG", "NRBP"):
+        return Ranked(ranked.measure, _spread(ranked, pool))
     return Ranked(ranked.measure, "".join(sorted(pool, key=lambda name: -GRADES[name])))
 
 
@@ -199,12 +201,17 @@ def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
     return terms
 
 
+def _spread(ranked: Ranked, names: Sequence[str]) -> str:
+    """Order passages so that each source shows its first relevant one before any shows its second."""
+    rounds: dict[str, int] = {}
+    for name in names:
+        before = [each for each in rounds if SOURCES[each] == SOURCES[name] and GRADES[each] >= ranked.rel]
+        rounds[name] = len(before) if GRADES[name] >= ranked.rel else len(names)
+    return "".join(sorted(names, key=lambda name: rounds[name]))
+
+
 def _alpha_ndcg(ranked: Ranked) -> str:
-    good = [name for name in JUDGED if GRADES[name] >= ranked.rel]
-    order = [
-        name for name in good if SOURCES[name] not in {SOURCES[each] for each in good[: good.index(name)]}
-    ]
-    best = (order + [name for name in good if name not in order])[: ranked.k]
+    best = _spread(ranked, JUDGED)[: ranked.k]
     sides = (
         [f"{worth}/log2({rank + 1})" for rank, worth in _fading(ranked, of)] for of in (ranked.top, best)
     )
