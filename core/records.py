@@ -169,8 +169,13 @@ def _qualities(spec: JsonMap) -> list[str]:
 
 def _own(spec: JsonMap) -> str:
     """Parameters and version of a pipeline of one's own."""
-    params = [f"{key} {value}" for key, value in (spec.get("params") or {}).items()]
-    return ", ".join([*params, *([str(spec["version"])] if spec.get("version") else [])])
+    return ", ".join(filter(None, (params_words(spec), str(spec.get("version") or ""))))
+
+
+def params_words(spec: JsonMap) -> str:
+    """Write the parameters of a pipeline of one's own: ``alpha 0.3, ef 64``; empty where it has none."""
+    params = spec.get("params") if spec.get("mode") == "own" else None
+    return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
 
 
 def _perturbed(told: object) -> str:

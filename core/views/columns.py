@@ -146,6 +146,8 @@ _EVERY = (
     _number("tokens_high", "tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
     _text("counted", "tokens counted by"),
     _number("candidates", "K", 0, "Candidate depth."),
+    _text("params", "parameters", "Of a pipeline of one's own."),
+    _number("calls", "retrievals", 1, "Per query, mean; empty = the pipeline does not report them."),
     _text("way", "keeps"),
     _score("precision", "precision", "Share of what is kept that is relevant (grade 4 or 5)."),
     _score("f1", "F1", "Mean over the queries of the harmonic mean of the two."),

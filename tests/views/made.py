@@ -48,6 +48,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "pool": (pl.String(), None),
     "spec": (pl.String(), "{}"),
     "environment": (pl.String(), "{}"),
+    "params": (pl.String(), None),
+    "calls": (pl.Float64(), None),
     **{name: (dtype, None) for name, dtype in AXES.items()},
 }
 

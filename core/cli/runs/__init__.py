@@ -70,6 +70,7 @@ def execute(context: Context, job: Job, form: Format, on: str) -> None:
 
     def sink(batch: Batch) -> None:
         note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
+        batch = landing.with_scores(context.store().read(), job.collection_id, batch)
         with context.write("evaluate", note) as writer:
             writer.add(batch)
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.answers import CLOSED_BOOK, TOP_K
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
@@ -28,6 +29,7 @@ from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
 from core.providers.base import LOCAL_ITEM, Amount, scaled
 from core.records import Basis, Batch, JsonMap, Origin, Run, Sink, now
+from core.stats.latency import GENERATE
 from core.tables import frame
 
 _EVERY_S = 5.0
@@ -113,6 +115,8 @@ class Writer:
             "usage": usage(run.run_id, route, self._results, ids, self._lengths(route.chunking)),
             "signals": self._signals.frame(run.run_id, route, ids),
         }
+        if (said := answers(run.run_id, route, self._results, ids)).height:
+            frames["answers"] = said
         return run, frames
 
     def _run(self, route: Route) -> Run:
@@ -294,6 +298,28 @@ def usage(
         if rows:
             parts.append(_declared("usage", pl.DataFrame(rows), **constants))
     return _by_stage(pl.concat(parts), "amount")
+
+
+def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
+    """Rows of the table "answers": those that a pipeline of one's own wrote, as a reader of its name.
+
+    Its k is the most passages that it returned for a query, 0 = none. The time is that of its stage
+    "generate"; what it cost is within the usage of the pipeline.
+    """
+    written = results[route.pool]
+    texts = [detail.get("answer") for detail in written.details] if route.pool.kind == OWN else []
+    if not any(texts):
+        return frame("answers", [])
+    k = max(len(ranking.passages) for ranking in finals(route, results))
+    rows = {
+        "query_id": query_ids,
+        "text": pl.Series(texts, dtype=pl.String),
+        "ms": [(detail.get("stages") or {}).get(GENERATE) for detail in written.details],
+        "k": k,
+    }
+    mode, reader = TOP_K if k else CLOSED_BOOK, str(route.stack.spec["name"])
+    written_only = pl.DataFrame(rows).drop_nulls("text")
+    return _declared("answers", written_only, run_id=run_id, reader=reader, mode=mode)
 
 
 def _used(

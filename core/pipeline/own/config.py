@@ -118,7 +118,8 @@ class OwnStack(_Table):
         key_env: Variable that holds its key, sent as a bearer token; CLQ_ALLOW_KEYS has to allow it.
         key_header: Header that takes the key as it is, instead.
         params: Keyword arguments; several values of one are an axis.
-        method: How params are combined: "grid"; "one-factor" = the first of each, and each other alone.
+        method: How params are combined: "grid"; "one-factor" = the first of each, and each other alone;
+            "search" = those of the grid that a search begins.
         candidates: K, how many passages are asked for.
         version: What tells this state of the pipeline from others.
         version_cmd: A command that prints it, run in `path`.
@@ -145,7 +146,7 @@ class OwnStack(_Table):
     key_env: str | None = None
     key_header: str = ""
     params: Params = Field(default_factory=dict)
-    method: Literal["grid", "one-factor"] = "grid"
+    method: Literal["grid", "one-factor", "search"] = "grid"
     candidates: Annotated[int, Field(ge=1, le=MAX_K)] = 50
     version: Annotated[str, Field(max_length=200)] = ""
     version_cmd: str = ""
@@ -180,7 +181,7 @@ class OwnStack(_Table):
     def points(self) -> Iterator[dict[str, Scalar]]:
         """Every combination of parameters that runs, in order."""
         values = self.params
-        if self.method == "grid":
+        if self.method != "one-factor":
             for point in product(*values.values()):
                 yield dict(zip(values, point, strict=True))
             return

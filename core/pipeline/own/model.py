@@ -170,7 +170,11 @@ class OwnRetriever(Model):
             "passages": placed.passages,
             "scores": placed.scores,
             **_counts(placed),
-            **{key: answer[key] for key in ("stages", "calls", "answer", "shape") if answer.get(key)},
+            **{
+                key: answer[key]
+                for key in ("stages", "calls", "answer", "shape")
+                if answer.get(key) not in (None, "", {})
+            },
         }
         if (answer.get("notes") or {}).get("not_a_number"):
             value["not_a_number"] = answer["notes"]["not_a_number"]

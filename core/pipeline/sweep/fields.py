@@ -206,8 +206,8 @@ class Search(Table):
 
 def searched_by(spec: JsonMap) -> Search | None:
     """Return how the stacks of a specification, as JSON, are searched; None where all of them run."""
-    axes = spec.get("axes") or ()
-    if not any(axis.get("method") == "search" for axis in axes):
+    parts = [*(spec.get("axes") or ()), *(spec.get("stack") or ())]
+    if not any(part.get("method") == "search" for part in parts):
         return None
     return Search.model_validate_json(canonical_json(spec.get("search", {})))
 

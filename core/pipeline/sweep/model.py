@@ -327,4 +327,5 @@ class SweepSpec(Table):
     @property
     def searched(self) -> bool:
         """Whether its stacks are searched, and not all run."""
-        return any(axes.method == "search" for axes in self.axes)
+        methods = [*(axes.method for axes in self.axes), *(pipeline.method for pipeline in self.own)]
+        return "search" in methods

@@ -20,7 +20,7 @@ from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import stack_label
 from core.stats.intervals import SEED
-from core.views.workspace.stacks import AXES
+from core.views.confidence.levels import Levels
 
 USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always looked at
 REPEATS = (1, 3, 9)  # How often to time the same queries again
@@ -28,7 +28,6 @@ LEADING = 30  # Stacks that the planner looks at; the others hardly ever win
 
 EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 """Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
-_WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
 _PROPOSED = {
     **dict.fromkeys(("stack", "of", "step", "said_by"), pl.String),
     "place": pl.Int64,
@@ -179,27 +178,28 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
         choice); those of the search first, then the likeliest. Of the effects' there are none where there is
         no choice, or too few stacks for a guess; of the search's none where Optuna is missing.
     """
-    axes = [axis for axis in AXES if not table[axis].is_null().all()]
-    rows = _searched(table, axes, limits) if missing_model() is None else {}
-    for key, near in _near(table, axes, decision).items():
+    levels = Levels.of(table)
+    rows = _searched(table, levels, limits) if missing_model() is None else {}
+    for key, near in _near(table, levels, decision).items():
         rows[key] = {**rows[key], **near, "said_by": BOTH} if key in rows else near
     proposed = [{**dict.fromkeys(_PROPOSED), **row} for row in rows.values()]
     return pl.DataFrame(proposed, schema=_PROPOSED)
 
 
-def _near(table: pl.DataFrame, axes: Sequence[str], decision: Decision) -> dict[_Key, dict[str, Any]]:
+def _near(table: pl.DataFrame, levels: Levels, decision: Decision) -> dict[_Key, dict[str, Any]]:
     chosen = decision.chosen
     target = None if chosen is None else table["quality"][chosen]
     if target is None:
         return {}
-    near = neighbours(table, axes, frontier_rows(table, decision), float(target), decision.quality)
+    axes, frame = levels.frame.columns, levels.frame.with_columns(table["quality"])
+    near = neighbours(frame, axes, frontier_rows(table, decision), float(target), decision.quality)
     rows = {}
     for neighbour in near:
-        spec = {**table.select(axes).row(neighbour.of, named=True), neighbour.axis: neighbour.after}
-        rows[_key(axes, spec)] = {
-            "stack": stack_label(spec),
+        values = {**levels.frame.row(neighbour.of, named=True), neighbour.axis: neighbour.after}
+        rows[_key(axes, values)] = {
+            "stack": stack_label(levels.spec(values)),
             "of": table["name"][neighbour.of],
-            "step": _step(neighbour.axis, neighbour.before, neighbour.after),
+            "step": Levels.step(neighbour.axis, neighbour.before, neighbour.after),
             "said_by": EFFECTS,
             "guess": neighbour.quality,
             "spread": neighbour.spread,
@@ -208,10 +208,10 @@ def _near(table: pl.DataFrame, axes: Sequence[str], decision: Decision) -> dict[
     return rows
 
 
-def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> dict[_Key, dict[str, Any]]:
+def _searched(table: pl.DataFrame, levels: Levels, limits: Constraints) -> dict[_Key, dict[str, Any]]:
     quality, ms, usd = (floats(table, name) for name in ("quality", "latency_ms", "cost"))
     proposals = unmeasured(
-        table.select(axes),
+        levels.frame,
         (quality, ms, usd),
         SearchLimits.model_construct(
             sla=limits.sla_ms, budget=limits.budget, floor=limits.floor, harm=limits.max_harm
@@ -221,10 +221,10 @@ def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> 
         seed=SEED,
     )
     return {
-        _key(axes, proposal.spec): {
-            "stack": stack_label(proposal.spec),
+        _key(levels.frame.columns, proposal.spec): {
+            "stack": stack_label(levels.spec(proposal.spec)),
             "of": table["name"][proposal.of],
-            "step": ", ".join(_step(*step) for step in proposal.steps),
+            "step": ", ".join(Levels.step(*step) for step in proposal.steps),
             "said_by": SEARCH,
             "place": place,
         }
@@ -234,7 +234,3 @@ def _searched(table: pl.DataFrame, axes: Sequence[str], limits: Constraints) -> 
 
 def _key(axes: Sequence[str], spec: Mapping[str, Any]) -> _Key:
     return tuple(None if spec.get(axis) is None else str(spec[axis]) for axis in axes)
-
-
-def _step(axis: str, before: object, after: object) -> str:
-    return f"{_WORDS.get(axis, axis)} {before} → {after}"

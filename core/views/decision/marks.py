@@ -17,7 +17,7 @@ import polars as pl
 from core.decide.axes import QUALITY, Axis
 from core.views import text, theme
 
-COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates")
+COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates", "params")
 SIZES = ("same", "candidates", "dim", "cost")
 Floats = npt.NDArray[np.float64]
 PLACED_AXIS, UNKNOWN_AXIS = "x", "x2"

@@ -53,7 +53,7 @@ MORE = (
     COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_basis"].but("quality is"),
     "harm",
-    *("latency_basis", "cost_basis", "cost_note", "latency_note"),
+    *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )
 
 

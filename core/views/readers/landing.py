@@ -206,6 +206,19 @@ def land(store: Store, batch: Batch) -> Left:
     return Left(other.height, changed.height)
 
 
+def with_scores(snapshot: Snapshot, collection_id: str, batch: Batch) -> Batch:
+    """A batch of runs with the scores of answers that pipelines of one's own wrote along."""
+    if "answers" not in batch.frames:
+        return batch
+    from core.readers.scoring import SCORERS, scored  # noqa: PLC0415 - with the engines, a second
+
+    answers = batch.frames["answers"].lazy().collect()
+    scores = scored(answers, snapshot.gold_answers(collection_id), list(SCORERS))
+    if scores.is_empty():
+        return batch
+    return replace(batch, frames={**batch.frames, "answer_scores": scores})
+
+
 WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
 NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."

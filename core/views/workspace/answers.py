@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from urllib.parse import quote, unquote
@@ -16,6 +17,7 @@ from core.prices.cost import DOLLARS
 from core.readers.curves import correct, points
 from core.stats.latency import GENERATE
 from core.store import Snapshot
+from core.tables import schema
 from core.views.workspace.scope import Answering, Quality
 
 _ASKED = ("reader", "scorer")
@@ -151,7 +153,10 @@ def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFr
 
 
 def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """Sum up what the answers took that a measure is about, at its cutoff."""
+    """Sum up what the answers took that a measure is about, at its cutoff.
+
+    An answer that a pipeline of one's own wrote took nothing beside the pipeline, unless its stage says so.
+    """
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
     every = snapshot.answers(run_ids).filter(top)
@@ -159,9 +164,22 @@ def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.Da
     used = rows.group_by("run_id", "query_id", "reader", maintain_order=True).agg(
         pl.col(*_UNITS, "ms", "usd").mean()
     )
+    used = used.join(
+        _answers_itself(snapshot, run_ids), on=["run_id", "reader"], how="left", maintain_order="left"
+    )
+    nothing = pl.when("itself").then(0.0)
+    used = used.with_columns(pl.coalesce(name, nothing) for name in ("ms", "usd")).drop("itself")
     return used.join(_items(snapshot, every), on="run_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("item", "reader")
     )
+
+
+def _answers_itself(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
+    """The runs of pipelines of one's own, with the reader that each is: run_id, reader, itself (true)."""
+    runs = snapshot.runs().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "spec")
+    specs = [(run_id, json.loads(spec)) for run_id, spec in runs.iter_rows()]
+    own = [(run_id, spec["name"], True) for run_id, spec in specs if spec.get("mode") == "own"]
+    return pl.DataFrame(own, schema=schema("run_id reader itself:bool"), orient="row")
 
 
 def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
 from core.metrics.rates import ANSWER, HOLES
 from core.prices import PriceBook
-from core.records import Origin
+from core.records import Origin, params_words
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import remembered, schema
@@ -99,6 +99,11 @@ def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _calls(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    rows = snapshot.signals(runs["run_id"].to_list(), signal=CALLS)
+    return rows.group_by("run_id").agg(pl.col("value").mean().alias("calls"))
+
+
 def _passages(spec: Mapping[str, Any], origin: str, candidates: int | None) -> float | None:
     sent = spec.get("chunks_sent")
     if isinstance(sent, int):
@@ -116,6 +121,8 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
 
 AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
 """The axes of a stack specification that pages colour, filter and sort by."""
+CALLS = "pipeline_calls"
+"""The signal of how many retrievals a pipeline of one's own made for a query."""
 
 _QUALITY = schema(
     "quality:float quality_low:float quality_high:float n:int32 quality_basis proc:float pct_proc:float "
@@ -130,7 +137,8 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """The runs of a workspace with their axes and a name that is unique among them.
 
     Returns:
-        The columns of `Snapshot.runs`, `AXES` and `name`, ordered by name, those that differ in K alone by K.
+        The columns of `Snapshot.runs`, `AXES`, params (of a pipeline of one's own, in words) and `name`,
+        ordered by name, those that differ in K alone by K.
 
     Raises:
         UnknownNameError: If a chosen run does not exist in the collection.
@@ -141,6 +149,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
         pl.Series(axis, [spec.get(axis) for spec in specs], dtype=dtype, strict=False)
         for axis, dtype in AXES.items()
     ]
+    axes.append(pl.Series("params", [params_words(spec) or None for spec in specs], dtype=pl.String))
     odd, _ = other_texts(runs)
     runs = runs.with_columns(axes).with_columns(_unique_names(list(odd)))
     return runs.sort(_WITHOUT_K, "candidates", "name")
@@ -172,8 +181,8 @@ def stack_table(
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), harm with harm_of (see `workspace.harm`), latency_ms with interval, n,
-        basis and note, and the columns of `costs`, `core.views.workspace.latencies.jitters` and
-        `core.views.workspace.stacks.prompts`.
+        basis and note, calls (retrievals per query of a pipeline that reports them, mean), and the columns of
+        `costs`, `core.views.workspace.latencies.jitters` and `core.views.workspace.stacks.prompts`.
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
@@ -182,6 +191,7 @@ def stack_table(
         costs(snapshot, runs, book, (scope, quality.k)),
         jitters(snapshot, runs, latency),
         prompts(snapshot, runs),
+        _calls(snapshot, runs),
     ):
         table = table.join(part, on="run_id", how="left", maintain_order="left")
     return at_machine(table, latency.machine)

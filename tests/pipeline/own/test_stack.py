@@ -9,15 +9,18 @@ import polars as pl
 import pytest
 
 from core.errors import BudgetError, InputError, ProviderError
+from core.files import read_json
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.own.config import OwnStack
 from core.pipeline.own.version import refuse_code, versioned
+from core.pipeline.search.evaluation import searching
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
-from core.records import Stack
+from core.records import Batch, GoldenSet, Stack
+from core.tables import frame
 from tests.pipeline.corpora import passages
 from tests.pipeline.evaluate.helpers import Sunk, job, run
 
@@ -33,6 +36,14 @@ def find(query, k=4, first="p000"):
     if query == "bees": return {"hits": ["p002", "p002", "elsewhere"], "pool": ["p003", "p002"],
         "stages": {"rerank": 0.001}, "usage": [{"model": "m", "usd": 0.5}]}
     return [(first, 2.0), ("p001", 1.0)]
+
+def answering(query):
+    if query == "bees": return ["p003"]
+    return {"calls": [["p000"], ["p001", "p000"]], "answer": "A " + query, "stages": {"generate": 0.001}}
+
+def tuned(query, k=4, alpha=0, beta=0):
+    best = ["p000", "p001", "p002", "p003"]
+    return best[3 - alpha - beta:] + best[:3 - alpha - beta]
 
 def by_text(query):
     return [{"id": "mine", "text": "cows  moo"}, {"text": "bees hum"}]
@@ -90,6 +101,18 @@ def test_it_is_one_more_stack_of_the_evaluation(tmp_path: Path):
     assert told["understood_as"] == ["(id, score)", "ids"]
     dollars = sunk.table("usage").filter(unit="usd")
     assert dollars.filter(pl.col("amount") > 0)["amount"].to_list() == [0.5]
+
+
+def test_an_answer_that_comes_along_is_one_of_a_reader_of_its_name(tmp_path: Path):
+    _, sunk = measured(tmp_path, own(tmp_path, "answering"))
+    (first, *_, last) = sorted(sunk.table("timings")["query_id"].unique())
+    rows = sunk.table("answers").sort("query_id")
+    assert rows["query_id"].to_list() == [first, sorted(sunk.table("timings")["query_id"].unique())[1]]
+    assert rows["text"].to_list() == ["A cats", "A dogs"]
+    assert set(rows.select("reader", "mode", "k", "ms", "usd").rows()) == {("barn", "top_k", 2, 0.001, None)}
+    calls = sunk.table("signals").filter(signal="pipeline_calls")
+    assert set(calls.select("query_id", "value").rows()) == {(query, 2.0) for query in rows["query_id"]}
+    assert last not in calls["query_id"]
 
 
 def test_passages_are_known_by_their_text(tmp_path: Path):
@@ -188,6 +211,39 @@ def test_a_specification_names_it_beside_other_stacks(tmp_path: Path):
         {"alpha": 0.3, "ef": 256},
     ]
     assert parse(spec.model_dump_json(), "json").own == spec.own
+
+
+@pytest.mark.extras
+def test_its_parameters_are_searched(tmp_path: Path):
+    """A function of two parameters: the search begins some of 16 points, the best among those that stay."""
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    spec = parse(
+        'collection = "x"\n[search]\ntrials = 8\nrounds = [4]\nmeasure = "RR@4"\n[[stack]]\nname = "barn"\n'
+        'call = "barn:tuned"\nmethod = "search"\nparams = { alpha = [0, 1, 2, 3], beta = [0, 1, 2, 3] }',
+        folder=tmp_path,
+    )
+    assert spec.searched
+    pipeline = own(tmp_path, "tuned", params=spec.own[0].params)
+    asked = [f"cats {n}" for n in range(8)]
+    ids = [f"q{n:02}" for n in range(8)]
+    rows = {"golden_set_id": "g", "query_id": ids, "passage_id": "p000", "grade": 5, "raw": 5}
+    setup = Batch(
+        golden_sets=(GoldenSet(golden_set_id="g", collection_id="c", name="g"),),
+        frames={"judgements": frame("judgements", pl.DataFrame(rows).to_dict())},
+    )
+    work = job(
+        [Stack(pipeline.spec(params)) for params in pipeline.points()],
+        texts=passages(TEXTS), asked=asked, protocol=Protocol(repeats=0), own={"barn": pipeline},
+        setup=setup, spec=spec.plain(),
+    )  # fmt: skip
+    outcome, sunk = run(tmp_path, work, before=searching(work))
+    found = read_json(outcome.folder.search)
+    assert (found["stacks"], found["begun"]) == (16, 8)
+    quality = {entry["stack_id"]: entry["quality"] for entry in found["entries"]}
+    through = [quality[run_of.stack.stack_id] for run_of in sunk.all.runs]
+    assert max(through) == 1.0
+    dropped = [entry for entry in found["entries"] if entry["state"] == "dropped"]
+    assert all(entry["quality"] < 1.0 and entry["beaten_by"] for entry in dropped)
 
 
 MISTAKES = {

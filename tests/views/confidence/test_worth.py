@@ -1,5 +1,6 @@
 """The plan of the next evaluation on stacks made by hand."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from core.decide.joint import JointSample
 from core.decide.planner import bill
 from core.decide.rules import Constraints, decide
 from core.pipeline.search.unmeasured import COUNT
+from core.records import stack_label
 from core.store import Store
 from core.views.confidence import charts, words, worth
 from core.views.confidence.hold import shares
@@ -209,3 +211,32 @@ def test_nothing_stands_out():
     assert words.tag_words(worth.tag_rows(unknown), unknown, "a", "b").startswith(
         "20 stored queries without judgements"
     )
+
+
+def test_parameters_of_own_pipelines_are_axes_that_no_step_leaves():
+    """One of four points of each pipeline is left out; K of other stacks is no step of theirs."""
+    grid = [(alpha, ef) for alpha in (0.3, 0.5) for ef in (64, 256)]
+    shop = {"mode": "own", "name": "shop", "candidates": 50}
+    own = [
+        {**shop, "version": version, "params": {"alpha": alpha, "ef": ef}}
+        for version in ("", "v2")
+        for alpha, ef in grid[:3]
+    ]  # fmt: skip
+    sparse = [{"mode": "sparse", "sparse": "bm25", "candidates": k} for k in (10, 20, 50)]
+    specs = [*own, *sparse]
+    quality = [0.50, 0.52, 0.60, 0.51, 0.53, 0.61, 0.3, 0.31, 0.32]
+    made = stacks(
+        name=[stack_label(spec) for spec in specs],
+        quality=quality,
+        candidates=[spec["candidates"] for spec in specs],
+    ).with_columns(
+        pl.Series("mode", [spec["mode"] for spec in specs]),
+        pl.Series("sparse", [spec.get("sparse") for spec in specs]),
+        pl.Series("spec", [json.dumps(spec) for spec in specs]),
+    )
+    decision = decide(made, FREE)
+    rows = worth.next_rows(made, decision, FREE)
+    assert set(rows["stack"]) == {"shop, K = 50 · alpha 0.5, ef 256", "shop, K = 50 · alpha 0.5, ef 256, v2"}
+    steps = dict(rows.select("stack", "step").rows())
+    assert steps["shop, K = 50 · alpha 0.5, ef 256, v2"] in ("ef 64 → 256", "alpha 0.3 → 0.5")
+    assert worth.Levels.of(made[:6]).frame.width == 6  # alpha, ef and K of each

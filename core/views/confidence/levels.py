@@ -1,0 +1,73 @@
+"""The axes that stacks differ in, and where each stack stands on them, for naming stacks to add."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from core.pipeline.own.config import OWN
+from core.records import JsonMap
+from core.views.workspace.stacks import AXES
+
+_WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
+_Pipeline = tuple[str, str]  # Name and version of one's own
+_OF = "\n"  # Between the place of a pipeline and its parameter in the name of an axis
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The axes that stacks differ in, and where each stands on them.
+
+    A pipeline of one's own has axes of its own, its parameters and its K, so that no step leads from one
+    pipeline to another, or to a stack that is no pipeline.
+    """
+
+    frame: pl.DataFrame  # a row per stack of the table; null = it has no such axis
+    pipelines: Sequence[_Pipeline]
+
+    @classmethod
+    def of(cls, table: pl.DataFrame) -> Levels:
+        """Read them off a stack table."""
+        specs = [json.loads(spec) for spec in table["spec"]] if "spec" in table.columns else []
+        owned = [spec.get("mode") == OWN for spec in specs] or [False] * table.height
+        frame = table.select(
+            pl.when(~pl.Series(owned, dtype=pl.Boolean)).then(pl.col(axis)).alias(axis) for axis in AXES
+        )
+        pipelines = list(dict.fromkeys(_pipeline(spec) for spec in specs if spec.get("mode") == OWN))
+        steps = [
+            _own_levels(spec, pipelines.index(_pipeline(spec))) if spec.get("mode") == OWN else {}
+            for spec in specs
+        ]
+        names = dict.fromkeys(name for step in steps for name in step)
+        own = [pl.Series(name, [step.get(name) for step in steps], pl.String) for name in names]
+        whole = frame.with_columns(own)
+        return cls(whole.select(col for col in whole if not col.is_null().all()), pipelines)
+
+    def spec(self, values: Mapping[str, Any]) -> JsonMap:
+        """Specify the stack that stands there."""
+        own = {axis.partition(_OF): value for axis, value in values.items() if _OF in axis and value}
+        if not own:
+            return values
+        name, version = self.pipelines[int(next(iter(own))[0])]
+        params = {param: value for (_, _, param), value in own.items()}
+        depth = {"candidates": params.pop("")} if "" in params else {}
+        return {"mode": OWN, "name": name, "version": version, "params": params, **depth}
+
+    @staticmethod
+    def step(axis: str, before: object, after: object) -> str:
+        """Write a step on an axis: ``K 20 → 50``."""
+        word = (axis.partition(_OF)[2] or "K") if _OF in axis else _WORDS.get(axis, axis)
+        return f"{word} {before} → {after}"
+
+
+def _pipeline(spec: JsonMap) -> _Pipeline:
+    return str(spec.get("name", "")), str(spec.get("version", ""))
+
+
+def _own_levels(spec: JsonMap, place: int) -> dict[str, str]:
+    params = {**(spec.get("params") or {}), "": spec.get("candidates")}
+    return {f"{place}{_OF}{name}": str(value) for name, value in params.items() if value is not None}
