@@ -14,24 +14,51 @@ from datetime import datetime
 from core.errors import InputError
 from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted
-from core.importers.read.jsons import Json, amount, at, expect, number, optional, outline, read_json, texts
+from core.importers.read.jsons import (
+    Json,
+    amount,
+    at,
+    expect,
+    items,
+    mapping,
+    number,
+    outline,
+    read_json,
+    text,
+    texts,
+    words,
+)
+from core.importers.read.paths import Fields, Row, keys_of, spellings
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
-from core.importers.samples import Answered, Sample, answered, assemble
+from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _WRAPPER = "testRunData"
 _BAR = "|"
 _JUDGING = "the cost of judging, not the stack's"
-_CASE = dict.fromkeys(
-    ("input", "actualOutput", "actual_output", "retrievalContext", "retrieval_context", "context",
-     "completionTime", "tokenCost", "metricsData.name", "metricsData.score", "metricsData.evaluationModel",
-     "expectedOutput", "expected_output", "trace.status", "trace.startTime", "trace.endTime",
-     "trace.llmSpans", "trace.retrieverSpans"), TAKEN,
-) | {"metricsData.evaluationCost": _JUDGING}  # fmt: skip
+_METRIC: Fields = {"name": ("name!", text), "score": ("score", number), "judge": ("evaluationModel", text)}
+_CASE: Fields = {
+    "text": ("input", words), "answer": ("actualOutput", words), "right": ("expectedOutput", words),
+    "contexts": ("retrievalContext", texts), "references": ("context", texts),
+    "seconds": ("completionTime", amount), "usd": ("tokenCost", number), "metrics": ("metricsData", _METRIC),
+}  # fmt: skip
+_TIMED: Fields = {"status": ("status", text), "begins": ("startTime", text), "ends": ("endTime", text)}
+_TRACE: Fields = {**_TIMED, "models": ("llmSpans", items), "retrievers": ("retrieverSpans", items)}
+_RETRIEVER: Fields = {**_TIMED, "contexts": ("retrievalContext", texts)}
+_MODEL: Fields = {
+    "status": ("status", text), "stage": ("name!", text), "item": ("model", text),
+    "input_tokens": ("inputTokenCount", amount), "output_tokens": ("outputTokenCount", amount),
+}  # fmt: skip
+_SETTINGS = ("embedder", "topK", "chunkSize")
+_LISTS, _TEXTS = ("contexts", "references"), ("text", "answer", "right")
+_PARTS = {
+    **dict.fromkeys((*keys_of(_CASE), *keys_of(_TRACE, "trace.")), TAKEN),
+    "metricsData.evaluationCost": _JUDGING,
+}
 _RUN = {
-    **{f"testCases.{key}": why for key, why in _CASE.items()},
+    **{f"testCases.{key}": why for key, why in _PARTS.items()},
     **dict.fromkeys(("hyperparameters", "identifier"), TAKEN),
     "evaluationCost": _JUDGING,
     "conversationalTestCases": "they have no single question",
@@ -39,7 +66,7 @@ _RUN = {
 _HOTTEST = 100  # No temperature is that high
 _FAILED = "ERRORED"
 _SPANS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
-_TOKENS = {"inputTokenCount": "input_tokens", "outputTokenCount": "output_tokens"}
+_UNITS = ("input_tokens", "output_tokens")
 
 
 class DeepEval(Format):
@@ -70,8 +97,8 @@ class DeepEval(Format):
     )
 
     known = {
-        "goldens": _CASE,
-        "csv": _CASE,
+        "goldens": _PARTS,
+        "csv": _PARTS,
         "run": {f"{place}{key}": why for place in ("", f"{_WRAPPER}.") for key, why in _RUN.items()},
     }
 
@@ -114,7 +141,7 @@ def _read(piece: Piece) -> Answered:
         keys = (*path, "testCases") if run else ()
         for index, case in enumerate(held if isinstance(held, list) else [held]):
             _take(case, at(piece.name, *keys, index), cases)
-        talks = len(optional(run, "conversationalTestCases", list, piece.name) or ())
+        talks = len(items(run, "conversationalTestCases", piece.name) or ())
         cases.left["conversational test cases: they have no single question"] += talks
     if not cases.samples:
         raise InputError("It holds no test case with an input.", where=piece.name)
@@ -124,37 +151,37 @@ def _read(piece: Piece) -> Answered:
 def _from_table(piece: Piece, cases: _Cases) -> None:
     """Goldens in a table; lists are separated by bars."""
     table = read_table(piece, kind_of(piece) or ",")
-    names = ("input", "actual_output", "expected_output", "retrieval_context", "context")
-    rows = table.taking({name: name for name in names if name in table.rows.columns})
-    for row in rows.iter_rows(named=True):
-        case = {name: row.get(name) for name in names[:3]}
-        case |= {name: row[name].split(_BAR) for name in names[3:] if row.get(name)}
+    named = {role: spellings(_CASE[role][0])[-1] for role in (*_TEXTS, *_LISTS)}
+    columns = {role: name for role, name in named.items() if name in table.rows.columns}
+    for row in table.taking(columns).iter_rows(named=True):
+        cells = {
+            role: row[role].split(_BAR) if role in _LISTS else row[role] for role in columns if row[role]
+        }
+        case = {_CASE[role][0]: cell for role, cell in cells.items()}
         _take(case, place(piece.name, row["line"]), cases)
 
 
 def _take(case: object, where: str, cases: _Cases) -> None:
-    asked = _either(case, "input", "input", where)
+    row = Row(case, _CASE, where)
+    asked = row["text"]
     if not asked or not asked.strip():
         cases.left["cases without an input"] += 1
         return
     trace = _trace(case, where)
-    candidates = (texts(case, name, where) for name in ("retrievalContext", "retrieval_context"))
-    contexts = next((listed for listed in candidates if listed is not None), trace.contexts)
-    total = amount(case, "completionTime", where)
-    times = {"total": trace.total_ms if total is None else total * 1000, "retrieve": trace.retrieve_ms}
-    usd = number(case, "tokenCost", where)
+    contexts, seconds, usd, right = (row[name] for name in ("contexts", "seconds", "usd", "right"))
+    contexts = trace.contexts if contexts is None else contexts
+    times = {"total": trace.total_ms if seconds is None else seconds * 1000, "retrieve": trace.retrieve_ms}
     cases.usd += [usd] if usd is not None else []
     cases.settings = cases.settings or trace.settings
     cases.traced += bool(trace.contexts)
     cases.left.update(trace.left)
-    right = _either(case, "expectedOutput", "expected_output", where)
-    values, judges = _measures(case, where, cases.left)
+    values, judges = _measures(row["metrics"] or (), cases.left)
     cases.samples.append(
         Sample(
             text=asked,
-            answer=_either(case, "actualOutput", "actual_output", where),
+            answer=row["answer"],
             contexts=contexts,
-            references=texts(case, "context", where),
+            references=row["references"],
             scores=trace.scores or () if contexts == trace.contexts else (),
             right=[right] if right else None,
             values=values,
@@ -165,27 +192,15 @@ def _take(case: object, where: str, cases: _Cases) -> None:
     )
 
 
-def _either(case: object, camel: str, snake: str, where: str) -> str | None:
-    """A text under its name in a run or in goldens; None where it is a list (texts and images)."""
-    for name in (camel, snake):
-        if isinstance(case, dict) and isinstance(case.get(name), list):
-            return None
-        if (value := optional(case, name, str, where)) is not None:
-            return value
-    return None
-
-
-def _measures(case: object, where: str, left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
+def _measures(metrics: Sequence[Row], left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
     values: dict[str, float | None] = {}
     judges: dict[str, str] = {}
-    for index, entry in enumerate(optional(case, "metricsData", list, where) or ()):
-        spot = f"{where}, metric {index}"
-        name = expect(entry, "name", str, spot)
-        if name in values:
+    for metric in metrics:
+        if (name := metric["name"]) in values:
             left["measures that a case holds twice: the first counts"] += 1
         else:
-            values[name] = number(entry, "score", spot)
-            if judge := optional(entry, "evaluationModel", str, spot):
+            values[name] = metric["score"]
+            if judge := metric["judge"]:
                 judges[shown(name, 80)] = shown(judge, 80)
     return values, judges
 
@@ -239,65 +254,61 @@ class _Trace:
 
 def _trace(case: object, where: str) -> _Trace:
     result = _Trace()
-    trace = optional(case, "trace", dict, where)
-    if trace is None:
+    if (held := mapping(case, "trace", where)) is None:
         return result
-    where = f"{where}, trace"
-    if optional(trace, "status", str, where) == _FAILED:
+    trace = Row(held, _TRACE, f"{where}, trace")
+    if trace["status"] == _FAILED:
         result.left["traces that ended with an error: their total time"] += 1
     else:
-        result.total_ms = _duration(trace, where)
-    _retrieval(trace, result, where)
-    spans = [span for kind in _SPANS for span in optional(trace, kind, list, where) or ()]
-    measured = sum(len(optional(span, "metricsData", list, where) or ()) for span in (trace, *spans))
+        result.total_ms = _duration(trace)
+    _retrieval(trace["retrievers"] or [], result, trace.where)
+    spans = [span for kind in _SPANS for span in items(held, kind, trace.where) or ()]
+    measured = sum(len(items(span, "metricsData", trace.where) or ()) for span in (held, *spans))
     result.left["measures of traces and their steps: those of the case count"] += measured
-    for index, span in enumerate(optional(trace, "llmSpans", list, where) or ()):
-        _model(span, result, f"{where}, llmSpans {index}")
+    for index, span in enumerate(trace["models"] or ()):
+        _model(Row(span, _MODEL, f"{trace.where}, llmSpans {index}"), result)
     return result
 
 
-def _retrieval(trace: Json, result: _Trace, where: str) -> None:
-    spans = optional(trace, "retrieverSpans", list, where) or []
+def _retrieval(spans: Sequence[Json], result: _Trace, where: str) -> None:
     if len(spans) > 1:
         result.left["retrievals of cases that retrieve more than once"] += len(spans)
     if len(spans) != 1:
         return
-    span, where = spans[0], f"{where}, retrieverSpans 0"
-    if optional(span, "status", str, where) == _FAILED:
+    span = Row(spans[0], _RETRIEVER, f"{where}, retrieverSpans 0")
+    if span["status"] == _FAILED:
         result.left["retrievals that ended with an error"] += 1
         return
-    result.contexts = texts(span, "retrievalContext", where)
-    result.retrieve_ms = _duration(span, where)
-    result.settings = {
-        key: span[key] for key in ("embedder", "topK", "chunkSize") if span.get(key) is not None
-    }
-    output = span.get("output")
+    result.contexts = span["contexts"]
+    result.retrieve_ms = _duration(span)
+    result.settings = {key: value for key in _SETTINGS if (value := spans[0].get(key)) is not None}
+    output = spans[0].get("output")
     if result.contexts and isinstance(output, list) and len(output) == len(result.contexts):
         scored = [context for context in output if isinstance(context, dict) and "score" in context]
         if [context.get("text") for context in scored] == result.contexts:
-            result.scores = [number(context, "score", where) for context in scored]
+            result.scores = [number(context, "score", span.where) for context in scored]
 
 
-def _model(span: object, result: _Trace, where: str) -> None:
-    if optional(span, "status", str, where) == _FAILED:
+def _model(call: Row, result: _Trace) -> None:
+    if call["status"] == _FAILED:
         result.left["calls of models that ended with an error: their tokens"] += 1
         return
-    stage = shown(expect(span, "name", str, where), 60)
-    item = shown(optional(span, "model", str, where) or "not named", 80)
-    for key, unit in _TOKENS.items():
-        if (count := amount(span, key, where)) is not None:
-            result.tokens[stage, item, unit] = result.tokens.get((stage, item, unit), 0.0) + count
+    of = shown(call["stage"], 60), shown(call["item"] or UNNAMED, 80)
+    for unit in _UNITS:
+        if (count := call[unit]) is not None:
+            result.tokens[*of, unit] = result.tokens.get((*of, unit), 0.0) + count
 
 
-def _duration(span: object, where: str) -> float | None:
+def _duration(span: Row) -> float | None:
     """Milliseconds between a span's times; None where one is not given."""
-    begins, ends = (optional(span, key, str, where) for key in ("startTime", "endTime"))
+    begins, ends = span["begins"], span["ends"]
     if begins is None or ends is None:
         return None
     try:
         ms = (datetime.fromisoformat(ends) - datetime.fromisoformat(begins)).total_seconds() * 1000
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{quoted(begins)} and {quoted(ends)} are no times.", where=where) from error
+        problem = f"{quoted(begins)} and {quoted(ends)} are no times."
+        raise InputError(problem, where=span.where) from error
     if ms < 0:
-        raise InputError("It ends before it begins.", where=where)
+        raise InputError("It ends before it begins.", where=span.where)
     return ms

@@ -231,6 +231,38 @@ def texts(holder: object, key: str, where: str) -> list[str] | None:
     return values
 
 
+def text(holder: object, key: str, where: str) -> str | None:
+    """A text; None where it is absent or null."""
+    return optional(holder, key, str, where)
+
+
+def words(holder: object, key: str, where: str) -> str | None:
+    """A text; None also where it is a list: of texts and images, or of what was said in turn."""
+    return (
+        None if isinstance(holder, dict) and isinstance(holder.get(key), list) else text(holder, key, where)
+    )
+
+
+def mapping(holder: object, key: str, where: str) -> Json | None:
+    """An object; None where it is absent or null."""
+    return optional(holder, key, dict, where)
+
+
+def items(holder: object, key: str, where: str) -> list[Any] | None:
+    """A list; None where it is absent or null."""
+    return optional(holder, key, list, where)
+
+
+def identifier(holder: object, key: str, where: str) -> str | None:
+    """An id, which may be an integer; None where it is absent, null or empty."""
+    if not isinstance(holder, dict):
+        raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
+    value = holder.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise InputError(f"{shown(key)!r} is {kind_of_value(value)}, not an id.", where=where)
+    return None if value is None or value == "" else str(value)
+
+
 @overload
 def plain(value: Json, text_limit: int = ..., depth: int = ...) -> Json: ...
 @overload

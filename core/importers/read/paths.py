@@ -3,11 +3,26 @@
 A path is keys joined by dots (``extra.metadata.top_k``; one key may hold them all). Slashes part keys of
 which the first that is there counts (``usage/usageDetails.input``), bars part whole ways, and ``=TEXT`` at
 the end of one asks for a text that holds this one. A key in camelCase stands for all of its spellings.
+
+`values` take what is there, whatever it is; a `Row` refuses what is not of its kind. Its paths have one way,
+and end in ``!`` where something has to be there.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, reduce
+from itertools import product
+from typing import Any
+
+from core.errors import InputError
+from core.importers.read.jsons import items, mapping
+from core.importers.read.text import shown
+
+Reader = Callable[[object, str, str], Any]
+"""Reads the value of a key: object, key, where. None if it is absent, InputError if it is of another kind."""
+Fields = Mapping[str, "tuple[str, Reader | Fields]"]
+"""Name of a field → its path, and its reader; or the fields of the objects whose list it is."""
 
 
 def values(holder: object, path: str) -> Iterator[object]:
@@ -46,3 +61,50 @@ def _first(holder: object, keys: list[str]) -> object:
     if not isinstance(holder, dict):
         return None
     return next((held for key in keys if (held := holder.get(key)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An object whose fields a table names; each is read and checked when it is asked for."""
+
+    holder: object
+    table: Fields
+    where: str  # file and place, for messages
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        """Read a field; None where it, or a key on the way to it, is absent or null.
+
+        Raises:
+            InputError: It is of another kind, or has to be there and is not.
+        """
+        path, reader = self.table[name]
+        held: Any = self.holder
+        where = self.where
+        *above, last = _steps(path)
+        final = reader if callable(reader) else items
+        for keys in (*above, last):
+            read = final if keys is last else mapping
+            held = next((value for key in keys if (value := read(held, key, where)) is not None), None)
+            if held is None and path.endswith("!"):
+                raise InputError(f"There is no {shown(keys[0])!r} here.", where=where)
+            if held is None:
+                return None
+            where = f"{where}, {keys[0]}"
+        if callable(reader):
+            return held
+        return [Row(entry, reader, f"{where} {place}") for place, entry in enumerate(held)]
+
+
+def keys_of(table: Fields, within: str = "") -> Iterator[str]:
+    """Yield the keys that fields take, in all spellings; `within` stands before each."""
+    for path, reader in table.values():
+        for steps in product(*_steps(path)):
+            key = within + ".".join(steps)
+            yield from (key,) if callable(reader) else keys_of(reader, f"{key}.")
+
+
+@cache
+def _steps(path: str) -> tuple[list[str], ...]:
+    """The keys that each step of a path may have."""
+    steps = path.removesuffix("!").split(".")
+    return tuple([form for key in step.split("/") for form in spellings(key)] for step in steps)

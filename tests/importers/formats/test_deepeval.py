@@ -111,6 +111,18 @@ def test_a_trace_with_one_retriever_stands_in():
     }
 
 
+def test_cases_of_either_spelling_are_the_same():
+    case = {"input": "who?", "actual_output": "she", "completion_time": 2, "token_cost": 0.5,
+            "retrieval_context": ["a"], "metrics_data": [{"name": "Faithfulness", "score": 1}]}  # fmt: skip
+    made = read(offer({"testCases": [case]}), collection_id="c")
+    assert rows(made, "timings")["ms"].to_list() == [2000.0]
+    assert rows(made, "aggregates").select("measure", "value").rows() == [
+        ("Faithfulness", 1.0), ("usd_per_1k", 500.0)
+    ]  # fmt: skip
+    assert {"answers", "rankings"} <= made.taken.keys()
+    assert not any(each.left_out for each in made.accounts)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
