@@ -24,19 +24,26 @@ from core.importers.read.jsons import (
     amount,
     at,
     expect,
-    kind_of_value,
+    identifier,
     number,
     objects,
-    optional,
     outline,
+    text,
 )
+from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 
+_QUERY: Fields = {"id": ("query.qid!", identifier), "text": ("query.text", text)}
+_CANDIDATE: Fields = {"id": ("docid!", identifier), "score": ("score", number)}
 _TEXTS = ("contents", "content", "text", "segment", "passage", "body", "abstract")
-_TOKENS = {"input_token_count": "input_tokens", "output_token_count": "output_tokens"}
+_RESULT: Fields = {**_QUERY, "candidates": ("candidates!", _CANDIDATE)}
+_CALL: Fields = {
+    "input_tokens": ("input_token_count", amount), "output_tokens": ("output_token_count", amount),
+}  # fmt: skip
+_HISTORY: Fields = {"id": _QUERY["id"], "calls": ("invocations_history!", _CALL)}
 _UNNAMED = "The histories of calls do not say which model was called; its tokens have no price."
 
 _NAME = re.compile(
@@ -67,11 +74,10 @@ class RankLlm(Format):
     names_collection = 1
     known = {
         "results": dict.fromkeys(
-            ("query.qid", "query.text", "candidates.docid", "candidates.score", "candidates.doc.title",
-             *(f"candidates.doc.{name}" for name in _TEXTS)), TAKEN,
+            (*keys_of(_RESULT), *(f"candidates.doc.{name}" for name in ("title", *_TEXTS))), TAKEN
         ),
-        "calls": dict.fromkeys(("query.qid", *(f"invocations_history.{key}" for key in _TOKENS)), TAKEN),
-    }  # fmt: skip
+        "calls": dict.fromkeys(keys_of(_HISTORY), TAKEN),
+    }
 
     def kind(self, piece: Piece) -> str | None:
         seen = outline(piece)
@@ -102,51 +108,46 @@ class RankLlm(Format):
         return merged((imported, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
 
 
-def _id(holder: object, key: str, where: str) -> str:
-    value = holder.get(key) if isinstance(holder, dict) else None
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise InputError(f"{key!r} is {kind_of_value(value)}, not an id.", where=where)
-    return str(value)
-
-
 def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered:
     samples: dict[str, Sample] = {}
     for where, entry in objects(piece):
-        query = expect(entry, "query", dict, where)
-        name = _id(query, "qid", where)
-        if name in samples:
-            raise InputError(f"The query {quoted(name)} stands twice.", where=where)
-        candidates = expect(entry, "candidates", list, where)
-        samples[name] = Sample(
-            query_id=name,
-            text=optional(query, "text", str, where) or name,
-            contexts=[_text(candidate, where) for candidate in candidates],
-            context_ids=[_id(candidate, "docid", where) for candidate in candidates],
-            scores=[number(candidate, "score", where) for candidate in candidates],
-            used={("rerank", UNNAMED, unit): count for unit, count in used.get(name, {}).items()},
+        result = Row(entry, _RESULT, where)
+        if (query := result["id"]) in samples:
+            raise InputError(f"The query {quoted(query)} stands twice.", where=where)
+        candidates = result["candidates"]
+        samples[query] = Sample(
+            query_id=query,
+            text=result["text"] or query,
+            contexts=[_text(candidate.holder) for candidate in candidates],
+            context_ids=[candidate["id"] for candidate in candidates],
+            scores=[candidate["score"] for candidate in candidates],
+            used={("rerank", UNNAMED, unit): count for unit, count in used.get(query, {}).items()},
         )
     if not samples:
         raise InputError("The file holds no results.", where=piece.name)
     return answered(piece, list(samples.values()))
 
 
-def _text(candidate: object, where: str) -> str | None:
+def _text(candidate: object) -> str | None:
     doc = candidate.get("doc") if isinstance(candidate, dict) else None
     if isinstance(doc, str):
         return doc or None
     if not isinstance(doc, dict):
         return None
-    title = optional(doc, "title", str, where) if isinstance(doc.get("title"), str) else None
-    text = next((doc[key] for key in _TEXTS if isinstance(doc.get(key), str)), None)
-    return f"{title}\n{text}" if title and text else text or title
+    title, words = (
+        next((doc[key] for key in keys if isinstance(doc.get(key), str)), None)
+        for keys in (["title"], _TEXTS)
+    )
+    return f"{title}\n{words}" if title and words else words or title
 
 
 def _count_tokens(piece: Piece, used: dict[str, dict[str, float]]) -> None:
     for where, entry in objects(piece):
-        counts = used.setdefault(_id(expect(entry, "query", dict, where), "qid", where), {})
-        for call in expect(entry, "invocations_history", list, where):
-            for key, unit in _TOKENS.items():
-                if (count := amount(call, key, where)) is not None:
+        history = Row(entry, _HISTORY, where)
+        counts = used.setdefault(history["id"], {})
+        for call in history["calls"]:
+            for unit in _CALL:
+                if (count := call[unit]) is not None:
                     counts[unit] = counts.get(unit, 0.0) + count
 
 

@@ -61,10 +61,13 @@ def test_a_history_of_calls_brings_tokens():
     [
         (
             {"query": {"qid": None, "text": "x"}, "candidates": []},
-            "x.json, key `[1]`: 'qid' is null, not an id",
+            "x.json, key `[1]`, query: There is no 'qid' here",
         ),
         ({"query": {"qid": "q", "text": "x"}, "candidates": [{"docid": True}]}, "'docid' is true or false"),
-        ({"query": {"qid": "q", "text": "x"}, "candidates": ["a"]}, "'docid' is null"),
+        (
+            {"query": {"qid": "q", "text": "x"}, "candidates": ["a"]},
+            "x.json, key `[1]`, candidates 0: It is text, not an object",
+        ),
         ({"query": {"qid": "q", "text": "x"}, "candidates": {}}, "not a list"),
         ({"query": {"qid": 7, "text": "x"}, "candidates": []}, "The query '7' stands twice"),
         ({"query": {"qid": "q"}, "candidates": [{"docid": "a", "score": "high"}]}, "'score' is text"),
