@@ -19,28 +19,46 @@ from core.importers.read.jsons import (
     Json,
     at,
     expect,
-    kind_of_value,
+    identifier,
+    items,
     number,
     objects,
     optional,
     outline,
     read_json,
+    text,
     texts,
+    words,
 )
+from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
-from core.importers.read.text import no_column, place, shown
+from core.importers.read.text import no_column, place
 from core.importers.samples import SAMPLE, Answered, assemble, completed
 
-_ROLES: Mapping[str, tuple[str, ...]] = {
-    "text": ("user_input", "question"),
-    "answer": ("response", "answer"),
-    "contexts": ("retrieved_contexts", "contexts"),
-    "context_ids": ("retrieved_context_ids",),
-    "references": ("reference_contexts", "ground_truth_contexts"),
-    "reference_ids": ("reference_context_ids",),
-    "right": ("reference", "ground_truth", "ground_truths"),
+
+def _ids(holder: object, key: str, where: str) -> list[str] | None:
+    """A list of ids, which may be integers."""
+    listed = items(holder, key, where)
+    named = listed and [str(item) if type(item) is int else item for item in listed]
+    return texts({key: named}, key, where)
+
+
+def _right(holder: object, key: str, where: str) -> list[str] | None:
+    """One right answer, or several."""
+    value = holder.get(key) if isinstance(holder, dict) else None
+    return [value] if isinstance(value, str) else texts(holder, key, where)
+
+
+_ROLES: Fields = {
+    "text": ("user_input/question", words),
+    "answer": ("response/answer", text),
+    "contexts": ("retrieved_contexts/contexts", texts),
+    "context_ids": ("retrieved_context_ids", _ids),
+    "references": ("reference_contexts/ground_truth_contexts", texts),
+    "reference_ids": ("reference_context_ids", _ids),
+    "right": ("reference/ground_truth/ground_truths", _right),
 }
 _OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
@@ -51,8 +69,12 @@ _LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
 _ID_LISTS = ("context_ids", "reference_ids")
 _SEVERAL = "ground_truths"  # Of the names of right answers the one that older releases gave to lists
 _ANNOTATED = ("metric_input", "metric_output")
-_GIVEN = {role: names[0] for role, names in _ROLES.items() if not role.endswith("_ids")}
-"""Role → its key in the input of an annotated metric."""
+_GIVEN: Fields = {
+    role: (path.partition("/")[0], reader)
+    for role, (path, reader) in _ROLES.items()
+    if not role.endswith("_ids")
+}
+"""What the input of an annotated metric holds."""
 
 
 class Ragas(Format):
@@ -115,9 +137,8 @@ def _read(piece: Piece) -> Answered:
 
 
 def _roles(names: Sequence[str], where: str) -> dict[str, str]:
-    roles = {
-        role: next((alias for alias in aliases if alias in names), "") for role, aliases in _ROLES.items()
-    }
+    aliases = {role: path.split("/") for role, (path, _) in _ROLES.items()}
+    roles = {role: next((name for name in aliases[role] if name in names), "") for role in _ROLES}
     if not roles["text"]:
         raise no_column("user_input", names, where)
     return {role: name for role, name in roles.items() if name}
@@ -154,11 +175,10 @@ def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
     names = list(dict.fromkeys(key for _, row in spots for key in row))
     roles = _roles(names, piece.name)
     own = next((name for name in _IDS if name in names), None)
-    rows = [
-        {"query_id": _id(row, own, where)}
-        | {role: _part(row, name, where, role) for role, name in roles.items()}
-        for where, row in spots
-    ]
+    table = {role: (name, _ROLES[role][1]) for role, name in roles.items()}
+    table |= {"query_id": (own, identifier)} if own else {}
+    read = [Row(row, table, where) for where, row in spots]
+    rows = [{role: row[role] for role in table} for row in read]
     metrics = {
         name: pl.Series(name, [number(row, name, where) for where, row in spots], dtype=pl.Float64)
         for name in _numbered(names, roles, own)
@@ -168,29 +188,6 @@ def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
     frame = pl.DataFrame(rows, schema_overrides=dtypes, infer_schema_length=None)
     there = _account(piece, "key", names, {*roles.values(), own or "", *metrics})
     return _finished(piece, frame, metrics, there)
-
-
-def _id(row: Json, own: str | None, where: str) -> str | None:
-    value = row.get(own) if own else None
-    if value is None or isinstance(value, str):
-        return value or None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise InputError(f"{shown(own)!r} is {kind_of_value(value)}, not an id.", where=where)
-
-
-def _part(row: Json, name: str, where: str, role: str) -> object:
-    """A text or a list of them; ids may be integers; a conversation (a list of messages) is no text."""
-    value = row.get(name)
-    if role == "text" and isinstance(value, list):
-        return None
-    if role in ("text", "answer"):
-        return optional(row, name, str, where)
-    if role == "right" and isinstance(value, str):
-        return [value]
-    if role in _ID_LISTS and isinstance(value, list):
-        row = {name: [str(item) if type(item) is int else item for item in value]}
-    return texts(row, name, where)
 
 
 def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: Account) -> Answered:
@@ -240,8 +237,8 @@ def _annotated(piece: Piece) -> Answered:
     for metric in value:
         for index, item in enumerate(expect(value, metric, list, piece.name)):
             where = at(piece.name, metric, index)
-            given = expect(item, _ANNOTATED[0], dict, where)
-            rows.append({role: _part(given, name, where, role) for role, name in _GIVEN.items()})
+            given = Row(expect(item, _ANNOTATED[0], dict, where), _GIVEN, where)
+            rows.append({role: given[role] for role in _GIVEN})
             accepted = optional(item, "is_accepted", bool, where)
             values.append({metric: number(item, _ANNOTATED[1], where)})
             if accepted is not None:
@@ -250,6 +247,6 @@ def _annotated(piece: Piece) -> Answered:
         raise InputError("It holds no annotated sample.", where=piece.name)
     frame = pl.DataFrame(rows, schema={role: SAMPLE[role] for role in ("query_id", *_GIVEN)}, orient="row")
     metrics = pl.DataFrame(values, infer_schema_length=None).cast(pl.Float64)
-    parts = {f"*.{_ANNOTATED[0]}.{name}": TAKEN for name in _GIVEN.values()}
-    parts |= {f"*.{name}": TAKEN for name in (_ANNOTATED[1], "is_accepted")}
+    keys = keys_of(_GIVEN, f"*.{_ANNOTATED[0]}.")
+    parts = dict.fromkeys((*keys, *(f"*.{name}" for name in (_ANNOTATED[1], "is_accepted"))), TAKEN)
     return _finished(piece, frame, {column.name: column for column in metrics}, account(piece, parts))
