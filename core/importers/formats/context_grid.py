@@ -9,7 +9,19 @@ from core.errors import InputError
 from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
 from core.importers.naming import Value, measure_name, named
-from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_json
+from core.importers.read.jsons import (
+    Json,
+    at,
+    expect,
+    mapping,
+    number,
+    optional,
+    outline,
+    read_json,
+    text,
+    whatever,
+)
+from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
 from core.importers.runs import MEASURES, collection_of, imported_run, run_labels
@@ -26,12 +38,13 @@ _MOST_QUERIES = 1 << 31
 _QUERY = ("query_id", "qid", "id")
 _TEXT = ("query", "question", "text")
 _LISTS = ("retrieved_ids", "retrieved_doc_ids", "retrieved", "doc_ids", "passage_ids")
-
-
-_KEYS = (
-    "runs.config", "runs.label", "runs.status", "runs.error", "runs.metrics", "runs.timings", "runs.cost",
-    "runs.per_query", "runs.confidence_interval", "runs.scored_queries", "runs.by_type",
-)  # fmt: skip
+_RUN: Fields = {
+    "label": ("label", text), "status": ("status", text), "error": ("error", whatever),
+    "config": ("config!", mapping), "metrics": ("metrics", mapping), "timings": ("timings", mapping),
+    "cost": ("cost", mapping),
+    "per_query": ("per_query", whatever), "limits": ("confidence_interval", mapping),
+    "scored": ("scored_queries", number), "by_type": ("by_type", whatever),
+}  # fmt: skip
 
 
 class ContextGrid(Format):
@@ -50,7 +63,7 @@ class ContextGrid(Format):
         "Metrics without a cutoff stand at the configuration's top_k.",
         "Costs and times of building an index stay in the manifest.",
     )
-    known = {"results": dict.fromkeys(_KEYS, TAKEN)}
+    known = {"results": dict.fromkeys(keys_of(_RUN, "runs."), TAKEN)}
     names_collection = 1
 
     def kind(self, piece: Piece) -> str | None:
@@ -75,37 +88,35 @@ def _file(piece: Piece, options: Options) -> Import:
     held = expect(read_json(piece), "runs", list, piece.name)
     done, own = [], []
     for index, entry in enumerate(held):
-        where = at(piece.name, "runs", index)
-        status = str(optional(entry, "status", str, where) or "").lower()
-        if status not in _FAILED and not entry.get("error"):
-            done.append((index, entry))
-            own.append((optional(entry, "label", str, where) or "", f"{piece.stem} {index}"))
+        run = Row(entry, _RUN, at(piece.name, "runs", index))
+        if (run["status"] or "").lower() not in _FAILED and not run["error"]:
+            done.append((index, run))
+            own.append((run["label"] or "", f"{piece.stem} {index}"))
     imported = merged(
-        _run(entry, label, index, piece, options)
-        for (index, entry), label in zip(done, run_labels(own, options), strict=True)
+        _run(run, label, index, piece, options)
+        for (index, run), label in zip(done, run_labels(own, options), strict=True)
     )
     failed = counted({"runs that failed": len(held) - len(done)}, piece.name)
     return replace(imported, left_out=(*summed(imported.left_out), *failed))
 
 
-def _run(entry: Json, label: str, index: int, piece: Piece, options: Options) -> Import:
-    where = at(piece.name, "runs", index)
-    config = expect(entry, "config", dict, where)
+def _run(entry: Row, label: str, index: int, piece: Piece, options: Options) -> Import:
+    config = entry["config"]
     axes = _axes(config)
     depth = axes.get("chunks_sent")
     run = imported_run(
         options, label, piece.digest, importer=ContextGrid.name,
-        decided={"config": kept(config), "place": index, "timings": kept(entry.get("timings")),
-                 "cost": kept(entry.get("cost"))}, spec={**axes, "name": shown(label, 200)},
+        decided={"config": kept(config), "place": index, "timings": kept(entry["timings"]),
+                 "cost": kept(entry["cost"])}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
     # The measure that `per_query` holds is the only one that is told by type of question.
-    by_type = entry.get("by_type")
+    by_type = entry["by_type"]
     headline = shown(next(iter(by_type)), 80) if isinstance(by_type, dict) and len(by_type) == 1 else None
-    rows, left = _figures(entry, where, depth, headline)
+    rows, left = _figures(entry, depth, headline)
     frames = frames_of(aggregates=[{"run_id": run.run_id, **row} for row in rows])
     notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
     plain = Import(runs=(run,), frames=frames, left_out=tuple(left), notes=notes)
-    return merged((plain, _per_query(entry.get("per_query"), run, where, options, headline or "score")))
+    return merged((plain, _per_query(entry["per_query"], run, entry.where, options, headline or "score")))
 
 
 def _axes(config: Mapping[str, object]) -> Json:
@@ -125,11 +136,11 @@ def _axes(config: Mapping[str, object]) -> Json:
     return axes
 
 
-def _counts(entry: Json, where: str) -> dict[str, int | None]:
+def _counts(entry: Row) -> dict[str, int | None]:
     """Queries that each group of figures is over; measures may leave out some that were timed."""
-    asked = entry.get("per_query")
+    asked = entry["per_query"]
     n = len(asked) if isinstance(asked, list | dict) and asked else None
-    scored = number(entry, "scored_queries", where)
+    scored = entry["scored"]
     if scored is None:
         return {"metrics": n, "timings": n, "cost": n}
     return {"metrics": int(scored) if 0 < scored < _MOST_QUERIES else n}
@@ -143,18 +154,16 @@ def _column(group: str, key: str, depth: int | None) -> Value | None:
     return value if value and value.measure != "ms" and not value.assumed else None
 
 
-def _figures(
-    entry: Json, where: str, depth: int | None, headline: str | None
-) -> tuple[list[Json], list[LeftOut]]:
+def _figures(entry: Row, depth: int | None, headline: str | None) -> tuple[list[Json], list[LeftOut]]:
     rows: list[Json] = []
     left: list[LeftOut] = []
-    limits = optional(entry, "confidence_interval", dict, where) or {}
+    limits = entry["limits"] or {}
     if headline and any(set(ends) <= limits.keys() for ends in _ENDS):
         limits = {headline: limits}
-    counts = _counts(entry, where)
+    counts = _counts(entry)
     for group in ("metrics", "timings", "cost"):
-        spot = f"{where}, {group}"
-        given = optional(entry, group, dict, where) or {}
+        spot = f"{entry.where}, {group}"
+        given = entry[group] or {}
         for key in given:
             if group != "metrics" and isinstance(given[key], bool):
                 continue  # whether costs were metered: kept in the manifest
@@ -164,7 +173,7 @@ def _figures(
                 why = "without a number: missing, not 0" if value is None else _NO_PLACE
                 left.append(LeftOut(1, f"{group} {why}", f"{spot}.{shown(key)}"))
                 continue
-            low, high = _interval(limits, key, where)
+            low, high = _interval(limits, key, entry.where)
             name = shown(MEASURES.get(column.measure.lower(), column.measure))
             rows.append(
                 {
@@ -175,7 +184,7 @@ def _figures(
             )  # fmt: skip
     once = {(row["measure"], row["k"], row["stage"]): row for row in rows}
     if len(once) < len(rows):
-        left.append(LeftOut(len(rows) - len(once), "figures under two names: the last counts", where))
+        left.append(LeftOut(len(rows) - len(once), "figures under two names: the last counts", entry.where))
     return list(once.values()), left
 
 
@@ -206,13 +215,13 @@ def _per_query(asked: object, run: Run, where: str, options: Options, headline: 
         spot = f"{where}, per_query {shown(key)}"
         alone = isinstance(result, int | float) and not isinstance(result, bool)
         entry = {headline: result} if alone else result
-        query, text = _named(key, entry)
+        query, words = _named(key, entry)
         if not query or not isinstance(entry, dict):
             unnamed += 1
             continue
         if query in texts:
             raise InputError(f"The query {quoted(query)} stands twice.", where=spot)
-        texts[query] = text
+        texts[query] = words
         of_query = {**of_run, "query_id": query}
         signals += [{**of_query, "signal": name, "value": value} for name, value in _values(entry, spot)]
         ids: list[object] = next((entry[name] for name in _LISTS if isinstance(entry.get(name), list)), [])
@@ -224,9 +233,9 @@ def _per_query(asked: object, run: Run, where: str, options: Options, headline: 
             for rank, passage_id in enumerate(once, 1)
         ]
     queries: list[Json] = [
-        {"collection_id": options.collection_id, "query_id": query, "text": text, "tags": []}
-        for query, text in texts.items()
-        if text
+        {"collection_id": options.collection_id, "query_id": query, "text": words, "tags": []}
+        for query, words in texts.items()
+        if words
     ]
     return Import(
         frames=frames_of(queries=queries, signals=signals, rankings=rankings),
@@ -247,7 +256,7 @@ def _named(key: str | int, entry: object) -> tuple[str, str]:
     """Id and text of a query; both empty where it has neither."""
     if not isinstance(entry, dict):
         return "", ""
-    text = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")
+    words = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")
     own = key if isinstance(key, str) else next((entry[name] for name in _QUERY if name in entry), "")
     named = str(own) if isinstance(own, str | int) else ""
-    return named or (text_id(text, "q") if text else ""), text
+    return named or (text_id(words, "q") if words else ""), words

@@ -248,6 +248,11 @@ def mapping(holder: object, key: str, where: str) -> Json | None:
     return optional(holder, key, dict, where)
 
 
+def whatever(holder: object, key: str, where: str) -> object:  # noqa: ARG001
+    """A value of any kind; None where it is absent or null."""
+    return holder.get(key) if isinstance(holder, dict) else None
+
+
 def items(holder: object, key: str, where: str) -> list[Any] | None:
     """A list; None where it is absent or null."""
     return optional(holder, key, list, where)
