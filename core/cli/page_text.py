@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from core.cli.context import grid
-from core.report.page import cells, holding, marked, written
+from core.report.page import cells, for_people, marked, written
 from core.views.blocks import (
     Answer,
     Block,
@@ -54,7 +54,7 @@ def _comparison(block: Comparison) -> None:
 
 
 def _table(block: Table) -> None:
-    shown = holding(block)
+    block, shown = for_people(block)
     lines = ([written(row[column.name], column) for column in shown] for row in cells(block, _ROWS))
     grid([(column.label, column.form not in ("text", "list")) for column in shown], lines)
     if block.rows.height > _ROWS:

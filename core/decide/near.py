@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, decide, feasible
-from core.decide.ties import Paired
+from core.decide.ties import Numbers, Paired, within_jitter
+from core.stats.intervals import LEAST
 
+WORTH = 0.05  # Share of a cost below which a lower one is not worth another stack
 _SEARCHED = 32
 _HALVINGS = 50
 _DEARER = 10.0  # Up to how many times its value a cost or a latency of the chosen stack is raised
@@ -204,6 +206,49 @@ def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[
     ordered = rows[np.lexsort((over[rows], -merit[rows]))]
     firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
     return list(dict.fromkeys(int(row) for first in firsts for row in first))
+
+
+@dataclass(frozen=True, slots=True)
+class Substitute:
+    """A stack that is faster or cheaper than the chosen one and not significantly worse, query by query."""
+
+    row: int
+    faster: bool  # by more than the jitter
+    cheaper: bool
+    difference: float  # of quality, less the chosen one's; mean over the queries of both
+    low: float  # its 95 % interval
+    high: float
+
+
+def substitute(
+    table: pl.DataFrame, decision: Decision, constraints: Constraints, paired: Paired | None
+) -> Substitute | None:
+    """Look among the feasible stacks for one that would do in place of the chosen one.
+
+    Returns:
+        Of those that are faster or cheaper, in neither worse, and not significantly worse in quality, the
+        cheapest, then the fastest; None where there is none, or nothing can be tested.
+    """
+    if decision.chosen is None or paired is None:
+        return None
+    chosen, values = decision.chosen, Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
+    rows, ours = np.flatnonzero(decision.feasible & (values.places >= 0)), int(values.places[chosen])
+    # Averages that are not of these queries say nothing here
+    scored = np.isclose(paired.means[values.places], values.quality) & (values.places >= 0)
+    if not scored[chosen]:
+        return None
+    rows = rows[scored[rows] & (paired.common(ours, values.places[rows]) >= LEAST)]
+    level = within_jitter(values, rows, chosen) | np.isnan(values.latency[chosen])
+    faster = ~level & (values.latency[rows] < values.latency[chosen])
+    same = np.isclose(values.cost[rows], values.cost[chosen], rtol=WORTH, atol=0, equal_nan=True)
+    cheaper = ~same & (values.cost[rows] < values.cost[chosen])
+    lighter = np.flatnonzero((faster | cheaper) & (faster | level) & (cheaper | same))
+    lighter = lighter[paired.alike(ours, values.places[rows[lighter]], np.zeros(len(paired.values)))]
+    if not len(lighter):
+        return None
+    first = lighter[np.lexsort((values.latency[rows[lighter]], values.cost[rows[lighter]]))[0]]
+    gap = paired.difference(int(values.places[rows[first]]), ours)
+    return Substitute(int(rows[first]), bool(faster[first]), bool(cheaper[first]), *gap)
 
 
 def lets_in(value: float, *, upper: bool = True) -> float:

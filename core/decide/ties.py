@@ -73,6 +73,13 @@ class Paired:
         mask[few] = self._equal(best, rows[few], shift)
         return mask
 
+    def difference(self, of: int, best: int) -> tuple[float, float, float]:
+        """The mean difference of a stack from another over the queries of both, and its 95 % interval."""
+        one, other = paired_rows(self._sample, np.array([of]), np.array([best]))
+        gap = Sample(one.top - other.top, one.bottom, one.applies)
+        low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
+        return float(gap.estimate()[0]), float(low[0]), float(high[0])
+
     def common(self, best: int, rows: Rows) -> Rows:
         """How many queries each of some stacks has in common with one [m]."""
         return np.asarray((self._applies[rows] & self._applies[best]).sum(axis=1))

@@ -30,7 +30,7 @@ from core.views.blocks import (
     Tabs,
     Way,
 )
-from core.views.columns import Column, columns
+from core.views.columns import Column, columns, in_millions
 from core.views.pages import Page
 from core.views.workspace.view import View
 from core.written import escaped
@@ -221,7 +221,13 @@ _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
 }
 
 
-def holding(block: Table) -> tuple[Column, ...]:
+def for_people(block: Table) -> tuple[Table, tuple[Column, ...]]:
+    """A table as people read it and its columns that hold anything, dollars too few to read per million."""
+    rows, shown = in_millions(block.rows, _holding(block))
+    return replace(block, rows=rows), shown
+
+
+def _holding(block: Table) -> tuple[Column, ...]:
     """The columns of a table that hold anything; all of one without rows."""
     return tuple(
         column
@@ -239,7 +245,8 @@ def cells(block: Table, most: int) -> list[JsonMap]:
 
 def laid_out(block: Table) -> tables.Table | None:
     """A table as the files' templates take it."""
-    laid = tables.table(cells(block, ROWS), [_laid(column) for column in holding(block)], ROWS, sortable=True)
+    block, shown = for_people(block)
+    laid = tables.table(cells(block, ROWS), [_laid(column) for column in shown], ROWS, sortable=True)
     return laid and replace(laid, left_out=max(0, block.rows.height - ROWS))
 
 

@@ -107,6 +107,12 @@ def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
     return Column(label, lambda row: Cell(row[key or label] or ""), wide=wide)
 
 
+def _dollars(row: Data) -> str:
+    """A cost below the heading "$ / 1k", with its unit where it is another."""
+    few = text.tiny(row["cost_least"] if row["cost"] is None else row["cost"])
+    return text.cost_of(row, "1k" if few else "")
+
+
 def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tuple[Column, ...]:
     """A stack with its three numbers, n, and how each came about, under these headings."""
 
@@ -124,7 +130,7 @@ def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tup
         return Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms"))
 
     def of_cost(row: Data) -> Cell:
-        return Cell(text.cost_of(row, ""), row["cost"], basis(row, "cost"))
+        return Cell(_dollars(row), row["cost"], basis(row, "cost"))
 
     return (
         _text("stack", wide=True),
@@ -156,7 +162,7 @@ def _ranked(measure: str) -> tuple[Column, ...]:
 
 _PLAIN = (
     Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
-    Column("$ / 1k", lambda row: Cell(text.cost_of(row, ""), row["cost"]), number=True),
+    Column("$ / 1k", lambda row: Cell(_dollars(row), row["cost"]), number=True),
 )
 """Latency and cost without a badge."""
 

@@ -64,7 +64,7 @@ def _asked(
 def _field(limit: Limit) -> float | None:
     """The field of a limit; empty where there is none."""
     value: float | None = st.number_input(
-        limit.label,
+        limit.label.replace("million", "1,000"),  # what the address holds
         min_value=None if limit.counts else 0.0,
         max_value=1.0 if limit.share else LARGEST,
         value=None,

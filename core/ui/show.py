@@ -17,21 +17,21 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import text
-from core.views.columns import Column, Columns
+from core.views.columns import Column, Columns, of_million
 from core.views.columns import columns as looked_up
-from core.views.decision.facts import MANY_HOLES
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
+from core.views.workspace.comparable import MANY_HOLES, unjudged_words
 from core.views.workspace.scope import Quality
 from core.views.workspace.view import View
 
-_PERCENT, _DOLLARS = "%.1f %%", "%.3g"
+_PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
+_DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?\.\df")
 _ON_PHONE = 140  # Pixels of a column of names on a phone
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
-_OF_THOUSAND = re.compile(r"/ (?:1k|1,000)(?! ans| corr)")
 _CENTS = 0.1  # Dollars below which two decimals say too little
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
@@ -68,12 +68,14 @@ def head(
 
 def _differing(view: View) -> None:
     """Draw what the runs of the workspace differ in, as a chip on the pages that compare them."""
-    sentences = [plain(sentence) for sentence in (*view.compared.sentences, *view.compared.offers)]
-    if not sentences or not current_page().compares:
+    if not (view.compared.sentences or view.compared.offers) or not current_page().compares:
         return
-    apart = view.compared.apart
+    apart, many = view.compared.apart, view.compared.unjudged(view.table) > MANY_HOLES
+    whose = unjudged_words(view.table, f"Top-{view.quality.k}", among=view.table.height) if many else ""
+    said = filter(None, (whose, *view.compared.sentences, *view.compared.offers))
+    sentences = [plain(sentence) for sentence in said]
     label = view.compared.chip(view.table)
-    icon = "warning" if view.compared.unjudged(view.table) > MANY_HOLES else "balance"
+    icon = "warning" if many else "balance"
     with st.popover(label, icon=f":material/{icon}:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         if apart.height:
@@ -140,8 +142,14 @@ def table(
     if more and bar.toggle("more columns", key=f"more_{name}"):
         columns = {**columns, **more}
     columns = {name: about for name, about in columns.items() if _holds(rows[name])}
-    small = {name for name, about in columns.items() if _tiny(about, rows[name])}
-    columns = {name: _of_million(about) if name in small else about for name, about in columns.items()}
+    small = {
+        name: label
+        for name, about in columns.items()
+        if _format(about) in _DOLLARS and (label := of_million(about["label"], rows[name]))
+    }
+    columns = {
+        name: _of_million(about, small[name]) if name in small else about for name, about in columns.items()
+    }
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * (100 if _format(about) == _PERCENT else 1000)
@@ -176,18 +184,10 @@ def table(
     return result
 
 
-def _tiny(about: Any, values: pl.Series) -> bool:
-    """Whether a column is of dollars per 1,000 and holds none that could be read."""
-    if _format(about) != _DOLLARS:
-        return False
-    most = values.abs().max()
-    return _OF_THOUSAND.search(about["label"]) is not None and isinstance(most, float) and text.tiny(most)
-
-
-def _of_million(about: Any) -> Any:
-    """The settings of a column of dollars per 1,000 as one of dollars per million."""
+def _of_million(about: Any, label: str) -> Any:
+    """The settings of a column of dollars per 1,000 as one of dollars per million, under its label."""
     help_text = (about["help"] or "").replace("1,000", "million")
-    return {**about, "label": _OF_THOUSAND.sub("/ 1M", about["label"]), "help": help_text or None}
+    return {**about, "label": label, "help": help_text or None}
 
 
 def _narrowed(about: Any) -> Any:
@@ -252,17 +252,17 @@ def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
 
 def change_column(label: str, help_text: str = "") -> Any:
     """A column of differences with their sign and three significant digits."""
-    return st.column_config.NumberColumn(label, format="%+.3g", help=help_text or None)
+    return st.column_config.NumberColumn(label, format=_CHANGE, help=help_text or None)
 
 
 def dollar_column(label: str, help_text: str = "") -> Any:
     """A column of dollars that may be very small; `table` gives it the decimals that its least needs."""
-    return st.column_config.NumberColumn(label, format=_DOLLARS, help=help_text or None)
+    return st.column_config.NumberColumn(label, format=_USD, help=help_text or None)
 
 
 def _same_digits(about: Any, values: pl.Series) -> Any:
     """The settings of a column; dollars get as many decimals as show two digits of the least, at most 9."""
-    if _format(about) != _DOLLARS:
+    if _format(about) != _USD:
         return about
     least = values.filter(values > 0).min()
     digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2

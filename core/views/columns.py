@@ -6,9 +6,14 @@ only what differs in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import polars as pl
+
+from core.written import tiny
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
@@ -452,6 +457,31 @@ _EVERY = (
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
 """Every column by its name in frames, JSON and CSV."""
+
+
+_OF_THOUSAND = re.compile(r"/ (?:1k|1,000)(?! ans| corr)")
+
+
+def of_million(label: str, dollars: pl.Series) -> str:
+    """Label a column of dollars per 1,000 as one per million where it holds none to be read; else empty."""
+    most = dollars.abs().max() if _OF_THOUSAND.search(label) else None
+    return _OF_THOUSAND.sub("/ 1M", label) if isinstance(most, float) and tiny(most) else ""
+
+
+def in_millions(rows: pl.DataFrame, shown: Sequence[Column]) -> tuple[pl.DataFrame, tuple[Column, ...]]:
+    """Rows and columns of a table for people, with dollars too few to read per million."""
+    labels = {
+        column.name: label
+        for column in shown
+        if column.form in ("usd", "change") and (label := of_million(column.label, rows[column.name]))
+    }
+    written = rows.with_columns(pl.col(name) * 1000 for name in labels)
+    return written, tuple(
+        column.but(labels[column.name], column.help.replace("1,000", "million"))
+        if column.name in labels
+        else column
+        for column in shown
+    )
 
 
 def columns(chosen: Columns) -> tuple[Column, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -53,6 +53,11 @@ def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
 def of_many(usd_per_1k: float | None) -> tuple[str, int]:
     """Of how many a cost per 1,000 is said, ``1,000`` or ``million``, and what to multiply it by."""
     return ("million", 1000) if tiny(usd_per_1k) else ("1,000", 1)
+
+
+def of_many_all(usd_per_1k: Iterable[float | None]) -> tuple[str, int]:
+    """`of_many` of costs that share a column or an axis: per million where the largest is tiny."""
+    return of_many(max((usd for usd in usd_per_1k if usd is not None and known(usd)), default=None))
 
 
 def usd_of_many(usd_per_1k: float | None) -> tuple[str, str]:

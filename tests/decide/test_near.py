@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.decide.near import lets_in, near_misses
+from core.decide.near import lets_in, near_misses, substitute
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 
 FIELDS = {"sla": "sla_ms", "budget": "budget", "floor": "floor"}
 SCHEMA = {"run_id": pl.String, "quality": pl.Float64, "latency_ms": pl.Float64, "cost": pl.Float64}
@@ -163,3 +164,30 @@ def test_near_misses_against_dropping_each_limit(listed, limits, rule):
     for miss in misses:
         wider = replace(limits, **{FIELDS[miss.limit]: miss.set_to})
         assert decide(table, wider, rule).feasible[miss.row]
+
+
+CLOSE, FAR = [0.0, 0.1, -0.1, 0.05, -0.05, 0.0], [-0.4] * 6  # around the chosen one's qualities
+
+
+@pytest.mark.parametrize(
+    ("gap", "ms", "usd", "gains"),
+    [
+        (CLOSE, 100.0, 1.0, (True, False)),
+        (CLOSE, 500.0, 0.5, (False, True)),  # as fast, within the jitter
+        (CLOSE, 100.0, 0.5, (True, True)),
+        (CLOSE, 500.0, 0.99, None),  # not worth it
+        (CLOSE, 100.0, 2.0, None),  # faster, but dearer
+        (CLOSE, 900.0, 0.5, None),  # cheaper, but slower
+        (FAR, 100.0, 0.5, None),  # significantly worse
+        (CLOSE[:5], 100.0, 0.5, None),  # too few queries for a test
+    ],
+)
+def test_a_stack_that_would_do(gap, ms, usd, gains):
+    values = np.array([[0.8] * len(gap), [0.79 + step for step in gap]])
+    table = stacks((0.8, 500.0, 1.0), (values[1].mean(), ms, usd))
+    paired, limits = Paired(["s0", "s1"], values), Constraints()
+    decision = replace(decide(table, limits, paired=paired), chosen=0)
+    other = substitute(table, decision, limits, paired)
+    assert (None if other is None else (other.faster, other.cheaper)) == gains
+    assert other is None or other.low < other.difference < other.high
+    assert substitute(table, decision, limits, None) is None

@@ -27,16 +27,20 @@ export function limitAt(limit, step) {
 export function typed(limit, text) {
   const bare = text.replace(/[\s,$]|ms$/g, "");
   if (bare === "" || bare === "nolimit") return null;
-  const value = Number(bare);
+  const value = plain(Number(bare) / limit.factor);
   const least = limit.counts ? -1e9 : 0;
   return bare !== "" && value >= least && value <= (limit.share ? 1 : 1e9) ? value : undefined;
 }
 
 /** A number with at least its decimals, and all that were typed. */
-export function digits({ digits }, value) {
-  const fixed = value.toFixed(digits);
-  return Number(fixed) === value ? fixed : String(value);
+export function digits({ digits, factor }, value) {
+  const shown = plain(value * factor);
+  const fixed = shown.toFixed(digits);
+  return Number(fixed) === shown ? fixed : String(shown);
 }
+
+/** A number without what multiplying adds. */
+const plain = (value) => Number(value.toPrecision(12));
 
 const STEPS = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
 const same = (a, b) => Object.keys(b).every((key) => a[key] === b[key]);

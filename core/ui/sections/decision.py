@@ -28,7 +28,6 @@ def choice(
     firm: str,
     label: str,
     several: int,
-    about: Mapping[str, str],
     sentences: Sequence[str],
     notes: Sequence[str],
 ) -> None:
@@ -36,7 +35,7 @@ def choice(
     with current_frame().numbers:
         for title, number, note, basis in numbers:
             with st.container(border=True, gap=None, height="stretch"):
-                st.metric(plain(title), plain(number), help=plain(about.get(title, "")) or None)
+                st.metric(plain(title), plain(number))
                 badge = f":gray-badge[{plain(basis)}]" if basis else ""
                 st.caption(f"{plain(note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):

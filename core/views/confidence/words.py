@@ -63,7 +63,8 @@ def held_cards(
     quality = quality_card(choice, asked.quality)
     if row["p_best"] is None:
         latency = ("Latency", text.ms(choice["latency_ms"]), choice["latency_basis"] or "")
-        return [quality, latency, ("Cost", text.cost_of(choice, ""), "per 1,000 queries")]
+        cost, many = text.cost_of_many(choice)
+        return [quality, latency, ("Cost", cost, f"per {many} queries")]
     within = limits(decision.applied(asked.constraints), asked.latency).strip() or "no limit is set"
     queries, noisy = drawn
     resamples = f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}"

@@ -107,24 +107,24 @@ def _grid(
 
 def _figure(breakdown: CostBreakdown) -> go.Figure:
     height = max(180, 60 * len(breakdown.lines))  # Plotly gives a legend half of a chart before it scrolls
-    fig = theme.figure(
-        [_bar(line, breakdown) for line in breakdown.lines], x="$ per 1,000 queries", height=height
-    )
+    many, factor = text.of_many(breakdown.per_1k)
+    bars = [_bar(line, breakdown, factor) for line in breakdown.lines]
+    fig = theme.figure(bars, x=f"$ per {many} queries", height=height)
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
     fig.update_xaxes(rangemode="tozero", tickprefix="$", exponentformat="none")
     fig.update_yaxes(showticklabels=False)
     return fig
 
 
-def _bar(line: CostLine, breakdown: CostBreakdown) -> go.Bar:
+def _bar(line: CostLine, breakdown: CostBreakdown, factor: int) -> go.Bar:
     """A stage's part of the bar; one of unknown cost has no length and says so in the legend."""
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     colour, pattern = _LOOKS[line.stage]
     share = f", {share_of(amount, breakdown.per_1k)}" if amount is not None and breakdown.per_1k else ""
     hover = text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}")
     return go.Bar(
-        name=text.escape(f"{line.stage} {text.usd(amount, '')}{share}"),
-        x=[amount],
+        name=text.escape(f"{line.stage} {text.usd(None if amount is None else factor * amount, '')}{share}"),
+        x=[None if amount is None else factor * amount],
         y=[""],
         orientation="h",
         showlegend=True,

@@ -146,17 +146,21 @@ def costs(priced: Priced) -> Blocks:
 
 def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
     """List what a thousand queries and a month cost, by the calculator and by what the stack recorded."""
-    cost, many = text.usd_of_many(view.found.per_1k)
+    known = priced.recorded
+    whole = known is not None and known.height and not known["usd_per_1k"].null_count()
+    billed, used = (
+        view.found.per_1k,
+        float(known["usd_per_1k"].sum()) if known is not None and whole else None,
+    )
+    many, factor = text.of_many_all((billed, used))
+    cost, usd = (text.usd(None if each is None else factor * each, "") for each in (billed, used))
     counted = (
         (f"Per {many} queries", cost, "total of all stages"),
         ("Per month", text.usd(view.found.per_month, ""), f"{view.found.queries_per_month:,.0f} queries"),
     )
-    known = priced.recorded
     if known is None:
         return counted
-    whole = known.height and not known["usd_per_1k"].null_count()
     how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"
-    usd, many = text.usd_of_many(float(known["usd_per_1k"].sum()) if whole else None)
     return (*counted, ("As recorded", usd, f"per {many} queries, at the book's prices · {how}"))
 
 
@@ -204,7 +208,7 @@ HOW = COLUMNS["basis"].but(
     "known how", "measured, imported or published: recorded by the stack; else modelled."
 )
 BILL = ("stage", "item", "usd_per_1k", "usd_per_month", "units_per_query", "unit", HOW, UNKNOWN)
-BILL_MORE = ("unit_price", "usd_per_query", "confirmed", "looked_up", "source", "note")
+BILL_MORE = ("unit_price", "confirmed", "looked_up", "source", "note")
 RECORDED = ("stage", "item", "units_per_query", "unit", "usd_per_1k", HOW, UNKNOWN)
 SWINGS = (
     Column("input", "input", width=230),

@@ -287,7 +287,10 @@ def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
 
 def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) -> go.Figure:
     """Draw quality with its ceiling, latency and cost against the candidate depth, one line per family."""
-    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": "$ per 1,000 queries"}
+    part = rows.filter(pl.col("family").is_in(families))
+    many, factor = text.of_many_all(part["cost"])
+    rows = part.with_columns(cost=factor * pl.col("cost"))
+    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {many} queries"}
     panels = theme.Panels(list(fields.values()), x="candidate depth K", height=240)
     for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)

@@ -16,6 +16,7 @@ from core.decide.ties import Paired
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
+from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import cap_words, harm_measure
@@ -24,7 +25,6 @@ from core.views.workspace.view import View
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
-MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"

@@ -12,6 +12,7 @@ import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, axes
 from core.tables import remembered
+from core.views.text import of_many
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import harm_measure
 
@@ -41,6 +42,9 @@ class Limit:
     digits: int  # decimals that its number is shown with at least
     prefix: str  # what stands before its number
     suffix: str  # what stands behind its number
+    factor: (
+        int  # by which its number is multiplied where it is shown and typed: 1,000 of dollars too few to read
+    )
 
     @property
     def loose(self) -> float:
@@ -98,14 +102,16 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         bottom = _round(numbers.min(), up=False) if log else 0.0
         top = _round(numbers.max(), up=True)
     side = "least" if axis.higher_is_better else "most"
+    many, factor = of_many(top if axis.key == COST.key else None)
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
-        COST.key: f"Budget ({axis.unit.replace('1k', '1,000')})",
+        COST.key: f"Budget ({axis.unit.replace('1k', many)})",
         QUALITY.key: f"Quality at {side}",
         HARM.key: f"Harm at {side}",
     }
     about = {QUALITY.key: f" Quality is {quality.name}.", HARM.key: f" Harm is {harm_measure(table)}."}
-    prefix, _, suffix = axis.pattern.partition("{}")
+    pattern = axis.pattern if factor == 1 else axis.pattern_small
+    prefix, _, suffix = pattern.partition("{}")
     return Limit(
         key=axis.limit,
         label=names[axis.key],
@@ -120,6 +126,7 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         digits=0 if axis.key == LATENCY.key else 2,
         prefix=prefix,
         suffix=suffix,
+        factor=factor,
     )
 
 

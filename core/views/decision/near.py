@@ -84,8 +84,9 @@ def broken(row: Data) -> str:
 def way_in(row: Data) -> str:
     """The limit that lets a near miss in: ``SLA 510 ms``."""
     axis = _axis(row)
-    number = f"{row['set_to']:,.10g}"
-    return f"{axis.limit_word} {axis.pattern.format(number)}"
+    small = axis.pattern_small and text.tiny(row["set_to"])
+    number = f"{row['set_to'] * (1000 if small else 1):,.10g}"
+    return f"{axis.limit_word} {(axis.pattern_small if small else axis.pattern).format(number)}"
 
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:

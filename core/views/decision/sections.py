@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.decide.axes import COST, LATENCY
-from core.decide.near import near_misses
+from core.decide.near import near_misses, substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column
@@ -72,9 +72,10 @@ def reranker_only(view: View) -> str:
 @section()
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """The answer with its numbers, near misses, and every stack as a chart and as a table."""
+    other = substitute(view.table, view.decision, view.constraints, view.paired)
     yield Answer(
         words.title(view.table, view.decision, view.quality),
-        words.why(view.table, view.decision, view.quality),
+        words.why(view.table, view.decision, view.quality, other),
         # The chip beside the answer says it already.
         "" if view.compared.unjudged(view.table) else words.unjudged(view.table, view.decision, view.quality),
     )
@@ -107,7 +108,6 @@ def choice(view: View) -> Blocks:
         yield from (Text(note, "caption") for note in notes)
 
     given: dict[str, Any] = {"numbers": numbers, "firm": firm, "sentences": sentences, "notes": notes}
-    given |= {"about": {view.quality.name: words.meaning(view.quality)}}
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
 
@@ -167,7 +167,9 @@ def stacks(view: View, ask: Ask) -> Blocks:
     if VIEWS[way] is None:
         yield lines(view, marked, selected)
     elif not marked.drawn.is_empty():
-        yield drawn_live(view, marked, words.note(marked.rows, marked.across, clicked), band)
+        said = words.note(marked.rows, marked.across, clicked)
+        about = "" if clicked is not None else words.meaning(view.quality)
+        yield drawn_live(view, marked, f"{said} {about}".strip(), band)
     if clicked is not None:
         row = view.table.row(by_predicate=pl.col("run_id") == selected, named=True)
         said = words.numbers(row, view.quality)

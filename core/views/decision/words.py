@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, Axis
+from core.decide.near import Substitute
 from core.decide.rules import Constraints, Decision
+from core.stats.intervals import LEAST
 from core.views import text
-from core.views.decision.facts import MANY_HOLES
 from core.views.decision.near import overturned, unasked_words
+from core.views.workspace.comparable import unjudged_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import UNPROVEN, cap_words
 
@@ -88,10 +90,9 @@ def answer(
         return Answer(f"No stack{within} is left.", _nearest(decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
-    sentence = f"Ship {row['name']}{within}: {numbers(row, quality)}."
-    whole = text.count(table.height, "stack")
-    meet = f"{feasible:,} of {whole} within the limits" if table.height > 1 else "The only stack there is"
-    reason = f"{meet}. {_tie(table, decision, quality)}".strip()
+    sentence = f"{title(table, decision, quality)}{within}: {numbers(row, quality)}."
+    meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
+    reason = f"{lacking(table, decision) or meet} {_tie(table, decision, quality)}".strip()
     if decision.runner_up is not None:
         other = table.row(decision.runner_up, named=True)
         reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
@@ -118,21 +119,20 @@ def undecided(table: pl.DataFrame) -> str:
 
 
 def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Warn of a Top-K of the stacks that are left of which more than a tenth is unjudged; else empty."""
+    """Name the stacks that are left of whose Top-K more than a tenth is unjudged; empty without any."""
     if decision.chosen is None:
         return ""
-    most = table["hole"].filter(pl.Series(decision.feasible)).max()
-    if not isinstance(most, float) or most <= MANY_HOLES:
-        return ""
-    return (
-        f"Up to {text.percent(most)} of the Top-{quality.k} results are unjudged and count as not relevant."
-    )
+    left = table.filter(pl.Series(decision.feasible))
+    return unjudged_words(left, f"Top-{quality.k}", among=left.height)
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """The heading: what to ship, or that nothing can be."""
     if decision.chosen is not None:
-        return f"Ship {table['name'][decision.chosen]}"
+        name = table["name"][decision.chosen]
+        if few(table, decision):
+            return f"Too few queries to decide on {name}"
+        return f"Nothing to compare {name} with" if table.height == 1 else f"Ship {name}"
     if undecided(table):
         return "No decision yet"
     if table["quality"].is_null().all():
@@ -140,10 +140,51 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     return "No stack meets these limits"
 
 
-def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """The line below the heading: why that one, or what would help."""
+def few(table: pl.DataFrame, decision: Decision) -> bool:
+    """Whether the chosen stack was scored on fewer queries than any test needs."""
+    n = None if decision.chosen is None else table["n"][decision.chosen]
+    return n is not None and n < LEAST
+
+
+def lacking(table: pl.DataFrame, decision: Decision) -> str:
+    """Say what keeps the choice from being one: too few queries, or no other stack; else empty."""
+    chosen, lacks = decision.chosen, []
+    if few(table, decision):
+        ahead = "" if table.height == 1 else f"{table['name'][chosen]} leads, but "
+        asked = text.count(table["n"][chosen], "query", "queries")
+        lacks.append(f"{ahead}it was scored on {asked}; a test takes at least {LEAST}.")
+    if chosen is not None and table.height == 1:
+        lacks.append("It is the only stack here: add or run another to compare it with.")
+    return " ".join(f"{words[:1].upper()}{words[1:]}" for words in lacks)
+
+
+def would_do(table: pl.DataFrame, other: Substitute | None, quality: Quality) -> str:
+    """Say that a faster or cheaper stack would do, and how surely; empty where none is known."""
+    if other is None:
+        return ""
+    row = table.row(other.row, named=True)
+    gains = [
+        *([f"faster ({text.ms(row['latency_ms'])})"] if other.faster else ()),
+        *([f"cheaper ({text.cost_of(row)})"] if other.cheaper else ()),
+    ]
+    low, high = (text.signed(end) for end in (other.low, other.high))
+    return (
+        f"On these queries {row['name']} would do too: {' and '.join(gains)}, no significant difference in "
+        f"{quality.name} ({text.signed(other.difference)}, 95 % CI {low} to {high})."
+    )
+
+
+def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substitute | None = None) -> str:
+    """The line below the heading: why that one, and which other would do, or what would help."""
     if decision.chosen is None:
         return undecided(table) or _unscored(table) or _nearest(decision)
+    if lacks := lacking(table, decision):
+        return lacks
+    return f"{_best_of(decision, quality)} {would_do(table, other, quality)}".strip()
+
+
+def _best_of(decision: Decision, quality: Quality) -> str:
+    """How the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
     left = f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
@@ -153,9 +194,12 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 
 def meaning(quality: Quality) -> str:
-    """The measure in a sentence, with where it is defined; empty of one that is not computed here."""
+    """The measure in a sentence; empty of one that is not computed here."""
     measure = quality.measure
-    return "" if measure is None else f"{measure.info.text} {measure.info.section}".strip()
+    if measure is None:
+        return ""
+    said = measure.info.text.removeprefix(f"{quality.name.partition('@')[0]}: ")
+    return f"{quality.name}: {said[:1].lower()}{said[1:]}"
 
 
 def cards(
@@ -272,6 +316,10 @@ def firmness(table: pl.DataFrame, decision: Decision) -> str:
     """How firm the choice is among the stacks that are left, in two words or three."""
     if decision.chosen is None:
         return text.NOT_APPLICABLE
+    if few(table, decision):
+        return "too few queries"
+    if table.height == 1:
+        return "no other stack"
     if len(decision.ties) > 1:
         return f"tied with {text.count(len(decision.ties) - 1, 'other')}"
     if decision.runner_up is None:

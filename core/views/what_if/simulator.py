@@ -249,8 +249,10 @@ def chart(
     Returns:
         The chart; it opens on the ways, the other stacks may lie outside until it is zoomed out.
     """
+    many, factor = text.of_many_all(pl.concat([rows["cost"], path["cost"]]))
+    rows, path, stacks = (part.with_columns(cost=factor * pl.col("cost")) for part in (rows, path, stacks))
     shown = rows.filter(pl.col(axis).is_not_null())
-    layout = theme.layout(x=AXES[axis], y=quality.name, height=480)
+    layout = theme.layout(x=AXES[axis].replace("1,000", many), y=quality.name, height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
     traces += [_mark(row, axis) for row in shown.iter_rows(named=True)]
     layout["annotations"] = [theme.better(higher=quality.higher_is_better)]

@@ -92,7 +92,8 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
         f"≤ {text.ms(target.sla_ms)}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
         for target in conditions
     ]
-    drawn = theme.Panels(titles, across=2, x="$ / 1k", height=210)
+    many, factor = text.of_many_all(known["cost"])
+    drawn = theme.Panels(titles, across=2, x=f"$ per {many} queries", height=210)
     for place, target in enumerate(conditions):
         rows = known.with_columns(feasible=pl.Series(target.decision.feasible).gather(known["row"]))
         marks = rows.gather_every(thinning(table))
@@ -100,17 +101,23 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
         ring = rows.filter(pl.col("row").is_in([target.decision.chosen]))
         outline = {"symbol": "circle-open", "size": 16, "line": {"width": 3}}
         steps = {"shape": "hv", "color": theme.FRONTIER, "width": 2}
-        x, y = line["cost"].to_numpy(), line["quality"].to_numpy()
+        x, y = factor * line["cost"].to_numpy(), line["quality"].to_numpy()
         traces = [
-            _marks("breaks a limit", marks.filter(~pl.col("feasible")), theme.NEUTRAL, opacity=theme.DIMMED),
-            _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], opacity=0.9),
+            _marks(
+                "breaks a limit",
+                marks.filter(~pl.col("feasible")),
+                theme.NEUTRAL,
+                factor,
+                opacity=theme.DIMMED,
+            ),
+            _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], factor, opacity=0.9),
             theme.scatter("frontier", x, y, mode="lines", line=steps, hoverinfo="skip"),
-            _marks("chosen", ring, theme.ACCENT, **outline),
+            _marks("chosen", ring, theme.ACCENT, factor, **outline),
         ]
         for trace in traces:
             if len(trace["x"]):
                 drawn.add(place, go.Scatter(trace))
-    drawn.figure.update_xaxes(range=theme.span(known["cost"], 0.08), nticks=5, exponentformat="none")
+    drawn.figure.update_xaxes(range=theme.span(factor * known["cost"], 0.08), nticks=5, exponentformat="none")
     drawn.figure.update_yaxes(range=theme.span(known["quality"], 0.08))
     return drawn.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
 
@@ -120,11 +127,15 @@ def thinning(table: pl.DataFrame) -> int:
     return -(-table.height // _MARKS) or 1
 
 
-def _marks(name: str, rows: pl.DataFrame, colour: str, **look: object) -> theme.Spec:
+def _marks(name: str, rows: pl.DataFrame, colour: str, factor: int, **look: object) -> theme.Spec:
     hovers = [
         f"{text.escape(row['name'])}<br>{text.score(row['quality'])} · {text.cost_of(row)}"
         f" · {text.ms(row['latency_ms'])}"
         for row in rows.iter_rows(named=True)
     ]
-    x, y, marker = rows["cost"].to_numpy(), rows["quality"].to_numpy(), {"color": colour, "size": 7, **look}
+    x, y, marker = (
+        factor * rows["cost"].to_numpy(),
+        rows["quality"].to_numpy(),
+        {"color": colour, "size": 7, **look},
+    )
     return theme.scatter(name, x, y, hover=hovers, marker=marker)

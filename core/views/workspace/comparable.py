@@ -18,6 +18,8 @@ from core.tables import remembered
 from core.views import text
 from core.views.workspace.query_sets import ENOUGH, QuerySets
 
+MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
+NAMED = 2  # Stacks with many holes that are named; of more than these the worst
 _NOTES = "notes on comparability"
 SHARED, EVERY = "shared queries", "all queries"
 SAME, ALL = "comparable ones", "all"
@@ -51,8 +53,34 @@ class Comparability:
         if self.apart.height:
             return f"{text.count(self.apart.height, 'stack')} set apart"
         if unjudged := self.unjudged(table):
-            return f"up to {100 * unjudged:.0f} % of results unjudged"
+            many = _holey(table).height
+            whose = "" if many in (0, table.height) else f" of {text.count(many, 'stack')}"
+            return f"up to {100 * unjudged:.0f} % of results{whose} unjudged"
         return text.count(len(self.sentences) + len(self.offers), "note on comparability", _NOTES)
+
+
+def _holey(table: pl.DataFrame) -> pl.DataFrame:
+    """The stacks of whose Top-K many results are unjudged, the most first."""
+    return table.filter(pl.col("hole") > MANY_HOLES).sort("hole", descending=True, maintain_order=True)
+
+
+def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
+    """Name the stacks of a table of whose Top-K more than a tenth is unjudged; empty without any.
+
+    Args:
+        top: What is looked at, as ``Top-10``.
+        among: Of how many stacks these are.
+    """
+    rows = _holey(table)
+    shares = [f"{text.percent(hole)} of {name}" for name, hole in rows.select("name", "hole").iter_rows()]
+    if not shares:
+        return ""
+    if len(shares) <= NAMED:
+        return f"Unjudged results in the {top}, which count as not relevant: {' and '.join(shares)}."
+    return (
+        f"{len(shares):,} of {text.count(among, 'stack')} have over {100 * MANY_HOLES:.0f} % of their {top} "
+        f"unjudged, which counts as not relevant; most: {shares[0]}."
+    )
 
 
 @remembered

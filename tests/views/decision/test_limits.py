@@ -84,3 +84,11 @@ def test_what_no_field_takes(key: str, value: float):
     limit = offered(quality=[0.6], latency_ms=[333.0])[key]
     assert not limit.allows(value)
     assert limit.allows(None)
+
+
+@pytest.mark.parametrize(("cost", "factor", "unit"), [(0.0000066, 1000, "million"), (1.25, 1, "1,000")])
+def test_a_budget_too_small_to_read_is_typed_per_million(cost: float, factor: int, unit: str):
+    budget = offered(cost=[cost])["budget"]
+    assert (budget.factor, budget.label) == (factor, f"Budget ($ / {unit})")
+    assert budget.suffix == (" / 1M" if factor > 1 else " / 1k")
+    assert budget.top == pytest.approx(cost, rel=0.3), "the address holds dollars per 1,000"

@@ -4,7 +4,7 @@ import pytest
 from core.decide.axes import COST, LATENCY
 from core.decide.rules import Constraints, decide
 from core.views.decision.facts import marked
-from core.views.decision.words import answer, cards, limits, meaning, note, numbers
+from core.views.decision.words import answer, cards, firmness, lacking, limits, meaning, note, numbers
 from core.views.workspace.scope import Latency, Quality
 from tests.views.made import AT_10, stacks
 
@@ -106,5 +106,27 @@ def test_dollars_too_small_to_read_are_per_million():
 
 
 def test_a_measure_explains_itself_where_it_is_known():
-    assert "2511.09545" in meaning(AT_10)
+    assert "the first K hold" in meaning(AT_10)
     assert meaning(Quality("ERR", 10)) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "n", "ships", "lacks"),
+    [
+        (["one", "two"], 50, True, ()),
+        (["one"], 50, False, ("only stack",)),
+        (["one", "two"], 5, False, ("5 queries", "leads")),
+        (["one"], 3, False, ("3 queries", "only stack")),
+        (["one", "two"], None, True, ()),
+    ],
+)
+def test_a_choice_without_evidence_is_none(
+    names: list[str], n: int | None, ships: bool, lacks: tuple[str, ...]
+):
+    table = stacks(name=names, quality=[0.9, 0.5][: len(names)], n=[n] * len(names))
+    decision = decide(table, Constraints())
+    found = said(Constraints(), table)
+    assert found.sentence.startswith("Ship ") is ships
+    assert all(words in lacking(table, decision) for words in lacks)
+    assert bool(lacking(table, decision)) is bool(lacks)
+    assert (firmness(table, decision) in ("too few queries", "no other stack")) is not ships

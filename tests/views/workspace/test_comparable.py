@@ -146,7 +146,24 @@ def test_what_is_said():
 
 def test_the_chip_says_what_differs_most():
     half = stacks(hole=[0.1, 0.46])
-    assert comparable.Comparability(offers=("more",)).chip(half) == "up to 46 % of results unjudged"
+    assert (
+        comparable.Comparability(offers=("more",)).chip(half) == "up to 46 % of results of 1 stack unjudged"
+    )
     assert "note" in comparable.Comparability(("one", "two")).chip(half)
     apart = pl.DataFrame([("a", "elsewhere")], schema=comparable.APART, orient="row")
     assert comparable.Comparability(("one",), apart, ("more",)).chip(half) == "1 stack set apart"
+
+
+@pytest.mark.parametrize(
+    ("holes", "named"),
+    [
+        ([0.1, None], ()),
+        ([0.46, 0.1, 0.0], ("b",)),
+        ([0.2, 0.46, 0.0], ("b", "c")),
+        ([0.2, 0.3, 0.4], ("d",)),
+    ],
+)
+def test_stacks_with_many_unjudged_results_are_named(holes: list[float | None], named: tuple[str, ...]):
+    table = stacks(name=["b", "c", "d"][: len(holes)], hole=holes)
+    said = comparable.unjudged_words(table, "Top-10", among=table.height)
+    assert [name for name in "bcd" if f"% of {name}" in said] == list(named)
