@@ -148,12 +148,14 @@ def few(table: pl.DataFrame, decision: Decision) -> bool:
 
 def lacking(table: pl.DataFrame, decision: Decision) -> str:
     """Say what keeps the choice from being one: too few queries, or no other stack; else empty."""
-    chosen, lacks = decision.chosen, []
+    if decision.chosen is None:
+        return ""
+    row, lacks = table.row(decision.chosen, named=True), []
     if few(table, decision):
-        ahead = "" if table.height == 1 else f"{table['name'][chosen]} leads, but "
-        asked = text.count(table["n"][chosen], "query", "queries")
+        ahead = "" if table.height == 1 else f"{row['name']} leads, but "
+        asked = text.count(row["n"], "query", "queries")
         lacks.append(f"{ahead}it was scored on {asked}; a test takes at least {LEAST}.")
-    if chosen is not None and table.height == 1:
+    if table.height == 1:
         lacks.append("It is the only stack here: add or run another to compare it with.")
     return " ".join(f"{words[:1].upper()}{words[1:]}" for words in lacks)
 
