@@ -1,17 +1,14 @@
-from functools import partial
-
 import streamlit as st
 
 from core.diagnostics.names.bundles import LANGUAGES
-from core.diagnostics.names.job import DIAGNOSES, NamesPlan, NamesSpec, plan, read_job
-from core.pipeline.sweep import load_as
 from core.store import Snapshot
-from core.ui import cache, door, work
+from core.ui import door, work
 from core.ui.draw import draw_page
 from core.views.diagnostics import landing
 from core.views.diagnostics.names import spoken
 from core.views.diagnostics.sections import figures
 from core.views.run.paid import embedders
+from core.views.run.works import NAMES
 from core.views.text import plain
 from core.views.workspace.view import View
 
@@ -19,14 +16,13 @@ from core.views.workspace.view import View
 def measuring(view: View) -> None:
     """Draw what runs, the form with its plan and button, and what ran before."""
     (rows, _), forbidden = figures(view.snapshot), door.forbidden()
-    kind = work.Kind("diagnosis", DIAGNOSES, landing.ended, landing.table)
-    work.underway(kind, may_start=not forbidden)
+    work.underway(NAMES, may_start=not forbidden)
     with st.expander("Measure embedders", icon=":material/straighten:", expanded=rows.is_empty()):
         if forbidden:
             st.caption(plain(forbidden))
         else:
             _new(view.snapshot)
-        work.earlier(kind, may_start=not forbidden)
+        work.earlier(NAMES, may_start=not forbidden)
 
 
 def _new(snapshot: Snapshot) -> None:
@@ -55,16 +51,7 @@ def _new(snapshot: Snapshot) -> None:
     if not (filled.embedders and filled.languages):
         st.caption(landing.NO_EMBEDDER)
         return
-    said = landing.size_of, landing.button
-    work.offer(
-        landing.specification(filled), "names", partial(_plan_of, snapshot), said, DIAGNOSES, key="names"
-    )
-
-
-@cache.cached("Counting…", entries=8)
-def _plan_of(snapshot: Snapshot, text: str) -> NamesPlan:
-    """Plan what would be embedded, once per specification and revision."""
-    return plan(read_job(load_as(NamesSpec, text), cache.books(), snapshot.passages))
+    work.offer(NAMES, landing.specification(filled), key="names")
 
 
 draw_page({"names": measuring})

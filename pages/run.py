@@ -10,13 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from core.files import read_json
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
-from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load
-from core.pipeline.sweep.plan import Plan, plan
+from core.pipeline.sweep.plan import Plan
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.read import read_job
-from core.readers.plan import with_readers
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import pick_section
@@ -24,23 +21,22 @@ from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
 from core.ui.workspace import go_to_workspace
-from core.views.library.export import StoreShelf
 from core.views.pages import PAGES
 from core.views.run import form as asked
 from core.views.run import plan as plan_words
 from core.views.run.form import AXES, LEVELS, Form
 from core.views.run.paid import line_rows
 from core.views.run.plan import (
-    button,
     dollars,
     scale_rows,
     search_rows,
     search_words,
     services,
-    size_of,
     stack_rows,
     time_and_memory,
 )
+from core.views.run.work import Known
+from core.views.run.works import EVALUATION
 from core.views.text import count, plain
 
 SCALE = {
@@ -197,8 +193,8 @@ def plan_of(snapshot: Snapshot, text: str) -> Plan:
     """Plan what would run, once per specification and revision; a text never runs code."""
     spec = load(text)
     refuse_code(spec.own, "A specification on this page")
-    job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
-    return with_readers(plan(job, problems=problems), job)
+    job, problems = EVALUATION.read(snapshot, spec, cache.books(), to_run=False)
+    return EVALUATION.plan(job, problems)
 
 
 def point_out(problems: Sequence[Problem], form: Form | None, places: Places) -> None:
@@ -257,17 +253,6 @@ def searched(one: Known) -> None:
             show.table(search_rows(search), f"search_{one.name}", SEARCHED)
 
 
-EVALUATIONS = work.Kind(
-    noun="evaluation",
-    launcher=EVALUATION,
-    ended=plan_words.ended,
-    table=lambda known: plan_words.table([status for _, status in known]),
-    progress=plan_words.progress,
-    finish=finish,
-    inside=searched,
-)
-
-
 def where() -> tuple[str, ...]:
     """Ask where it is to run, where the operator has a cluster; the options of the command."""
     if not configured():
@@ -300,23 +285,24 @@ def new_evaluation() -> None:
     if isinstance(planned, Plan):
         options = where()
         evaluate = partial(EVALUATION.begin, text, cache.store().path, options)
-        said = f"{size_of(planned)}. {dollars(planned, here=not options)}"
-        work.start(said, button(planned), planned, evaluate, key="run", details=partial(whole, planned))
+        said = f"{EVALUATION.size_of(planned)}. {dollars(planned, here=not options)}"
+        button = EVALUATION.button(planned)
+        work.start(said, button, planned, evaluate, key="run", details=partial(whole, planned))
 
 
 def stacks() -> None:
     """Draw what is being run, the form, and what was run before."""
     forbidden = door.forbidden()
-    show.head(plan_words.headline([one.status for one in EVALUATIONS.known()]), forbidden)
-    work.underway(EVALUATIONS, may_start=not forbidden)
+    show.head(plan_words.headline([one.status for one in work.known(EVALUATION)]), forbidden)
+    work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=searched)
     if not forbidden:
         new_evaluation()
-    work.earlier(EVALUATIONS, may_start=not forbidden)
+    work.earlier(EVALUATION, may_start=not forbidden, finish=finish, inside=searched)
 
 
 def own() -> None:
     """A form for a pipeline of one's own."""
-    own_ask.ask(EVALUATIONS)
+    own_ask.ask(finish, searched)
 
 
 page = PAGES["run"]

@@ -18,17 +18,18 @@ from core.cli.context import Context, Format, FormatOption, YesOption, complain,
 from core.cli.deciding import quality_of, workspace
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
 from core.cli.runs import agreed, coded, work_of
-from core.cli.runs.paid import Work, add_resume, execute
+from core.cli.runs.paid import add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
-from core.records import Batch, JsonMap
+from core.records import JsonMap
 from core.views.diagnostics import landing
 from core.views.run.paid import line_rows
 
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan
     from core.diagnostics.names.margins import Question
-    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.evaluate.turn import Result
+    from core.views.run.work import Work
 
 
 app = typer.Typer(
@@ -63,7 +64,7 @@ def run(
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.diagnostics.names.job import NamesSpec, plan  # noqa: PLC0415
+    from core.diagnostics.names.job import NamesSpec  # noqa: PLC0415
     from core.pipeline.sweep import load_as  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -84,13 +85,13 @@ def run(
         asked = load_as(NamesSpec, spec)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
     work = _work()
-    job, _ = work.read(context, asked, not dry_run)
+    job, _ = work.read(context.store().read(), asked, context.books(), to_run=not dry_run)
     if dry_run:
-        _show_plan(plan(job), form)
+        _show_plan(work.plan(job, ()), form)
         return
-    if not yes and not agreed(plan(job).usd, yes=yes):
+    if not yes and not agreed(work.plan(job, ()).usd, yes=yes):
         raise typer.Exit(1)
-    execute(work, context, job, form)
+    execute(work, context, job, _measured, form)
 
 
 def _show_plan(plan: NamesPlan, form: Format) -> None:
@@ -108,41 +109,34 @@ def _show_plan(plan: NamesPlan, form: Format) -> None:
     complain(landing.size_of(plan))
 
 
-def _work() -> Work[NamesJob]:
-    from core.diagnostics.names.job import DIAGNOSES, read_job, run_job  # noqa: PLC0415
+def _work() -> Work[NamesJob, NamesPlan, Result]:
+    from core.views.run.works import NAMES  # noqa: PLC0415
+
+    return NAMES
+
+
+def _measured(context: Context, job: NamesJob, _: Result, form: Format) -> None:
+    from core.diagnostics.names.job import collection_id  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
 
-    batches: list[Batch] = []
-
-    def carry_out(context: Context, job: NamesJob, site: Site) -> Result:
-        def land(batch: Batch) -> None:
-            landing.land(context.store(), batch)
-            batches.append(batch)
-
-        return run_job(job, land=land, site=site)
-
-    def landed(_: Context, __: NamesJob, ___: Result, form: Format) -> None:
-        data = as_json(batches[0].frames["diagnostics"].lazy().collect())
-        if form is Format.JSON:
-            typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
-            return
-        for check in data["checks"]:
-            who = f"{check['embedder']} {check['dim']} d, {check['language']}"
-            state = {True: "passed", False: "FAILED", None: "not applicable"}[check["passed"]]
-            complain(f"check {check['name']} of {who}: {state}")
-        emit(pl.DataFrame(data["summary"], infer_schema_length=None), form)
-
-    return Work(
-        noun="diagnosis",
-        kept="what was embedded is kept, and the same command goes on",
-        launcher=DIAGNOSES,
-        read=lambda at, spec, _: (read_job(spec, at.books(), at.store().read().passages), []),
-        carry_out=carry_out,
-        landed=landed,
-    )
+    names = [
+        collection_id(one.model, one.dim, language, job.spec)
+        for one in job.embedders
+        for language in job.works
+    ]
+    data = as_json(context.store().read().diagnostics(names))
+    if form is Format.JSON:
+        typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+        return
+    for check in data["checks"]:
+        who = f"{check['embedder']} {check['dim']} d, {check['language']}"
+        state = {True: "passed", False: "FAILED", None: "not applicable"}[check["passed"]]
+        complain(f"check {check['name']} of {who}: {state}")
+    emit(pl.DataFrame(data["summary"], infer_schema_length=None), form)
 
 
-add_resume(app, "resume", "Go on with a diagnosis of names where it stopped; nothing is paid twice.", _work)
+_RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
+add_resume(app, "resume", _RESUME, _work, _measured)
 
 
 @app.command("questions")

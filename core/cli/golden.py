@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,20 +15,20 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
-from core.cli.runs.paid import Planned, add_commands
+from core.cli.runs.paid import add_commands
 from core.errors import InputError
 from core.golden.refine.base import Method, RefineSettings
 from core.importers.read.text import shown
-from core.records import Batch
 from core.stats.judges import Policy
-from core.views.golden import form, judges
+from core.views.golden import judges
 from core.views.golden.judges import POLICIES
 from core.written import escaped, toml
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob
     from core.golden.plan import GoldenPlan
-    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.evaluate.turn import Result
+    from core.views.run.work import Work
 
 
 _JUDGE = "gpt-4o-mini"
@@ -92,34 +91,15 @@ def new_spec(
 _SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
 
 
-def _work() -> Planned[GoldenJob, GoldenPlan]:
-    from core.golden.build import BUILD, run_job  # noqa: PLC0415
-    from core.golden.plan import candidates, plan  # noqa: PLC0415
+def _work() -> Work[GoldenJob, GoldenPlan, Result]:
+    from core.views.run.works import GOLDEN  # noqa: PLC0415
 
-    def carry_out(context: Context, job: GoldenJob, site: Site) -> Result:
-        def sink(batch: Batch) -> None:
-            with context.write("golden set", f"{job.spec.name}: what is judged") as writer:
-                writer.add(batch)
+    return GOLDEN
 
-        return run_job(job, sink=sink, land=partial(form.land, context.store()), site=site)
 
-    def landed(context: Context, _: GoldenJob, outcome: Result, form: Format) -> None:
-        rows = context.store().read().golden_sets().filter(golden_set_id=outcome.landed)
-        emit(rows.select(_SHOWN), form)
-
-    return Planned(
-        noun="build",
-        kept="what was judged is kept, and golden resume goes on",
-        launcher=BUILD,
-        read=lambda at, spec, to_run: form.read(at.store().read(), spec, at.books(), to_run=to_run),
-        carry_out=carry_out,
-        landed=landed,
-        ended=form.ended,
-        plan=lambda job, problems: plan(job, candidates(job), problems=problems),
-        size_of=form.planned,
-        table=form.table,
-        empty="No golden set was built here.",
-    )
+def _built(context: Context, _: GoldenJob, result: Result, form: Format) -> None:
+    rows = context.store().read().golden_sets().filter(golden_set_id=result.landed)
+    emit(rows.select(_SHOWN), form)
 
 
 _HELPS = {
@@ -230,7 +210,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("new")(new_spec)
-add_commands(app, _HELPS, _work)
+add_commands(app, _HELPS, _work, _built, empty="No golden set was built here.")
 app.command("simulate")(simulated)
 app.command("next")(proposed)
 

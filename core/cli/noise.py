@@ -10,8 +10,7 @@ import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import quality_of, workspace
-from core.cli.runs import coded
-from core.cli.runs.paid import carried_out
+from core.cli.runs import carried_out, coded, leave_if_cancelled
 from core.errors import InputError
 from core.importers.read.text import quoted
 from core.metrics import Measure
@@ -165,7 +164,7 @@ def _near(
         return result
 
     kept = "what was embedded is kept, and the same command goes on"
-    carried_out(context, "vectors", kept, do)
+    leave_if_cancelled(carried_out(context, "vectors", kept, do))
     return pl.concat([frames[0], published().filter(language=frames[0]["language"][0])], how="diagonal")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -18,7 +17,7 @@ from core.cli.context import (
     emit,
     golden_set_of,
 )
-from core.cli.runs.paid import Planned, add_commands
+from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers import landing
@@ -30,6 +29,7 @@ if TYPE_CHECKING:  # the engines take a second to load, which no other command s
     from core.pipeline.evaluate.turn import Result
     from core.readers.job import ReaderJob
     from core.readers.plan import ReaderPlan
+    from core.views.run.work import Work
 
 
 _SCORES = (
@@ -116,27 +116,15 @@ def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | Non
         return None
 
 
-def _work() -> Planned[ReaderJob, ReaderPlan]:
-    from core.readers.plan import plan  # noqa: PLC0415
-    from core.readers.run import READING, run_job  # noqa: PLC0415
+def _work() -> Work[ReaderJob, ReaderPlan, Result]:
+    from core.views.run.works import READERS  # noqa: PLC0415
 
-    def landed(context: Context, job: ReaderJob, _: Result, form: Format) -> None:
-        runs = [replay.run_id for replay in job.material.replays]
-        emit(landing.answered(context.store().read().answers(runs)), form)
+    return READERS
 
-    return Planned(
-        noun="reader job",
-        kept="what was answered is kept, and readers resume goes on",
-        launcher=READING,
-        read=lambda at, spec, to_run: landing.read(at.store().read(), spec, at.books(), to_run=to_run),
-        carry_out=lambda at, job, site: run_job(job, land=partial(landing.land, at.store()), site=site),
-        landed=landed,
-        ended=landing.ended,
-        plan=lambda job, problems: plan(job, problems=problems),
-        size_of=landing.size_of,
-        table=landing.table,
-        empty="No reader was asked here.",
-    )
+
+def _answered(context: Context, job: ReaderJob, _: Result, form: Format) -> None:
+    runs = [replay.run_id for replay in job.material.replays]
+    emit(landing.answered(context.store().read().answers(runs)), form)
 
 
 _HELPS = {
@@ -152,4 +140,4 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.callback(invoke_without_command=True)(scores)
-add_commands(app, _HELPS, _work)
+add_commands(app, _HELPS, _work, _answered, empty="No reader was asked here.")

@@ -21,7 +21,7 @@ from core.golden.job import GoldenJob
 from core.golden.refine.base import Refinement, RefineSettings
 from core.golden.refine.methods import refinement, restore
 from core.golden.refine.predict import Prediction, noise_of, predict, usd_per_call
-from core.golden.spec import AUTO, NONE, GoldenSpec
+from core.golden.spec import AUTO, NONE
 from core.golden.stages import (
     ORDER,
     TRIES,
@@ -36,16 +36,13 @@ from core.golden.stages import (
 )
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.identity import billed, billed_by
-from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.providers.chat.ask import Task, ask
 from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
 
-BUILD = Launcher("golden", ("golden", "build", "--yes"), ("golden", "resume"), GoldenSpec)
 Land = Callable[[Batch], str]
 """Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
 
@@ -75,18 +72,18 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
 
     def build(turn: Turn) -> str:
         sink(job.setup)
-        landed = land(_built(job, site.shared, turn))
+        landed = land(_built(job, site.artifacts, turn))
         turn.tracker.tell(facts={**turn.tracker.status.facts, "golden_set_id": landed})
         return landed
 
     return take(order, build, site)
 
 
-def _built(job: GoldenJob, shared: Path, turn: Turn) -> Batch:
+def _built(job: GoldenJob, artifacts: Path, turn: Turn) -> Batch:
     golden, search = job.spec.golden, None
     if job.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
-        builder = Builder(Artifacts(shared / ARTIFACTS), turn.models, corpora, turn.budget.begin_stage)
+        builder = Builder(Artifacts(artifacts), turn.models, corpora, turn.budget.begin_stage)
         search = Search(job, builder, turn)
     units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
     turn.tracker.expect({"build": 0 if search is None else len(search), **units})

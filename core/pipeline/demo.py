@@ -11,6 +11,7 @@ import polars as pl
 
 from core.paths import DEMO
 from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep.expand import grid as expand_axes
 from core.pipeline.sweep.fields import Encoder, Index
 from core.pipeline.sweep.model import Axes
@@ -177,7 +178,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     batches: list[Batch] = []
     # Nothing is paid for and all of it takes a minute: there is nothing to go on with another time.
     with tempfile.TemporaryDirectory(prefix="clq-demo-") as folder:
-        run_job(job, batches.append, work=Path(folder), progress=on_status)
+        run_job(job, batches.append, site=Site(work=Path(folder), progress=on_status))
     runs = merged(batches)
     sink(runs)
     return Demo(runs.runs, judged)

@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
-from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.sweep.fields import Named, Reader, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
@@ -41,9 +40,6 @@ class ReaderSpec(Table):
         if not self.reader.runs:
             raise ValueError('Name the runs that are read (reader.runs), or "workspace".')
         return self
-
-
-READING = Launcher("readers", ("readers", "run", "--yes"), ("readers", "resume"), ReaderSpec)
 
 
 class Left(NamedTuple):

@@ -35,7 +35,7 @@ _LIBRARIES = (
         "pyarrow.vendored.version",
         "narwhals._interchange.dataframe",
     ),
-    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline", "core.pipeline.evaluate.launch"),
+    *("plotly.graph_objects", "plotly.io._utils", "plotly.offline"),
     *("streamlit.dataframe.lazy_df_adapters", "streamlit.material_icon_names"),
     *("scipy.stats", "scipy.optimize", "scipy.signal", "sklearn.mixture", "kneed"),
 )

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
-from core.pipeline.evaluate import Status, launch
-from core.pipeline.evaluate.launch import Known, Launcher
+from core.pipeline.sweep import load_as
 from core.pipeline.sweep.plan import Bill
 from core.pipeline.sweep.problems import Problem, SpecError
+from core.store import Snapshot
 from core.ui import cache, door, show
 from core.views.run import paid
+from core.views.run.work import Known, Work
 from core.views.text import count, plain
 
 LINES = {
@@ -38,24 +37,14 @@ _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on plans wait to be asked for; ended work with a row each
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
+AnyWork = Work[Any, Any, Any]
+Finish = Callable[[Known, DeltaGenerator], None]
+Inside = Callable[[Known], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of work."""
-
-    noun: str  # What one is called: "evaluation"
-    launcher: Launcher  # Lists what was begun, and lets one go on
-    ended: Callable[[Status], str]  # How one ended, in words
-    table: Callable[[list[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
-    progress: Callable[[Status], str] = paid.progress  # How far one is, in words
-    # Draws the way to what one made, in its bar
-    finish: Callable[[Known, DeltaGenerator], None] = lambda *_: None
-    inside: Callable[[Known], None] = lambda _: None  # Draws below one what more is known of it
-
-    def known(self) -> list[Known]:
-        """Return all that was begun, newest first."""
-        return self.launcher.known(cache.store().path)
+def known(work: AnyWork) -> list[Known]:
+    """Return all work of a kind that was begun, newest first."""
+    return work.known(cache.store().path)
 
 
 def draft(written: str, kind: str, help_text: str) -> str:
@@ -103,23 +92,31 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
         st.session_state[key] = (text, took[-1], time.monotonic() - began)
 
 
-def offer(
-    text: str,
-    kind: str,
-    plan_of: Callable[[str], B],
-    said: tuple[Callable[[B], str], Callable[[B], str]],
-    launcher: Launcher,
-    *,
-    key: str,
-) -> None:
-    """Draw what is wrong with a specification, or its plan in a line with the button that begins."""
-    planning = planned(text, kind, plan_of)
+@cache.cached("Counting…", entries=24)
+def _plan_of(snapshot: Snapshot, _work: Work[Any, B, Any], noun: str, text: str) -> B:
+    """Plan what a specification asks for, once per revision."""
+    del noun  # part of the key
+    job, problems = _work.read(snapshot, load_as(_work.model, text), cache.books(), to_run=False)
+    return _work.plan(job, problems)
+
+
+def offer(work: Work[Any, B, Any], text: str, *, key: str, plan_of: Callable[[str], B] | None = None) -> None:
+    """Draw what is wrong with a specification, or its plan in a line with the button that begins.
+
+    Args:
+        plan_of: Plans it; None = as work of this kind is planned.
+    """
+    planning = planned(text, key, plan_of or partial(_plan_of, cache.snapshot(None), work, work.noun))
     for problem in () if planning is None else planning.problems:
         say(st.container(), problem)
     if planning is not None and not isinstance(planning, SpecError):
-        begin = partial(launcher.begin, text, cache.store().path)
-        line, button = (words(planning) for words in said)
-        start(line, button, planning, begin, key=key)
+        begin = partial(work.begin, text, cache.store().path)
+        start(line_of(work, planning), work.button(planning), planning, begin, key=key)
+
+
+def line_of(work: Work[Any, B, Any], plan: B) -> str:
+    """Say what will be done and what it costs."""
+    return ". ".join(filter(None, (work.size_of(plan), work.costs(plan))))
 
 
 def start(
@@ -164,11 +161,18 @@ def say(place: DeltaGenerator, problem: Problem) -> None:
 
 
 @st.fragment(run_every=1.0)
-def underway(kind: Kind, *, may_start: bool) -> None:
-    """Draw what runs with its progress, and what this visitor saw run; look again every second."""
-    runs, watched = f"{_RUNS}_{kind.noun}", f"{_WATCHED}_{kind.noun}"
-    known = kind.known()
-    running = [one for one in known if str(one.status.state) == paid.RUNNING]
+def underway(
+    work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
+) -> None:
+    """Draw what runs with its progress, and what this visitor saw run; look again every second.
+
+    Args:
+        finish: Draws the way to what one yielded, in its bar.
+        inside: Draws below one what more is known of it.
+    """
+    runs, watched = f"{_RUNS}_{work.noun}", f"{_WATCHED}_{work.noun}"
+    begun = known(work)
+    running = [one for one in begun if str(one.status.state) == paid.RUNNING]
     names = [one.name for one in running]
     if st.session_state.get(runs) != names:
         st.session_state[runs] = names
@@ -177,46 +181,49 @@ def underway(kind: Kind, *, may_start: bool) -> None:
     for one in running:
         with st.container(border=True):
             st.markdown(f"**{plain(one.status.name)}**")
-            st.progress(one.status.share, plain(kind.progress(one.status)))
-            _actions(kind, one, st.container(horizontal=True), may_start=may_start)
-            kind.inside(one)
-    for one in known:
+            st.progress(one.status.share, plain(work.progress(one.status)))
+            _actions(work, one, st.container(horizontal=True), may_start=may_start, finish=finish)
+            inside(one)
+    for one in begun:
         if one.name in st.session_state.get(watched, ()) and one not in running:
-            _how_it_ended(kind, one, may_start=may_start)
+            _how_it_ended(work, one, may_start=may_start, finish=finish, inside=inside)
 
 
-def earlier(kind: Kind, *, may_start: bool) -> None:
-    """The latest of the others with how they ended, and all as a table."""
-    known = kind.known()
-    keys = (f"{_RUNS}_{kind.noun}", f"{_WATCHED}_{kind.noun}")
+def earlier(
+    work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
+) -> None:
+    """Draw the latest of the others with how they ended, and all as a table; arguments as of `underway`."""
+    begun = known(work)
+    keys = (f"{_RUNS}_{work.noun}", f"{_WATCHED}_{work.noun}")
     shown = {name for key in keys for name in st.session_state.get(key, ())}
-    for one in [one for one in known if one.name not in shown][:_LATEST]:
-        _how_it_ended(kind, one, may_start=may_start)
-    if len(known) > _LATEST:
-        with st.expander(f"All {count(len(known), kind.noun)}"):
+    for one in [one for one in begun if one.name not in shown][:_LATEST]:
+        _how_it_ended(work, one, may_start=may_start, finish=finish, inside=inside)
+    if len(begun) > _LATEST:
+        with st.expander(f"All {count(len(begun), work.noun)}"):
             own = {"usd": show.dollar_column("$"), "began": show.time_column("began (UTC)")}
-            rows = kind.table([(one.status.name, one.status) for one in known])
+            rows = work.table([(one.status.name, one.status) for one in begun])
             columns = {name: own.get(name, name.replace("_", " ")) for name in rows.columns}
-            show.table(rows, f"{kind.noun}s", columns)
+            show.table(rows, f"{work.noun}s", columns)
 
 
-def _how_it_ended(kind: Kind, one: Known, *, may_start: bool) -> None:
-    """One that does not run, with what can be done about it."""
+def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish, inside: Inside) -> None:
+    """Draw one that does not run, with what can be done about it."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(f"**{plain(one.status.name)}** · {plain(kind.ended(one.status))}", width="stretch")
-        _actions(kind, one, st.container(horizontal=True, width="content"), may_start=may_start)
-    kind.inside(one)
+        st.markdown(f"**{plain(one.status.name)}** · {plain(work.ended(one.status))}", width="stretch")
+        bar = st.container(horizontal=True, width="content")
+        _actions(work, one, bar, may_start=may_start, finish=finish)
+    inside(one)
 
 
-def _actions(kind: Kind, one: Known, bar: DeltaGenerator, *, may_start: bool) -> None:
-    """Cancel, resume, and the way to what it made."""
+def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool, finish: Finish) -> None:
+    """Draw the buttons that cancel and resume, and the way to what it yielded."""
     press = partial(bar.button, disabled=not may_start)
     if str(one.status.state) == paid.RUNNING:
         if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
             door.require()
-            launch.cancel(one)
+            one.cancel()
     elif paid.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
         door.require()
-        kind.launcher.resume(one, cache.store().path)
+        work.resume(one, cache.store().path)
         st.rerun()
-    kind.finish(one, bar)
+    finish(one, bar)

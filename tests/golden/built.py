@@ -12,7 +12,7 @@ from typing import Any
 import openai  # noqa: F401 - loaded once for all processes
 import polars as pl
 
-from core.golden.build import BUILD, run_job
+from core.golden.build import run_job
 from core.golden.job import GoldenJob
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate.turn import Result, Site
@@ -23,6 +23,7 @@ from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
 from core.views.golden import form
+from core.views.run.works import GOLDEN
 from tests import stores
 from tests.vendors import keys_for
 
@@ -126,7 +127,7 @@ def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options:
             writer.add(batch)
 
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY=key)
-    site = Site(work=BUILD.work_of(store.path), shared=shared, keys=keys, **options)
+    site = Site(work=GOLDEN.work_of(store.path), shared=shared, keys=keys, **options)
     return run_job(asked, sink=sink, land=lambda batch: form.land(store, batch), site=site)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from core.errors import AccessError
-from core.pipeline.evaluate.launch import Launcher
 from core.store import Store
 from core.ui import cache, door
 from core.ui.add import files, large
@@ -15,6 +14,7 @@ from core.ui.door import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
 from core.views.library import inventory
+from core.views.run.work import Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 from tests.stores import Lab
@@ -94,7 +94,7 @@ def test_a_form_that_was_drawn_before_reads_and_starts_nothing(
     assert_sound(app)
     app.button(key="run_now").click()
     left = iter(range(asked - 1))
-    monkeypatch.setattr(Launcher, "begin", lambda *_: pytest.fail("done"))
+    monkeypatch.setattr(Work, "begin", lambda *_: pytest.fail("done"))
     monkeypatch.setattr(door, "require", lambda: None if next(left, None) is not None else _refuse())
     app.run()
     assert SETTING in app.error[0].value.replace("\\", "")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from core.diagnostics.names.job import NamesSpec
-from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.sweep import load_as
 from core.store import Store
 from core.views.diagnostics import landing, names
+from core.views.run.work import Work
 from core.views.text import plain
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, figures, rows
@@ -44,7 +44,7 @@ def test_a_diagnosis_is_planned_and_begun_from_the_page(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
     begun: list[tuple[str, Path]] = []
-    monkeypatch.setattr(Launcher, "begin", lambda _, text, store: begun.append((text, store)))
+    monkeypatch.setattr(Work, "begin", lambda _, text, store: begun.append((text, store)))
     app = open_page(demo_store, "diagnostics")
     app.multiselect(key="names_embedders").set_value(["voyage-3.5"]).run()
     app.number_input(key="names_runs").set_value(1).run()

@@ -7,11 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.files import write_json
-from core.pipeline.evaluate import State, launch
+from core.pipeline.evaluate import State
 from core.pipeline.evaluate.folder import Folder, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.fields import Reader
 from core.ui import work
+from core.views.run.work import Known, Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
@@ -189,7 +190,7 @@ def test_where_it_runs_is_asked_where_the_operator_has_a_cluster(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
     begun = []
-    monkeypatch.setattr(launch.Launcher, "begin", lambda _, *given: begun.append(given[2]))
+    monkeypatch.setattr(Work, "begin", lambda _, *given: begun.append(given[2]))
     app = open_page(demo_store, "run", ws="python-docs")
     assert "run_on" not in app.session_state
     monkeypatch.setenv("CLQ_RAY_ADDRESS", "ray://operators-own:10001")
@@ -221,7 +222,7 @@ def test_what_a_search_dropped_stands_beside_it(
     folder = Folder(tmp_path)
     write_json(folder.search, {**counted, "entries": [dropped, through]})
     status = Status(state=State(state), name="searched", runs_total=9)
-    monkeypatch.setattr(launch.Launcher, "known", lambda *_: [launch.Known("searched-1", status, folder)])
+    monkeypatch.setattr(Work, "known", lambda *_: [Known("searched-1", status, folder)])
     app = open_page(demo_store, "run", ws="python-docs")
     assert_sound(app)
     (fold,) = [each for each in app.expander if each.label.startswith("The search")]
@@ -236,8 +237,8 @@ def test_every_evaluation_is_listed_with_how_it_ended(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     status = Status(state=State.FINISHED, name="local", runs_done=9, runs_total=9)
-    known = [launch.Known(f"local-{number}", status, Folder(tmp_path)) for number in range(7)]
-    monkeypatch.setattr(launch.Launcher, "known", lambda *_: known)
+    known = [Known(f"local-{number}", status, Folder(tmp_path)) for number in range(7)]
+    monkeypatch.setattr(Work, "known", lambda *_: known)
     app = open_page(demo_store, "run", ws="python-docs")
     assert_sound(app)
     (fold,) = [each for each in app.expander if each.label == "All 7 evaluations"]

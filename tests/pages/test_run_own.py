@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from core.pipeline.evaluate.launch import EVALUATION
+from core.views.run.works import EVALUATION
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 

@@ -13,6 +13,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from core.metrics import Extra, Measure, score, score_all
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
+from core.pipeline.evaluate.turn import Site
 from core.records import Batch
 from core.store import Graded, Snapshot, Store
 from tests.metrics import oracle
@@ -39,7 +40,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
         stacks=grid(dims=(256,), indexes=("flat",), depths=(100,)),
         protocol=Protocol(repeats=1),
     )
-    run_job(job, sunk.append, work=tmp_path_factory.mktemp("cranfield") / "evaluations")
+    run_job(job, sunk.append, site=Site(work=tmp_path_factory.mktemp("cranfield") / "evaluations"))
     return merged(sunk)
 
 

@@ -14,11 +14,12 @@ from core.pipeline.sweep import load_as
 from core.prices import Price, PriceBook
 from core.providers.chat.fake import made_answer
 from core.readers.job import ReaderJob
-from core.readers.run import READING, ReaderSpec, run_job
+from core.readers.run import ReaderSpec, run_job
 from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
 from core.views.readers import landing
+from core.views.run.works import READERS
 from tests import stores
 from tests.golden import built
 from tests.vendors import keys_for
@@ -120,7 +121,7 @@ def book() -> PriceBook:
 def ask(store: Store, of: ReaderJob, url: str = "http://nowhere", **options: Any) -> Result:
     """Have them answer into the store."""
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY="key")
-    site = Site(work=READING.work_of(store.path), shared=shared, keys=keys, **options)
+    site = Site(work=READERS.work_of(store.path), shared=shared, keys=keys, **options)
     return run_job(of, land=lambda batch: landing.land(store, batch), site=site)
 
 

@@ -10,6 +10,7 @@ import pytest
 from core.errors import BudgetError
 from core.jobs import State
 from core.pipeline.evaluate import Job, Outcome, run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
@@ -69,7 +70,7 @@ def run(store: Store, of: Job) -> Outcome:
 
     held = set(store.read().runs()["run_id"])
     work = store.path.parent / "evaluations"
-    return run_job(of, sink, work=work, held=held, after=landing.after(store, of))
+    return run_job(of, sink, site=Site(work=work), held=held, after=landing.after(store, of))
 
 
 def answers(store: Store, outcome: Outcome) -> dict[tuple[str, int], int]:

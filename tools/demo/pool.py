@@ -22,6 +22,7 @@ import polars as pl
 from core.pipeline import demo
 from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
+from core.pipeline.evaluate.turn import Site
 from core.records import Batch, JsonMap, Stack
 
 DEPTH = 15
@@ -78,7 +79,7 @@ def _found(
     )
     batches: list[Batch] = []
     with tempfile.TemporaryDirectory(prefix="clq-pool-") as folder:
-        run_job(job, batches.append, work=Path(folder))
+        run_job(job, batches.append, site=Site(work=Path(folder)))
     rows = merged(batches).frames["rankings"].lazy().select("query_id", "passage_id").collect()
     return dict(rows.group_by("query_id").agg("passage_id").iter_rows())
 

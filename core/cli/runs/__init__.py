@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,21 +16,21 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.cli.context import Context, Format, complain, emit
+from core.cli.context import Context, Format, complain, emit, waiting
 from core.errors import BudgetError
 from core.files import read_json
-from core.jobs import asked_to_stop
-from core.records import Batch
-from core.views.readers import landing
+from core.jobs import State, asked_to_stop
 from core.views.run.own import about_words, fault_words
 from core.views.run.plan import search_words
 from core.views.text import count
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
+    from core.pipeline.evaluate.turn import Result, Site
     from core.pipeline.sweep.problems import Problem
 
 C = TypeVar("C", bound=Callable[..., Any])
+R = TypeVar("R", bound="Result")
 BUDGET, INTERRUPTED = 3, 130
 CODES = """Exit codes: 0 done; 1 refused or failed, what has finished is kept; 2 wrong usage; 3 stopped by the
 budget; 130 interrupted or cancelled. After 1, 3 and 130 `resume`, or the same command again, goes on and pays
@@ -44,9 +45,9 @@ def coded(command: C) -> C:
 
 def work_of(context: Context) -> Path:
     """The folder of all evaluations whose results go into the store."""
-    from core.pipeline.evaluate.launch import EVALUATION  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate.folder import EVALUATIONS  # noqa: PLC0415 - with the engines, a second
 
-    return EVALUATION.work_of(context.store().path)
+    return context.store().path.absolute().parent / EVALUATIONS
 
 
 def warn(problems: Sequence[Problem]) -> None:
@@ -65,31 +66,33 @@ def with_budget(job: Job, usd: float | None) -> Job:
 
 def execute(context: Context, job: Job, form: Format, on: str) -> None:
     """Run an evaluation, or what is left of it, into the store, and print its runs."""
-    from core.pipeline.evaluate import State, run_job  # noqa: PLC0415
-    from core.pipeline.search.evaluation import searching  # noqa: PLC0415
+    from core.views.run.works import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
 
-    def sink(batch: Batch) -> None:
-        note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
-        batch = landing.with_scores(context.store().read(), job.collection_id, batch)
-        with context.write("evaluate", note) as writer:
-            writer.add(batch)
-
-    snapshot, readers = context.store().read(), landing.after(context.store(), job)
-    held = {*snapshot.runs()["run_id"], *snapshot.runs(removed=True)["run_id"]}  # deleted ones stay deleted
-    with working("what has finished is kept, and resume goes on") as (tell, cancelled):
-        outcome = run_job(
-            job,
-            sink,
-            work=work_of(context),
-            progress=tell,
-            cancelled=cancelled,
-            held=held,
-            before=searching(job),
-            after=readers,
-            on=on,
-        )
+    outcome = carried_out(context, WORK.folder, WORK.kept, partial(WORK.run, context.store(), job), on)
     _report(outcome, job, form)
-    if outcome.status.state is State.CANCELLED:
+    leave_if_cancelled(outcome)
+
+
+def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R], on: str = "") -> R:
+    """Do paid work with a bar; leave with the exit code of what ended early.
+
+    Args:
+        folder: Of all such work, beside the store.
+        kept: What becomes of it where it is interrupted.
+        on: The cluster that does it; empty = this machine.
+    """
+    from core.pipeline.evaluate.turn import Site  # noqa: PLC0415
+
+    work = context.store().path.absolute().parent / folder
+    with working(kept) as (tell, cancelled):
+        shared = work_of(context)
+        site = Site(work=work, shared=shared, progress=tell, cancelled=cancelled, on=on, on_wait=waiting)
+        return do(site)
+
+
+def leave_if_cancelled(result: Result) -> None:
+    """Leave with the exit code of work that somebody stopped."""
+    if result.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)
 
 

@@ -211,13 +211,11 @@ def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[
     """
     from core.pipeline.own.config import OwnStack  # noqa: PLC0415
     from core.pipeline.own.version import versioned  # noqa: PLC0415
-    from core.pipeline.sweep.read import read_job  # noqa: PLC0415
-    from core.views.library.export import StoreShelf  # noqa: PLC0415
+    from core.views.run.works import EVALUATION  # noqa: PLC0415
 
     stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
     spec = spec.model_copy(update={"stack": stacks})
-    shelf = StoreShelf(context.store().read())
-    return read_job(spec, shelf=shelf, books=context.books(), to_run=to_run)
+    return EVALUATION.read(context.store().read(), spec, context.books(), to_run=to_run)
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:

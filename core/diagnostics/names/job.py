@@ -31,7 +31,6 @@ from core.diagnostics.names.bundles import (
 from core.diagnostics.names.margins import MEASURED, Embed, ascii_only, looked_up, margins, of_run
 from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.launch import Launcher
 from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
 from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
 from core.pipeline.sweep.known import Known
@@ -75,9 +74,6 @@ class NamesSpec(Table):
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
 
 
-DIAGNOSES = Launcher(
-    "diagnostics", ("diagnose", "names", "--yes", "--spec"), ("diagnose", "resume"), NamesSpec
-)
 _EMBED = "embed names"
 _FOLDED = 10  # bundles of a run
 

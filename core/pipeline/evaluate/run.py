@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from pathlib import Path
+from typing import Self
 
 from core.errors import InputError
 from core.jobs import State
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.budget import Spent
 from core.pipeline.evaluate.cluster.executor import Cluster
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, LOCAL
-from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Measurements, Progress, Status
+from core.pipeline.evaluate.folder import ARTIFACTS, Measurements
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.results import Outbox
-from core.pipeline.evaluate.runner import Here
+from core.pipeline.evaluate.runner import Here, Means
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
-from core.pipeline.evaluate.turn import Order, Site, Turn, begun, stoppable
-from core.providers.calls import Keys
+from core.pipeline.evaluate.turn import Order, Result, Site, Turn, begun, stoppable
 from core.providers.rerank import make_reranker
 from core.records import JsonMap, Run, Sink, Stack, now
 
@@ -39,38 +37,62 @@ Before = Callable[[Turn, Job], Sequence[Stack]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Result):
     """An evaluation as it ended: its status, runs and spending."""
 
-    evaluation_id: str  # Its identity
-    folder: Folder  # Where it is
-    status: Status  # How far it came, and why it ended
     runs: tuple[Run, ...]  # What was handed over now
     held: tuple[str, ...]  # Ids of runs that were there before
-    spent: tuple[Spent, ...]  # What it has paid for, resumed runs included
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Stacks of an evaluation that run, as routes."""
+
+    job: Job
+    every: Graph = field(default_factory=lambda: Graph((), {}))  # The steps of all
+    todo: Sequence[Route] = ()  # Those whose runs are not there yet
+
+    @classmethod
+    def of(cls, job: Job, held: Collection[str]) -> Self:
+        """Select all stacks of an evaluation; those whose runs are held are not to do."""
+        deepest: list[str] = []
+        if job.protocol.deepest:
+            names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
+            rerankers = [make_reranker(name, models=job.models, ready=False) for name in names]
+            deepest = [name for name, reranker in zip(names, rerankers, strict=True) if reranker.pointwise]
+        every = graph(job.stacks, identities(job), deepest=deepest)
+        return cls(job, every, [route for route in every.routes if job.run_id(route) not in held])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Count the runs, as fields of a status."""
+        return {
+            "runs_done": len(self.every.routes) - len(self.todo),
+            "runs_total": len(self.every.routes),
+        }
+
+    def run_ids(self, *, without: Collection[Route] = ()) -> list[str]:
+        """List the ids of the runs, those of some routes left out."""
+        return [self.job.run_id(route) for route in self.every.routes if route not in without]
 
 
 def run_job(
     job: Job,
     sink: Sink,
     *,
-    work: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    site: Site,
     held: Collection[str] = (),
-    keys: Keys | None = None,
     before: Before | None = None,
     after: After | None = None,
-    on: str = "",
 ) -> Outcome:
     """Run an evaluation, or what is left of it.
 
     Args:
         sink: Receives what must be there before (the collection), then batches of finished runs.
+        site: Where, and who is told. The machines of its cluster look keys up themselves, and see its folder
+            under the same path.
         held: Ids of runs that the sink has already; they are not run again.
         before: What chooses the stacks that run; None = all do.
-        on: The cluster that does it: "ray" for one that is started here, or its address; empty = none. Its
-            machines look keys up themselves, and see `work` under the same path.
 
     Returns:
         What became of it; its state is `FINISHED` or `CANCELLED`.
@@ -80,16 +102,47 @@ def run_job(
         InputError: If another process runs it, or something in it cannot be used.
         ClqError: If a provider fails; what has finished was handed over, and running again goes on.
     """
+    _require_place(job, site.on)
+    machine = described()
+    selection = Selection(job) if before else Selection.of(job, held)
+    order = _order(selection, machine, site.on, after)
+    with begun(order, site) as turn, closing(Measurements(turn.folder.measured)) as kept:
+        tracker, watch = turn.tracker, turn.watch
+        outbox = Outbox(sink, lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs))
+        with stoppable(watch):
+            if before is not None and (stacks := before(turn, job)):
+                selection = Selection.of(replace(job, stacks=stacks), held)
+                tracker.tell(**selection.counts)
+            if selection.todo:
+                sink(job.setup)
+                _run(selection, turn, kept=kept, outbox=outbox, machine=machine, on=site.on)
+            if after is not None:
+                watch.check()
+                after.do(turn, selection.run_ids())
+        state = State.CANCELLED if watch.stopping else State.FINISHED
+        turn.log.write("end", state=state, usd=turn.budget.usd)
+        return Outcome(
+            folder=turn.folder,
+            status=tracker.close(state),
+            runs=tuple(outbox.runs),
+            held=tuple(sorted(selection.run_ids(without=selection.todo))),
+            spent=tuple(turn.receipts.spent()),
+        )
+
+
+def _require_place(job: Job, on: str) -> None:
+    """Refuse a cluster for pipelines of one's own."""
     if on and job.own:
         raise InputError(
             f"Pipelines of your own ({', '.join(job.own)}) are measured on this machine only.",
             where="stack",
             do="Run them without --on.",
         )
-    site = Site(work=work, shared=work, progress=progress, cancelled=cancelled, keys=keys)
-    machine = described()
-    every, todo = (Graph((), {}), []) if before else _routes(job, held)
-    order = Order(
+
+
+def _order(selection: Selection, machine: JsonMap, on: str, after: After | None) -> Order:
+    job = selection.job
+    return Order(
         work_id=job.evaluation_id,
         name=job.name,
         collection_id=job.collection_id,
@@ -100,72 +153,19 @@ def run_job(
         budget_usd=job.budget_usd,
         billed=[*billed(job), *(after.billed if after else ())],
         own=job.protocol.repeats > 0,
-        status={
-            "runs_done": len(every.routes) - len(todo),
-            "runs_total": len(every.routes),
-            "on": on if on in (LOCAL, CONFIGURED) else "",
-        },
+        status={**selection.counts, "on": on if on in (LOCAL, CONFIGURED) else ""},
     )
-    with begun(order, site) as turn, closing(Measurements(turn.folder.measured)) as kept:
-        tracker, watch = turn.tracker, turn.watch
-        if before is not None:
-            stacks: Sequence[Stack] = ()
-            with stoppable(watch):
-                stacks = before(turn, job)
-            if stacks:
-                job = replace(job, stacks=stacks)
-                every, todo = _routes(job, held)
-                tracker.tell(runs_done=len(every.routes) - len(todo), runs_total=len(every.routes))
-        outbox = Outbox(sink, lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs))
-        if todo:
-            sink(job.setup)
-            with stoppable(watch):
-                _run(job, every, todo, turn, kept=kept, outbox=outbox, machine=machine, on=on)
-        ids = {route: job.run_id(route) for route in every.routes}
-        if after is not None and not watch.stopping:
-            with stoppable(watch):
-                after.do(turn, list(ids.values()))
-        state = State.CANCELLED if watch.stopping else State.FINISHED
-        turn.log.write("end", state=state, usd=turn.budget.usd)
-        return Outcome(
-            evaluation_id=job.evaluation_id,
-            folder=turn.folder,
-            status=tracker.close(state),
-            runs=tuple(outbox.runs),
-            held=tuple(sorted(run_id for route, run_id in ids.items() if route not in todo)),
-            spent=tuple(turn.receipts.spent()),
-        )
-
-
-def _routes(job: Job, held: Collection[str]) -> tuple[Graph, list[Route]]:
-    deepest: list[str] = []
-    if job.protocol.deepest:
-        names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
-        rerankers = [make_reranker(name, models=job.models, ready=False) for name in names]
-        deepest = [name for name, reranker in zip(names, rerankers, strict=True) if reranker.pointwise]
-    every = graph(job.stacks, identities(job), deepest=deepest)
-    return every, [route for route in every.routes if job.run_id(route) not in held]
 
 
 def _run(
-    job: Job,
-    every: Graph,
-    todo: Sequence[Route],
-    turn: Turn,
-    *,
-    kept: Measurements,
-    outbox: Outbox,
-    machine: JsonMap,
-    on: str,
+    selection: Selection, turn: Turn, *, kept: Measurements, outbox: Outbox, machine: JsonMap, on: str
 ) -> None:
-    """Do all of it; what has finished when it is stopped has been handed over."""
+    """Do what is left; what has finished when it is stopped has been handed over."""
+    job, every, todo = selection.job, selection.every, selection.todo
     if on:
         executor: Here | Cluster = Cluster(on, job, every, todo, turn=turn, kept=kept)
     else:
-        executor = Here(
-            job,
-            every,
-            todo,
+        means = Means(
             artifacts=Artifacts(turn.folder.path.parent / ARTIFACTS),
             models=turn.models,
             kept=kept,
@@ -175,6 +175,7 @@ def _run(
             machine=machine,
             log=turn.log.write,
         )
+        executor = Here(job, every, todo, means)
     turn.tracker.expect(executor.expects())
     rounds = max(1, job.protocol.rounds)
     try:

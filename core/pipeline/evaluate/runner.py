@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Self
 
 from core.jobs import Tracker
@@ -19,6 +20,20 @@ from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.records import JsonMap
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """Means by which steps are done and measured, wherever that is."""
+
+    artifacts: Artifacts
+    models: Models
+    kept: Measurements  # Times that were measured before
+    tracker: Tracker[Status]
+    stage: Callable[[str], None]  # Told what is paid for from here on
+    check: Callable[[], None]  # Raises where somebody asked it to stop
+    machine: JsonMap  # Describes what measures, for manifests
+    log: Callable[..., None] = lambda *_, **__: None
+
+
 class Here:
     """Does one step after the other, so that nothing disturbs what is measured.
 
@@ -26,42 +41,33 @@ class Here:
     between rounds (`take`).
     """
 
-    def __init__(
-        self,
-        job: Job,
-        every: Graph,
-        todo: Sequence[Route],
-        *,
-        artifacts: Artifacts,
-        models: Models,
-        kept: Measurements,
-        tracker: Tracker[Status],
-        stage: Callable[[str], None],
-        check: Callable[[], None],
-        machine: JsonMap,
-        log: Callable[..., None] = lambda *_, **__: None,
-    ) -> None:
+    def __init__(self, job: Job, every: Graph, todo: Sequence[Route], means: Means) -> None:
         self._protocol, self._every = job.protocol, every
-        self._tracker, self._check, self._log = tracker, check, log
+        self._tracker, self._check, self._log = means.tracker, means.check, means.log
         self.collector = Collector()
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        self.builder = Builder(artifacts, models, corpora, stage)
-        asker = Asker(every, self.builder, models, job.corpora, job.own)
+        self.builder = Builder(means.artifacts, means.models, corpora, means.stage)
+        asker = Asker(every, self.builder, means.models, job.corpora, job.own)
         self.measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
             asker,
-            kept=kept,
-            tracker=tracker,
-            check=check,
-            stage=stage,
+            kept=means.kept,
+            tracker=means.tracker,
+            check=means.check,
+            stage=means.stage,
             pause=self.collector.pause,
             names=job.names,
         )
         results = self.measurer.results
-        signals = Signals(every, results, self.builder.index)
         self._writer = Writer(
-            job, results, builder=self.builder, signals=signals, machine=machine, kept=kept, own=asker.own
+            job,
+            results,
+            builder=self.builder,
+            signals=Signals(every, results, self.builder.index),
+            machine=means.machine,
+            kept=means.kept,
+            own=asker.own,
         )
         self.built: set[Step] = set()
         self._quiet = ExitStack()

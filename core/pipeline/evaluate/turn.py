@@ -17,7 +17,7 @@ from core.files import write_json
 from core.jobs import State, Stopped, Tracker, Watch
 from core.pipeline.evaluate.budget import Budget, Receipts, Spent
 from core.pipeline.evaluate.build import Models
-from core.pipeline.evaluate.folder import Folder, Log, Progress, Status, folder_of
+from core.pipeline.evaluate.folder import ARTIFACTS, Folder, Log, Progress, Status, folder_of
 from core.prices import PriceBook
 from core.providers.calls import Journal, Keys, redact
 from core.providers.config import ModelConfig
@@ -72,10 +72,23 @@ class Site:
     """Where work is done, who is told how far it is, and who can stop it."""
 
     work: Path  # The folder of all work of its kind
-    shared: Path  # The folder of all evaluations, whose replies, indexes and vectors are used again
+    # The folder of all evaluations, whose replies, indexes and vectors are used again; None = `work`
+    shared: Path | None = None
     progress: Progress | None = None  # Told about every unit of work
     cancelled: Callable[[], bool] = lambda: False  # Whether to stop; asked several times a second
     keys: Keys | None = None  # Where keys of providers are looked up
+    on: str = ""  # The cluster that does it: "ray" for one that is started here, or its address; empty = none
+    on_wait: Callable[[float], None] | None = None  # Told while another process writes to the store
+
+    @property
+    def replies(self) -> Path:
+        """Return the journal of replies that all work shares."""
+        return (self.shared or self.work) / REPLIES
+
+    @property
+    def artifacts(self) -> Path:
+        """Return the folder of indexes and vectors that all work shares."""
+        return (self.shared or self.work) / ARTIFACTS
 
 
 def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
@@ -108,7 +121,7 @@ def begun(order: Order, site: Site) -> Iterator[Turn]:
     folder = folder_of(site.work, order.name, order.work_id)
     with folder.held(), ExitStack() as files:
         receipts = files.enter_context(closing(Receipts(folder.receipts)))
-        paths = [site.shared / REPLIES, *([folder.journal] if order.own else [])]
+        paths = [site.replies, *([folder.journal] if order.own else [])]
         journals = [files.enter_context(closing(Journal(path, receipts.sent_again))) for path in paths]
         budget = Budget(order.book, order.budget_usd, receipts)
         budget.require_prices(order.billed)

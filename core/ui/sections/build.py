@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.build import BUILD, refinements
+from core.golden.build import refinements
 from core.golden.job import GoldenJob, Pool
 from core.golden.plan import GoldenPlan, candidates, plan
 from core.golden.prompts import KINDS, prompt
 from core.golden.refine.methods import restore
 from core.golden.spec import GoldenSpec
-from core.pipeline.evaluate.launch import Known
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.views.golden import form, refined
 from core.views.golden.form import Form
 from core.views.pages import SECTION
-from core.views.run.paid import dollars
+from core.views.run.work import Known
+from core.views.run.works import GOLDEN
 from core.views.text import plain
 from core.views.workspace.view import View
 
@@ -50,13 +51,13 @@ def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
     forbidden = door.forbidden()
     finish = partial(_finish, view.scope.collection_id)
-    kind = work.Kind("build", BUILD, form.ended, form.table, finish=finish)
-    show.head(form.headline([one.status for one in kind.known()]), forbidden or form.WHAT)
-    work.underway(kind, may_start=not forbidden)
+    begun = work.known(GOLDEN)
+    show.head(form.headline([one.status for one in begun]), forbidden or form.WHAT)
+    work.underway(GOLDEN, may_start=not forbidden, finish=finish)
     if not forbidden:
         _new(view)
-    work.earlier(kind, may_start=not forbidden)
-    _refined(view, kind)
+    work.earlier(GOLDEN, may_start=not forbidden, finish=finish)
+    _refined(view, begun)
 
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
@@ -71,9 +72,9 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
         st.rerun()  # of what runs only a part of the page is drawn anew, and the section stays
 
 
-def _refined(view: View, kind: work.Kind) -> None:
+def _refined(view: View, begun: Sequence[Known]) -> None:
     """Whether refining pays, and how the latest build that refines put each question's best in order."""
-    here = [one for one in kind.known() if one.status.collection_id == view.scope.collection_id]
+    here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
     ways = next((rows for name in names if (rows := form.ways(view.snapshot, name)).height), None)
     if ways is not None:
@@ -119,8 +120,7 @@ def _new(view: View) -> None:
     elif not (filled.judges or filled.grades):
         st.caption(form.NO_JUDGE)
         return
-    said = (lambda plan: f"{form.planned(plan)}. {dollars(plan)}", form.button)
-    work.offer(text, "golden", partial(_plan_of, view.snapshot), said, BUILD, key="build")
+    work.offer(GOLDEN, text, key="build", plan_of=partial(_plan_of, view.snapshot))
 
 
 def _fill_in(view: View, collection: str) -> Form:

@@ -12,20 +12,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
 from core.pipeline.evaluate import corpus_of
-from core.pipeline.evaluate.launch import EVALUATION
 from core.pipeline.own.endpoint import presets
 from core.pipeline.own.trial import Trial, try_query
 from core.pipeline.sweep import load
-from core.pipeline.sweep.plan import Plan, plan
+from core.pipeline.sweep.plan import Plan
 from core.pipeline.sweep.problems import Problem, SpecError
-from core.pipeline.sweep.read import read_job
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
-from core.views.library.export import StoreShelf
 from core.views.run.form import stored
 from core.views.run.own import OwnForm, about_words, read_params, specification
-from core.views.run.plan import button, dollars, size_of
+from core.views.run.works import EVALUATION
 from core.views.text import plain
 from core.written import ms
 
@@ -44,11 +41,11 @@ TRIED = {
 }
 
 
-def ask(kind: work.Kind) -> None:
-    """Draw the form, one query tried, and the plan with the button; `kind` lists what was begun."""
+def ask(finish: work.Finish, inside: work.Inside) -> None:
+    """Draw the form, one query tried, and the plan with the button; arguments as of `work.underway`."""
     forbidden = door.forbidden()
     show.head("Measure what you have", forbidden or INTRO)
-    work.underway(kind, may_start=not forbidden)
+    work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=inside)
     if forbidden:
         return
     collections, golden_sets = stored(cache.snapshot(None))
@@ -73,13 +70,14 @@ def ask(kind: work.Kind) -> None:
         work.say(st.container(), problem)
     if isinstance(planning, Plan):
         begin = partial(EVALUATION.begin, text, cache.store().path, own=True)
-        work.start(f"{size_of(planning)}. {dollars(planning)}", button(planning), planning, begin, key="own")
+        line = work.line_of(EVALUATION, planning)
+        work.start(line, EVALUATION.button(planning), planning, begin, key="own")
 
 
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
     """Plan it; runs none of its code and sends nothing."""
-    job, problems = read_job(load(text), shelf=StoreShelf(snapshot), books=cache.books(), to_run=False)
-    return plan(job, problems=problems)
+    job, problems = EVALUATION.read(snapshot, load(text), cache.books(), to_run=False)
+    return EVALUATION.plan(job, problems)
 
 
 def _form(collections: list[str], golden_sets: dict[str, str]) -> OwnForm:

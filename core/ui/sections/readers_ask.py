@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.pipeline.evaluate.launch import Known
-from core.pipeline.sweep import load_as
-from core.readers.plan import ReaderPlan, plan
 from core.readers.prompts import PROMPTS
-from core.readers.run import READING, ReaderSpec
-from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.golden.form import models
-from core.views.readers import landing
 from core.views.readers import landing as words
 from core.views.readers.data import SENT
 from core.views.run import form as asked
 from core.views.run.form import Form
-from core.views.run.paid import dollars
+from core.views.run.work import Known
+from core.views.run.works import READERS
 from core.views.text import plain
 
 
@@ -58,12 +52,11 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
 def ask() -> None:
     """Draw who is answering now, the form, and who answered before."""
     forbidden = door.forbidden()
-    kind = work.Kind("job", READING, words.ended, words.table, finish=_finish)
-    show.head(words.headline([one.status for one in kind.known()]), forbidden or words.WHAT)
-    work.underway(kind, may_start=not forbidden)
+    show.head(words.headline([one.status for one in work.known(READERS)]), forbidden or words.WHAT)
+    work.underway(READERS, may_start=not forbidden, finish=_finish)
     if not forbidden:
         _new()
-    work.earlier(kind, may_start=not forbidden)
+    work.earlier(READERS, may_start=not forbidden, finish=_finish)
     if find_place() is None:
         raise Empty
 
@@ -95,8 +88,7 @@ def _new() -> None:
     elif not filled.readers:
         st.caption(words.NO_READER)
         return
-    said = (lambda plan: f"{words.size_of(plan)}. {dollars(plan)}", words.button)
-    work.offer(text, "readers", partial(_plan_of, cache.snapshot(None)), said, READING, key="ask")
+    work.offer(READERS, text, key="ask")
 
 
 def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
@@ -113,10 +105,3 @@ def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
         runs=tuple(chosen) or ("workspace",),
     )  # fmt: skip
     return reader_fields(st.container(), begun, key=f"asked_{collection}")
-
-
-@cache.cached("Counting…", entries=8)
-def _plan_of(snapshot: Snapshot, text: str) -> ReaderPlan:
-    """Plan what would be answered, once per specification and revision."""
-    job, problems = landing.read(snapshot, load_as(ReaderSpec, text), cache.books(), to_run=False)
-    return plan(job, problems=problems)

@@ -166,7 +166,7 @@ def ended(status: Status) -> str:
     return paid.closing(status, done, lost)
 
 
-def table(known: Sequence[Status]) -> pl.DataFrame:
-    """All of them, newest first: name, state, stacks, of, usd, began (UTC), message."""
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """Return all of them, newest first: name, state, stacks, of, usd, began (UTC), message."""
     own = {"stacks": attrgetter("runs_done"), "of": attrgetter("runs_total")}
-    return paid.listed([(one.name, one) for one in known], own, stacks=pl.Int64(), of=pl.Int64())
+    return paid.listed(known, own, stacks=pl.Int64(), of=pl.Int64())

@@ -11,6 +11,7 @@ import polars as pl
 
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, merged, run_job
+from core.pipeline.evaluate.turn import Site
 from core.records import Batch, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
 
@@ -63,7 +64,8 @@ class Sunk(list[Batch]):
 def run(work: Path, asked: Job | None = None, **options: Any) -> tuple[Outcome, Sunk]:
     """Run a job and take what it hands over."""
     sunk = Sunk()
-    outcome = run_job(asked or job(), sunk, work=work / "evaluations", **options)
+    about = {name: options.pop(name) for name in ("progress", "cancelled", "on") if name in options}
+    outcome = run_job(asked or job(), sunk, site=Site(work=work / "evaluations", **about), **options)
     return outcome, sunk
 
 

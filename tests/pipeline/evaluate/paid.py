@@ -13,6 +13,7 @@ import voyageai.client  # noqa: F401
 
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.folder import Folder, State, folders
+from core.pipeline.evaluate.turn import Site
 from core.prices import Price, PriceBook
 from core.providers.calls import Limits
 from core.providers.config import ModelConfig
@@ -98,7 +99,7 @@ def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: 
     held = store.read().runs()["run_id"].to_list()
     keys = keys_for(url, KEY=key)
     whole = asked or job(url)
-    return run_job(whole, sink, work=folder / "evaluations", held=held, keys=keys, **options)
+    return run_job(whole, sink, site=Site(work=folder / "evaluations", keys=keys, **options), held=held)
 
 
 def work_much(folder: Path, url: str, key: str, on: str = "") -> Outcome:

@@ -18,6 +18,7 @@ from bm25s import stopwords
 
 from core.metrics import Measure, score
 from core.pipeline.evaluate import run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.providers.embed import make_embedder
@@ -59,7 +60,7 @@ def evaluated(text: str, folder: Path) -> Snapshot:
     job, _ = read_job(parse(text, "toml"))
     store = Store.open(folder / "store")
     with store.write("evaluate") as writer:
-        run_job(job, writer.add, work=folder / "evaluations")
+        run_job(job, writer.add, site=Site(work=folder / "evaluations"))
     return store.read()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from core.metrics import Measure, score
 from core.pipeline.evaluate import Outcome, run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.ranking.cut import keep
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
@@ -104,9 +105,8 @@ def made(server: Vendor, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outc
     assert not [each for each in problems if each.severity == "error"]
     store = Store.open(folder / "store")
     with store.write("evaluate") as writer:
-        outcome = run_job(
-            job, writer.add, work=folder / "evaluations", keys=keys_for(server.url, KEY="kinds")
-        )
+        site = Site(work=folder / "evaluations", keys=keys_for(server.url, KEY="kinds"))
+        outcome = run_job(job, writer.add, site=site)
     return outcome, store.read()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.pipeline.evaluate import run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.index.bm25 import make_bm25
 from core.pipeline.query.rewrite import (
     HYDE,
@@ -120,7 +121,7 @@ def swept(server: Vendor, folder: Path, store_name: str = "store") -> tuple[list
     store = Store.open(folder / store_name)
     with store.write("evaluate") as writer:
         keys = keys_for(server.url, KEY="ways")
-        outcome = run_job(job, writer.add, work=folder / "evaluations", keys=keys)
+        outcome = run_job(job, writer.add, site=Site(work=folder / "evaluations", keys=keys))
     return outcome.runs, store.read()
 
 

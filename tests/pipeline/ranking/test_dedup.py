@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.ranking.pool import DEDUPS, dedup_options, kept
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check, require
@@ -117,7 +118,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], Snapshot
     job, problems = read_job(parse(SPEC.format(repeats=1), "toml", folder=folder))
     store = Store.open(folder / "store")
     with store.write("evaluate") as writer:
-        outcome = run_job(job, writer.add, work=folder / "evaluations")
+        outcome = run_job(job, writer.add, site=Site(work=folder / "evaluations"))
     assert not problems
     return outcome.runs, store.read()
 
@@ -182,6 +183,6 @@ def test_nothing_is_suppressed_where_nothing_is_alike(tmp_path: Path):
     job, _ = read_job(parse(spec, "toml", folder=folder))
     store = Store.open(folder / "store")
     with store.write("evaluate") as writer:
-        outcome = run_job(job, writer.add, work=folder / "evaluations")
+        outcome = run_job(job, writer.add, site=Site(work=folder / "evaluations"))
     found = {tuple(pool(store.read(), run)) for run in outcome.runs if run.stack.spec["candidates"] == 3}
     assert len(found) == 1

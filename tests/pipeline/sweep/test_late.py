@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from core.pipeline.evaluate import run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.read import read_job
@@ -55,7 +56,7 @@ def test_the_vectors_of_chunks_come_from_whole_documents(folder: Path, tmp_path:
     assert name is not None
     assert corpus.late is not None
     work = tmp_path / "evaluations"
-    run_job(job, lambda _: None, work=work)
+    run_job(job, lambda _: None, site=Site(work=work))
     (path,) = (work / "artifacts").glob("vectors-*/vectors.npy")
     embedder = make_embedder(spec.models["tiny"], 8)
     assert isinstance(embedder, TokenEmbedder)

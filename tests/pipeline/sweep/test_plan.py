@@ -11,6 +11,7 @@ import pytest
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.identity import billed_by
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
@@ -325,7 +326,7 @@ def test_the_plans_dollars_are_those_that_a_run_is_billed(tmp_path: Path):
         made = plan(asked)
         assert not vendors.state.calls
         keys = keys_for(vendors.url, VOYAGE_API_KEY="key")
-        outcome = run_job(asked, lambda _: None, work=tmp_path, keys=keys)
+        outcome = run_job(asked, lambda _: None, site=Site(work=tmp_path, keys=keys))
         assert made.exact
         assert outcome.status.usd == pytest.approx(made.usd, rel=1e-9)
         assert sum(vendors.state.answered.values()) == made.calls

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
+from core.pipeline.evaluate.turn import Site
 from core.pipeline.sweep.expand import grid
 from core.pipeline.sweep.model import Axes
 from core.records import Batch, Collection, GoldenSet, Stack
@@ -60,7 +61,7 @@ def write(path: Path, depths: Sequence[int], *, deepest: bool = False) -> Store:
     )
     store = Store.open(path)
     _add(store, setup)
-    run_job(job, lambda batch: _add(store, batch), work=path.parent / "work")
+    run_job(job, lambda batch: _add(store, batch), site=Site(work=path.parent / "work"))
     return store
 
 
@@ -97,7 +98,7 @@ def write_rewritten(path: Path) -> Store:
             frames={"queries": asked, "passages": texts, "judgements": frame("judgements", graded)},
         ),
     )
-    run_job(job, lambda batch: _add(store, batch), work=path.parent / "work")
+    run_job(job, lambda batch: _add(store, batch), site=Site(work=path.parent / "work"))
     return store
 
 

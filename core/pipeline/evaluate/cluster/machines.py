@@ -41,7 +41,7 @@ from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Answered
 from core.pipeline.evaluate.results import Made
-from core.pipeline.evaluate.runner import Here
+from core.pipeline.evaluate.runner import Here, Means
 from core.pipeline.evaluate.steps import Graph
 from core.pipeline.ranking import Hits
 from core.prices import PriceBook
@@ -124,10 +124,7 @@ class Worker:
         budget, shared = FarBudget(link), FarJournal(link, SHARED)
         own = FarJournal(link, OWN) if job.protocol.repeats else shared
         self._held = _Held()
-        self._here = Here(
-            job,
-            order.every,
-            (),
+        means = Means(
             artifacts=Artifacts(order.artifacts, order.away),
             models=Models(job.models, shared=shared, own=own, meter=budget),
             kept=self._held,
@@ -136,6 +133,7 @@ class Worker:
             check=link.check,
             machine={**described(), "cluster": "Ray"},
         )
+        self._here = Here(job, order.every, (), means)
         self._here.built.update(order.every.builds)  # by tasks of their own
         self._here.collector.__enter__()  # for as long as the process lives
         self._steps = {step.key: step for step in (*order.every.steps, *order.every.builds)}

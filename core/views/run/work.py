@@ -1,44 +1,91 @@
-"""Evaluations as processes of their own, so that a dashboard that is reloaded or closed does not end them.
+"""Paid work of one kind: how it is asked for, planned, begun, done into a store, resumed and put in words.
 
-Each leaves "<evaluations>/launched/<nanoseconds>" with its specification, its process and what that printed.
-A process writes its number into the status of its evaluation, so that one finds the other.
+No dashboard that is reloaded or closed ends a process. Each leaves "<folder>/launched/<nanoseconds>" with its
+specification, its process and what that printed; it writes its number into the status of its work, so that
+one finds the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
+import polars as pl
 from pydantic import BaseModel
 
 from core import jobs
 from core.files import write_json
-from core.pipeline.evaluate.folder import EVALUATIONS, Folder, State, Status, folders
+from core.pipeline.evaluate.folder import Folder, State, Status, folders
+from core.pipeline.evaluate.turn import Result, Site
 from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load_as
 from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.plan import Bill
+from core.pipeline.sweep.problems import Problem
+from core.prices import PriceBook
+from core.store import Snapshot, Store
+from core.views.run import paid
 
+J = TypeVar("J")
+J_co = TypeVar("J_co", covariant=True)
+P = TypeVar("P", bound=Bill)
+R = TypeVar("R", bound=Result)
 _LAUNCHED = "launched"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An evaluation that was begun, from here or elsewhere."""
+    """Work that was begun, from here or elsewhere."""
 
     name: str  # Name of its folder; of a process that has not got that far, of its launch
     status: Status  # How far it is
     folder: Folder | None  # Its folder; None when it ended, or still is, before having one
 
+    def cancel(self) -> None:
+        """Ask it to stop; what has finished stays, and it can be resumed."""
+        if self.folder is not None:
+            self.folder.stop.touch()
+        else:
+            jobs.stop(self.status.pid)
 
-@dataclass(frozen=True, slots=True)
-class Launcher:
-    """Begins, resumes and lists work of one kind, whose results go into a store."""
 
+class Read(Protocol[J_co]):
+    """Reads a specification."""
+
+    def __call__(
+        self,
+        snapshot: Snapshot,
+        spec: Any,  # noqa: ANN401 - of the kind's own model
+        books: Mapping[str, PriceBook],
+        *,
+        to_run: bool,
+    ) -> tuple[J_co, list[Problem]]:
+        """Return what it names, and what its owner should know; refuse what cannot work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(Generic[J, P, R]):
+    """Kind of paid work."""
+
+    noun: str  # What one is called: "evaluation"
+    kept: str  # What becomes of one that is interrupted
     folder: str  # Of all such work, beside the store
     begins: tuple[str, ...]  # The command that begins one unasked, without its specification
     resumes: tuple[str, ...]  # The command that lets one go on, without its name
     model: type[BaseModel]  # Its specification
+
+    read: Read[J]  # What a specification names
+    plan: Callable[[J, Sequence[Problem]], P]  # What it takes; spends nothing
+    run: Callable[[Store, J, Site], R]  # Do it, or what is left of it, and land what it yields
+
+    size_of: Callable[[P], str]  # What will be done, in words
+    costs: Callable[[P], str]  # What that costs, in words; empty where `size_of` says it
+    button: Callable[[P], str]  # Names the button that begins one
+    progress: Callable[[Status], str] = paid.progress  # How far one is, in words
+    ended: Callable[[Status], str]  # How one ended, in words
+    table: Callable[[Sequence[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
 
     def work_of(self, store: Path) -> Path:
         """Return the folder of all such work whose results go into a store."""
@@ -81,24 +128,13 @@ class Launcher:
             for folder in folders(work)
             if (status := folder.status()) is not None
         ]
-        pids = {evaluation.status.pid for evaluation in begun}
+        pids = {one.status.pid for one in begun}
         early = [
             Known(job.folder.name, _early(job_status), None)
             for job in jobs.jobs(work / _LAUNCHED)
             if job.pid not in pids and (job_status := job.status()).state is not State.KILLED
         ]
-        return sorted([*early, *begun], key=lambda evaluation: evaluation.status.started_at, reverse=True)
-
-
-EVALUATION = Launcher(EVALUATIONS, ("run", "--yes"), ("resume",), SweepSpec)
-
-
-def cancel(known: Known) -> None:
-    """Ask an evaluation to stop; what has finished stays, and it can be resumed."""
-    if known.folder is not None:
-        known.folder.stop.touch()
-    else:
-        jobs.stop(known.status.pid)
+        return sorted([*early, *begun], key=lambda one: one.status.started_at, reverse=True)
 
 
 def _early(status: jobs.Status) -> Status:

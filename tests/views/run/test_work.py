@@ -8,8 +8,9 @@ import pytest
 from core.errors import InputError
 from core.pipeline.evaluate import State
 from core.pipeline.evaluate.folder import Status
-from core.pipeline.evaluate.launch import EVALUATION, Known
 from core.store import Store
+from core.views.run.work import Known
+from core.views.run.works import EVALUATION
 from tests.stores import Lab
 
 SPEC = """
