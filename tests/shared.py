@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+EVERY_PAGE = "CLQ_EVERY_PAGE" in os.environ
+"""Whether tests over all pages take every place and store, which takes an hour of a processor; else some."""
+
 
 def once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
     """Build a store by the first process that asks, for all that ask; to be read only.

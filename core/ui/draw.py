@@ -94,7 +94,8 @@ def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
     """Where the blocks inside a block stand."""
     match block:
         case Fold(title, inside):
-            return [(st.expander(plain(title)), inside)]
+            # With a key it stays open when something comes or goes above it.
+            return [(st.expander(plain(title), key=f"fold_{title}"), inside)]
         case Tabs(folds):
             tabs = st.tabs([plain(fold.title) for fold in folds])
             return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 
 from playwright.sync_api import Locator
@@ -29,6 +30,7 @@ _SHOWN = """() => {
     [trace.name, ...['x', 'y', 'z', 'text'].map(axis => JSON.stringify(trace[axis] ?? null, plain))]));
   return [...main.innerText.split('\\n').filter(line => !icons.has(line)), ...charts];
 }"""
+_CELLS = """table => [...table.querySelectorAll('[role=gridcell]')].map(cell => [cell.id, cell.textContent])"""
 _PINNED = re.compile(r"Settings( · \d+)?")
 """Counts the revision, which a link pins, as a setting that differs."""
 
@@ -144,14 +146,30 @@ def _apply(control: Locator, key: str) -> bool:
     return True
 
 
-def shown(seen: Visit) -> list[str]:
-    """All that a page shows: its text line by line, the numbers of its charts, the cells of its tables."""
-    found: list[str] = [str(each).strip() for each in seen.page.evaluate(_SHOWN)]
+def shown(seen: Visit) -> tuple[list[str], list[dict[str, str]]]:
+    """All that a page shows.
+
+    Returns:
+        Its text line by line and the numbers of its charts; for each table the cells that are in sight,
+        by column and row.
+    """
+    lines = [str(line).strip() for line in seen.page.evaluate(_SHOWN)]
     tables = seen.page.locator("[data-testid=stMain] [data-testid=stDataFrame]").filter(visible=True)
+    cells = []
     for place in range(tables.count()):  # which write their cells when they are looked at
         tables.nth(place).scroll_into_view_if_needed()
-        cells = tables.nth(place).locator("[role=gridcell]")
-        cells.first.wait_for(state="attached")
+        tables.nth(place).locator("[role=gridcell]").first.wait_for(state="attached")
         seen.page.wait_for_timeout(QUIET_MS)
-        found += cells.all_text_contents()
-    return [line for line in found if not _PINNED.fullmatch(line)]
+        cells.append(dict(tables.nth(place).evaluate(_CELLS)))
+    return [line for line in lines if not _PINNED.fullmatch(line)], cells
+
+
+def differences(seen: Visit, other: Visit) -> list[object]:
+    """List what two visits show differently: lines, and cells that are in sight in both."""
+    (lines, tables), (others, their_tables) = shown(seen), shown(other)
+    apart: list[object] = [pair for pair in zip_longest(lines, others) if pair[0] != pair[1]]
+    for mine, theirs in zip_longest(tables, their_tables, fillvalue={}):
+        common = mine.keys() & theirs.keys()
+        apart += [(cell, mine[cell], theirs[cell]) for cell in common if mine[cell] != theirs[cell]]
+        apart += [] if common else [("no cell in common", mine, theirs)]
+    return apart

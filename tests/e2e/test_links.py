@@ -8,14 +8,16 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from core.views.pages import PAGES, SECTION
-from tests.e2e.controls import set_all, shown, unfold
+from tests.e2e.controls import differences, set_all, unfold
 from tests.e2e.watch import Visit
 from tests.server import Server
+from tests.shared import EVERY_PAGE
 
 pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 
-PLACES = [place for page in PAGES.values() for place in page.places]
+PLACES = [place for page in PAGES.values() for place in (page.places if EVERY_PAGE else page.places[:1])]
+"""Every page; its further sections stand in `tests/pages/test_links.py`, without a browser."""
 ANSWERED = ("readers", "measures/predicting answers")  # need answers, which python-docs has none of
 _TRIES = 20
 STAYS = frozenset({"ws", SECTION})  # the place itself
@@ -40,7 +42,7 @@ def test_a_link_shows_the_same_with_every_control_set(server: Server, visit: Ope
     other = visit(seen.copy_link() if PAGES[place.partition("/")[0]].settings else seen.address)
     unfold(other)
     for _ in range(_TRIES):  # what the browser itself draws comes last
-        if shown(other) == shown(seen):
+        if not (apart := differences(seen, other)):
             break
         other.page.wait_for_timeout(500)
-    assert shown(other) == shown(seen)
+    assert apart == []

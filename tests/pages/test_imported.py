@@ -1,7 +1,6 @@
 """Every page on what every importer makes of its sample, whole and without each field that may be absent."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,11 +14,12 @@ from tests.importers.absent import imported, shape, without_each
 from tests.importers.samples import SAMPLES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES, PAGES_OF, TITLES, answer, assert_sound
+from tests.shared import EVERY_PAGE
 from tests.stores import Lab
 
 ANSWERS = ["query_id,answer,k,grade", *(f"q{n},words,{k},{k % 2}" for n in range(1, 9) for k in (1, 2))]
 """A table of answers as the README has it: no reader, no prompt, no temperature, no mode, no judge."""
-_EVERY = 5
+_EVERY = 20
 LACKS = ("There is nothing to run.", "No passage has text")
 """What Run says, as an error, of a collection without queries or without texts."""
 
@@ -80,10 +80,6 @@ def test_grades_of_answers_over_pools_are_predicted(open_page: OpenPage, tmp_pat
     )
 
 
-WHOLE = "CLQ_EVERY_PAGE" in os.environ
-"""Whether every page is opened on every store, which takes half an hour of a processor; else some in turn."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_without_each_field_opens_every_page(open_page: OpenPage, tmp_path: Path, name: str):
@@ -95,5 +91,5 @@ def test_a_sample_without_each_field_opens_every_page(open_page: OpenPage, tmp_p
         batch = imported("file", format_, without)
         if batch is not None and (own := shape(batch)) and own not in shapes:
             shapes.add(own)
-            some = PAGES if WHOLE else PAGES[(first + len(shapes)) % _EVERY :: _EVERY]
+            some = PAGES if EVERY_PAGE else PAGES[(first + len(shapes)) % _EVERY :: _EVERY]
             _open_every_page(open_page, tmp_path / str(len(shapes)), batch, f"{name} without {field}", some)
