@@ -30,7 +30,7 @@ _SHOWN = """() => {
     [trace.name, ...['x', 'y', 'z', 'text'].map(axis => JSON.stringify(trace[axis] ?? null, plain))]));
   return [...main.innerText.split('\\n').filter(line => !icons.has(line)), ...charts];
 }"""
-_CELLS = """table => [...table.querySelectorAll('[role=gridcell]')].map(cell => [cell.id, cell.textContent])"""
+_CELLS = "table => [...table.querySelectorAll('[role=gridcell]')].map(cell => [cell.id, cell.textContent])"
 _PINNED = re.compile(r"Settings( · \d+)?")
 """Counts the revision, which a link pins, as a setting that differs."""
 
