@@ -84,6 +84,7 @@ class Question(question.Question):
             budget=self.budget,
             floor=self.min_quality,
             max_harm=self.max_harm,
+            min_robust=self.min_robust,
             jitter_ms=self.jitter_ms,
             higher_is_better=quality.higher_is_better,
             per_correct=answering.per == "correct answer",

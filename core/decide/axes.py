@@ -1,4 +1,4 @@
-"""Axes that stacks are compared in: cost, latency, quality and harm, each with everything that depends on it.
+"""Axes that stacks are compared in, from cost to robust quality, each with everything that depends on it.
 
 Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
 and its column in the stack table.
@@ -136,6 +136,20 @@ HARM = Axis(
     missing="not judged for harm",
     remedy="judge the passages that it ranks first",
 )
+ROBUST = Axis(
+    key="robust",
+    column="robust",
+    word="robust quality",
+    higher_is_better=True,
+    compared=False,
+    limit="robust",
+    field="min_robust",
+    limit_word="robust floor",
+    missing="not asked perturbed queries",
+    remedy="run its queries perturbed too (noise, typo, accents, case or names in the sweep)",
+)
+BESIDE = (HARM, ROBUST)
+"""Axes that are looked at where they are limited."""
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:
@@ -153,11 +167,11 @@ def axes(*, higher_is_better: bool = True, per_correct: bool = False) -> tuple[A
         per_correct: Whether the cost is one of correct answers.
     """
     cost = PER_CORRECT if per_correct else COST
-    return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), HARM)
+    return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), *BESIDE)
 
 
 LIMITS: Mapping[str, Axis] = {
-    axis.limit: axis for axis in (LATENCY, COST, QUALITY, quality_axis(higher_is_better=False), HARM)
+    axis.limit: axis for axis in (LATENCY, COST, QUALITY, quality_axis(higher_is_better=False), *BESIDE)
 }
 """Every limit by its name; that of quality in both directions."""
 

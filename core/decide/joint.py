@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule, objective
 from core.decide.ties import JITTER_MS
@@ -41,6 +41,9 @@ class JointSample:
     harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
     # [S], the reported harm of stacks without values per query; NaN = unknown
     fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
+    # [S, Q] and [S], the same of the robust quality
+    robust: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    fixed_robust: Floats = field(default_factory=lambda: np.empty(0))
     # [S], within which a latency is not told apart; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
@@ -84,9 +87,15 @@ class JointSample:
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
             COST.key: ~np.isnan(self.cost),
         }
-        if len(self.fixed_harm):
-            masks[HARM.key] = ~np.isnan(self.fixed_harm) | (_varies(self.harm) if self.harm.size else False)
+        for axis in BESIDE:
+            values, fixed = self.beside(axis)
+            if len(fixed):
+                masks[axis.key] = ~np.isnan(fixed) | (_varies(values) if values.size else False)
         return masks
+
+    def beside(self, axis: Axis) -> tuple[Floats, Floats]:
+        """Values per query [S, Q] and reported means [S] of an axis besides quality, latency and cost."""
+        return getattr(self, axis.key), getattr(self, f"fixed_{axis.key}")
 
     def take(self, rows: Sequence[int]) -> JointSample:
         """Some of the stacks."""
@@ -110,10 +119,11 @@ class JointSample:
             LATENCY.key: latencies(self, drawn),
             COST.key: self.cost[:, None],
         }
-        if any(axis.key == HARM.key for axis in required):
-            unknown = np.full(len(self.cost), np.nan)
-            fixed = self.fixed_harm if len(self.fixed_harm) else unknown
-            numbers[HARM.key] = _means(self.harm, fixed, drawn) if self.harm.size else fixed[:, None]
+        for axis in BESIDE:
+            if axis in required:
+                values, reported = self.beside(axis)
+                fixed = reported if len(reported) else np.full(len(self.cost), np.nan)
+                numbers[axis.key] = _means(values, fixed, drawn) if values.size else fixed[:, None]
         return numbers
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, floats
+from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, decide, feasible
 from core.decide.ties import Numbers, Paired, within_jitter
@@ -64,7 +64,7 @@ def turns(
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
-        A change per axis of the runner-up (cost, latency, quality, and harm where it is capped; each
+        A change per axis of the runner-up (cost, latency, quality, and what else is limited; each
         better), which win only by making it the chosen one, then those of the chosen stack (each worse),
         which turn the choice to whichever stack then wins. Empty without a choice or a runner-up.
     """
@@ -72,7 +72,7 @@ def turns(
     if decided.chosen is None or decided.runner_up is None:
         return []
     looked_at = {axis.key: axis for axis in decided.axes if axis.compared or axis in decided.required}
-    order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, HARM) if axis.key in looked_at]
+    order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, *BESIDE) if axis.key in looked_at]
 
     def chosen_with(row: int, axis: Axis, value: float) -> int | None:
         return decide(_changed(table, row, axis, value), constraints, rule, paired=paired).chosen

@@ -1,9 +1,9 @@
 """Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
 
 1. Keep the rows that meet every limit and are known on every axis that is required: quality, cost and latency
-   as soon as any stack has them, and harm where it is limited. A row of which a required number is unknown
-   but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not 0. An axis on
-   which nothing is known is not asked for, limited or not.
+   as soon as any stack has them, harm and robust quality where they are limited. A row of which a required
+   number is unknown but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not
+   0. An axis on which nothing is known is not asked for, limited or not.
 2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
    band of the fastest for "latency", those as cheap as the cheapest for "cost". The best of these by quality
    is the reference. Best follows the direction of the measure: the lowest Harm is the best Harm.
@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = ("quality_low", "quality_high", "harm", "jitter_ms", *PROMPT)
+OPTIONAL = ("quality_low", "quality_high", "harm", "robust", "jitter_ms", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12  # Decimals that an excess is told with at most
@@ -45,6 +45,7 @@ class Constraints:
     # Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1
     floor: float | None = None
     max_harm: float | None = None  # highest harm, of the column "harm"; 0..1
+    min_robust: float | None = None  # lowest robust quality, of the column "robust"
     # Width of the band within which latencies are not told apart; ms. None = the one of each stack, of the
     # column "jitter_ms", or the paper's where a stack has none.
     jitter_ms: float | None = None

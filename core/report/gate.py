@@ -41,6 +41,7 @@ class Again(BaseModel):
     budget: Amount | None
     min_quality: Amount | None
     max_harm: Amount | None = None
+    min_robust: Amount | None = None
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None

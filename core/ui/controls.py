@@ -35,6 +35,7 @@ _FIELDS = (
     ("budget", "Budget ($ / 1k)", 1e9),
     ("floor", "Worst quality", 1.0),
     ("max_harm", "Harm at most", 1.0),
+    ("min_robust", "Robust quality at least", 1.0),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
 )

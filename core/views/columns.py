@@ -202,6 +202,7 @@ _EVERY = (
     _text("let_in_by", "is let in by"),
     _text("why", "noted"),
     _text("latency_note", "latency note"),
+    _score("robust", "robust", "The same under the worst of the query as it is and as it was perturbed."),
     _score("harm", "harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
     _number("holes", "unjudged", 0),
     _number("judged", "judged", 0),

@@ -86,6 +86,7 @@ def test_excluded_rows_name_their_first_constraint_and_all_reasons():
 
 UNTIMED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("latency_ms"))
 UNPRICED = STACKS.with_columns(pl.lit(None, pl.Float64).alias("cost"))
+ENDURING = STACKS.with_columns(pl.Series("robust", [0.1, 0.5, None, 0.3, 0.5, 0.1]))
 HARMED = STACKS.with_columns(pl.Series("harm", [0.1, None, None, 0.3, 0.3, 0.1]))
 BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
 
@@ -108,6 +109,7 @@ BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
         (BARE, {}, "latency", ("hybrid", None, ["latency", "cost"])),
         (HARMED, {}, "quality", ("full200", "unknown latency", [])),
         (HARMED, {"max_harm": 0.2}, "quality", ("dense", "unknown latency", [])),
+        (ENDURING, {"min_robust": 0.2, "sla_ms": 700}, "quality", ("full100", "robust", [])),
     ],
 )
 def test_an_axis_that_some_stacks_have_is_required(rows, limits, rule, expected):

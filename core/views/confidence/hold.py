@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY, floats
+from core.decide.axes import COST, HARM, LATENCY, ROBUST, floats
 from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
@@ -23,6 +23,7 @@ from core.views.decision.facts import CHANCES, status_rows
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import scores_by_query
 from core.views.workspace.reported import QueryScores
+from core.views.workspace.robust import robust_measure, robust_quality
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Floats
 from core.views.workspace.stacks import harm_measure
@@ -154,9 +155,14 @@ def joint_sample(
     scored = _long(scores_by_query(snapshot, table, scope, quality))
     name = harm_measure(table)
     harm = Quality(str(Measure.parse(name).at(None)), quality.k) if name else None
-    harmful = _long(scores_by_query(snapshot, table, scope, harm) if harm else None)
+    robust = robust_quality(snapshot, scope, quality) if robust_measure(table) else None
+    scored_beside = [
+        _long(scores_by_query(snapshot, table, scope, of) if of else None) for of in (harm, robust)
+    ]
     timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
-    harmful = harmful.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list()))
+    harmful, endured = (
+        rows.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list())) for rows in scored_beside
+    )
     queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
     if queries.is_empty():
         return None
@@ -169,6 +175,8 @@ def joint_sample(
         share=SHARES[latency.percentile],
         harm=_matrix(harmful, ids, queries),
         fixed_harm=HARM.read(table),
+        robust=_matrix(endured, ids, queries),
+        fixed_robust=ROBUST.read(table),
         query_ids=tuple(queries),
     )
 

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from plotly.utils import PlotlyJSONEncoder
 
-from core.decide.axes import COST, LATENCY, QUALITY, Axis
+from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
 from core.tables import remembered
@@ -41,9 +41,10 @@ from core.views.decision.marks import (
     shapes,
 )
 from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.stacks import harm_measure
 
 HEIGHT = 384
-ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "reranker")
+ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "robust", "reranker")
 """Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
@@ -91,7 +92,7 @@ def pareto(
     Args:
         decision: What the constraints select from it.
         constraints: SLA, budget and floor, drawn as lines.
-        across: The x axis: latency or cost.
+        across: The x axis: latency, cost or harm.
         colour: One of `core.views.decision.marks.COLOURS`.
         size: One of `core.views.decision.marks.SIZES`.
         selected: run_id of the stack to ring besides the chosen one.
@@ -102,12 +103,11 @@ def pareto(
     """
     across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
-    used = [name for name in {*_DRAWN, colour, size} if name in rows.columns]
+    used = [name for name in {*_DRAWN, across.column, colour, size} if name in rows.columns]
     scored = rows.select(used)
     drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
-    layout = theme.layout(
-        x=latency.name if across == LATENCY else across.unit_words, y=quality.name, height=HEIGHT
-    )
+    titles = {LATENCY.key: latency.name, HARM.key: harm_measure(table) or across.word}
+    layout = theme.layout(x=titles.get(across.key, across.unit_words), y=quality.name, height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
     dense = drawn.height > DENSE_FROM
     # The frontier stands out of a density as marks; everything is marks where there is no density.

@@ -18,6 +18,7 @@ from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
+from core.views.workspace.robust import floor_words, robust_measure
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import cap_words, harm_measure
 from core.views.workspace.view import View
@@ -35,6 +36,7 @@ NUMBERS = (
     "n",
     "quality_basis",
     "harm",
+    "robust",
     "latency_ms",
     "latency_low",
     "latency_high",
@@ -106,6 +108,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {
         "harm cap": cap_words(table, asked.constraints),
+        "robust floor": floor_words(table, asked.constraints),
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
@@ -207,6 +210,8 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
         "min_quality": limits.floor,
         "max_harm": limits.max_harm,
         "harm": harm_measure(table),
+        "min_robust": limits.min_robust,
+        "robust": robust_measure(table),
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",
     }

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis, Floats, axes
+from core.decide.axes import COST, HARM, LATENCY, QUALITY, ROBUST, Axis, Floats, axes
 from core.tables import remembered
 from core.views.text import of_many
+from core.views.workspace.robust import robust_measure
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import harm_measure
 
@@ -91,11 +92,11 @@ def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limi
 def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) -> Limit | None:
     numbers = axis.read(table)
     numbers = numbers[~np.isnan(numbers)]
-    share = axis.key in (QUALITY.key, HARM.key)
+    share = axis.key in (QUALITY.key, HARM.key, ROBUST.key)
     if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)):
         return None
     log = not share and logarithmic(numbers)
-    counts = axis.key == QUALITY.key and not quality.is_share
+    counts = axis.key in (QUALITY.key, ROBUST.key) and not quality.is_share
     if share:
         bottom, top = _around(numbers, counts=counts)
     else:
@@ -108,8 +109,13 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         COST.key: f"Budget ({axis.unit.replace('1k', many)})",
         QUALITY.key: f"Quality at {side}",
         HARM.key: f"Harm at {side}",
+        ROBUST.key: f"Robust quality at {side}",
     }
-    about = {QUALITY.key: f" Quality is {quality.name}.", HARM.key: f" Harm is {harm_measure(table)}."}
+    about = {
+        QUALITY.key: f" Quality is {quality.name}.",
+        HARM.key: f" Harm is {harm_measure(table)}.",
+        ROBUST.key: f" It is {robust_measure(table)}.",
+    }
     pattern = axis.pattern if factor == 1 else axis.pattern_small
     prefix, _, suffix = pattern.partition("{}")
     return Limit(

@@ -30,6 +30,8 @@ _AXES = (
     ("quality", "", None),
     ("latency_ms", "latency ms", "unknown"),
     ("cost", "$ / {}", "unknown"),
+    ("harm", "harm", "unknown"),
+    ("robust", "robust", "unknown"),
     ("candidates", "K", "none"),
     ("dim", "dimensions", "none"),
 )
@@ -52,7 +54,7 @@ def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -
 def parallel(
     rows: pl.DataFrame, decision: Decision, quality: Quality, selected: str | None = None
 ) -> go.Figure | None:
-    """Every stack as a line over quality, latency, cost, K and dimension; drag along an axis to filter.
+    """Every stack as a line over all that limits can be set on, K and dimension; drag an axis to filter.
 
     Returns:
         The figure; None where no stack has a quality. Axes that are unknown for all are left out.
@@ -67,7 +69,7 @@ def parallel(
     axes = [
         _axis(drawn[name].cast(pl.Float64), title.format(per) or quality.name, missing)
         for name, title, missing in _AXES
-        if not drawn[name].is_null().all()
+        if name in drawn.columns and not drawn[name].is_null().all()
     ]
     if 0 < drawn["feasible"].sum() < drawn.height:
         axes.insert(0, _limits(drawn["feasible"]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.decide.axes import COST, LATENCY
+from core.decide.axes import COST, HARM, LATENCY
 from core.decide.near import near_misses, substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Table, Text, Way, section
@@ -37,7 +37,7 @@ from core.views.workspace.latencies import jitter_words
 from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
-VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "parallel axes": None}
+VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 PER_1K = COLUMNS["cost"]
 NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", PER_1K, "out_by", "let_in_by")
 LACKING = (
@@ -53,6 +53,7 @@ MORE = (
     COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_basis"].but("quality is"),
     "harm",
+    "robust",
     *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )
 

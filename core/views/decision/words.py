@@ -61,6 +61,9 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     if constraints.max_harm is not None:
         also = " and" if constraints.floor is not None else ""
         words += f"{also} with harm of at most {constraints.max_harm:.2f}"
+    if constraints.min_robust is not None:
+        also = " and" if constraints.floor is not None or constraints.max_harm is not None else ""
+        words += f"{also} with a robust quality of at least {constraints.min_robust:.2f}"
     return words
 
 

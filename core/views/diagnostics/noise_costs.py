@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,12 +10,9 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.rules import decide
-from core.diagnostics.noise import CLEAN, NONE, orders, perturbed_runs
-from core.metrics import REGISTRY, Measure
-from core.metrics.robust import PERTURBATIONS
-from core.params import Value
-from core.pipeline.query.perturb import WAYS
+from core.diagnostics.noise import CLEAN, NONE, orders
 from core.views import text, theme
+from core.views.workspace.robust import robust_quality
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import stack_table
 from core.views.workspace.view import View
@@ -173,17 +169,13 @@ def choice_under_noise(view: View) -> str:
     Returns:
         A sentence; empty where the measure has no Robust form or no stack was asked noisy queries.
     """
-    snapshot, measure = view.snapshot, view.quality.measure
-    if measure is None or f"Robust[{measure.name}]" not in REGISTRY:
+    robust = robust_quality(view.snapshot, view.scope, view.quality)
+    if robust is None:
         return ""
-    runs = perturbed_runs(snapshot.runs(view.scope.collection_id).filter("has_rankings"))
-    if runs.is_empty():
-        return ""
-    robust = Quality(str(_endured(runs, measure)), view.quality.k)
-    noisy = stack_table(snapshot, view.scope, robust, view.latency, view.book)
+    noisy = stack_table(view.snapshot, view.scope, robust, view.latency, view.book)
     noisy = noisy.filter(pl.col("quality").is_not_null())
     clean = noisy.select("run_id").join(view.table, on="run_id", how="inner", maintain_order="left")
-    limits = replace(view.constraints, floor=None)
+    limits = replace(view.constraints, floor=None, min_robust=None)
     places = [(rows, decide(rows, limits, view.rule).chosen) for rows in (clean, noisy)]
     chosen = [rows["name"][place] for rows, place in places if place is not None]
     if len(chosen) < len(places):
@@ -193,19 +185,3 @@ def choice_under_noise(view: View) -> str:
     if first == then:
         return f"{of}, {first} would be chosen by {robust.name} as well."
     return f"{of}, {then} would be chosen by {robust.name}, {first} by {view.quality.name}."
-
-
-def _endured(runs: pl.DataFrame, measure: Measure) -> Measure:
-    """Robust[X] under the highest level of small talk that was run by itself, or else of another way."""
-    alone: dict[str, Value] = {}
-    for spec in runs["spec"]:
-        levels_of = {way: level for way, level in json.loads(spec)["perturb"].items() if way in WAYS}
-        if len(levels_of) == 1:
-            ((way, level),) = levels_of.items()
-            # near misses before forms that are words: nobody types a mask
-            alone[way] = max(alone.get(way, level), level, key=lambda one: (str(one).isdecimal(), str(one)))
-    way = next((way for way in WAYS if way in alone), WAYS[0])
-    levels = {perturbation.name: perturbation.default for perturbation in PERTURBATIONS} | {
-        way: alone.get(way, 4)
-    }
-    return Measure(f"Robust[{measure.name}]", None, (*measure.params, *levels.items()))

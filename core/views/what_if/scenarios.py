@@ -42,6 +42,7 @@ _KEYS: Mapping[str, str] = {
     "budget": "budget",
     "floor": "floor",
     "harm": "max_harm",
+    "robust": "min_robust",
     "dim": "dim",
     "K": "depth",
 }
@@ -62,6 +63,7 @@ class Scenario:
     # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
     max_harm: float | None = None  # highest harm; 0..1
+    min_robust: float | None = None  # lowest robust quality
 
     def words(self, *, higher_is_better: bool = True) -> str:
         """Say what it asks for, as people read it; the argument is the direction of the quality."""
@@ -71,6 +73,7 @@ class Scenario:
             (self.budget, "at most {}", text.usd),
             (self.floor, f"quality at {side} {{:.3g}}", float),
             (self.max_harm, "harm at most {:.3g}", float),
+            (self.min_robust, "robust quality at least {:.3g}", float),
             (self.dim, "at most {:g} dimensions", float),
             (self.depth, "K at least {:g}", float),
         )
@@ -195,6 +198,7 @@ def choose(
         budget=scenario.budget,
         floor=scenario.floor,
         max_harm=scenario.max_harm,
+        min_robust=scenario.min_robust,
         jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
     )
     chosen = decide(rows, own, scenario.rule, paired=paired).chosen

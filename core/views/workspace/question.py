@@ -64,6 +64,15 @@ class Question:
             low=0, high=1,
         ),
     ] = None  # fmt: skip
+    min_robust: Annotated[
+        float | None,
+        Choice(
+            "robust", "robust floor",
+            "Lowest robust quality: that under the worst of the query as it is and with the highest level of "
+            "small talk (or of what else) that was run.",
+            low=0,
+        ),
+    ] = None  # fmt: skip
     rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"
     jitter_ms: Annotated[
         float | None,

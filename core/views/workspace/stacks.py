@@ -30,6 +30,7 @@ from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.reported import with_intervals
+from core.views.workspace.robust import endured
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -180,13 +181,15 @@ def stack_table(
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), harm with harm_of (see `workspace.harm`), latency_ms with interval, n,
-        basis and note, calls (retrievals per query of a pipeline that reports them, mean), and the columns of
-        `costs`, `core.views.workspace.latencies.jitters` and `core.views.workspace.stacks.prompts`.
+        worst, or the best, grade), harm with harm_of (see `workspace.harm`), robust with robust_of (see
+        `workspace.robust`), latency_ms with interval, n, basis and note, calls (retrievals per query of a
+        pipeline that reports them, mean), and the columns of `costs`,
+        `core.views.workspace.latencies.jitters` and `core.views.workspace.stacks.prompts`.
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
         with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
+        _robust(snapshot, runs, scope, quality),
         latencies(snapshot, runs, latency),
         costs(snapshot, runs, book, (scope, quality.k)),
         jitters(snapshot, runs, latency),
@@ -288,6 +291,19 @@ def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl
             pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
         )
     return columns.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
+    """Robust quality of every run, as far as it is known: run_id, robust and robust_of."""
+    measure, golden = endured(snapshot, scope, quality.measure), scope.golden_set_id
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    rows = pl.DataFrame(schema={"run_id": pl.String, "robust": pl.Float64, "robust_of": pl.String})
+    if measure is None or golden is None or not ranked:
+        return rows
+    judged = evidence(snapshot, ranked, golden, (measure,), only=among(snapshot, scope))
+    values = {"run_id": judged.run_ids, "robust": mean(at_cutoff(judged, measure))[0]}
+    known = pl.DataFrame(values).with_columns(pl.col("robust").fill_nan(None)).drop_nulls("robust")
+    return pl.concat([rows, known.with_columns(robust_of=pl.lit(str(measure)))])
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:

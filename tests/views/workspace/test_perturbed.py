@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.decide.joint import chances
+from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.store import Snapshot
+from core.views.confidence.hold import joint_sample
 from core.views.workspace.choices import choices
-from core.views.workspace.scope import Quality
+from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import at_cutoff, evidence, unperturbed
 from tests.stores import Lab
-from tests.views.made import LAB
+from tests.views.made import LAB, table
 
 BM25 = {"name": "bm25", "mode": "sparse", "sparse": "bm25"}
 ALL = {"q1": ["p", "x"], "q2": ["p", "x"], "q3": ["p", "x"]}
@@ -45,6 +48,26 @@ def test_it_is_the_worst_of_a_run_and_its_sibling_and_needs_one(tmp_path: Path):
     np.testing.assert_array_equal(at_cutoff(found.among({"q2"}), ROBUST)[0], [1])
     assert np.isnan(found.rescored(ROBUST, found.grades[..., :1], found.pool_counts)).all()
     assert {"Robust[N-Recall4+]", "Robust[RA-nWG]"} <= set(choices(snapshot, LAB).measures)
+
+
+def test_robust_quality_stands_beside_the_quality_and_is_a_floor(tmp_path: Path):
+    snapshot = lab(
+        tmp_path,
+        clean=(BM25, ALL),
+        noisy=(NOISY, {"q1": ["x", "p"], "q2": ["p"], "q3": ["x"]}),
+        alone=({**BM25, "rewrite": "rules"}, ALL),
+    )
+    rows = table(snapshot, LAB, Quality("N-Recall4+", 1))
+    assert dict(rows.select("run_id", "robust").iter_rows()) == {"clean": pytest.approx(1 / 3), "alone": None}
+    assert rows["robust_of"].drop_nulls().to_list() == [str(ROBUST)]
+    found = decide(rows, Constraints(min_robust=0.5))
+    assert dict(found.excluded().select("run_id", "constraint").iter_rows()) == {
+        "clean": "robust", "alone": "unknown robust quality",
+    }  # fmt: skip
+    sample = joint_sample(snapshot, rows, LAB, quality=Quality("N-Recall4+", 1), latency=Latency())
+    alone = chances(sample, Constraints(min_robust=0.5), resamples=4_000, seed=1)
+    # of three draws of three queries two or more are the one that endures: 7/27
+    assert alone.feasible[rows["run_id"].to_list().index("clean")] == pytest.approx(7 / 27, abs=0.03)
 
 
 def test_perturbations_at_once_count_where_they_were_run(tmp_path: Path):
