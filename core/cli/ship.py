@@ -12,6 +12,7 @@ import typer
 
 from core.cli.context import Context, Format, complain, emit
 from core.errors import InputError, UnknownNameError
+from core.pipeline.shippable import KINDS
 from core.prices import DEFAULT_BOOK
 from core.records import JsonMap, Stack
 from core.views.text import count
@@ -31,8 +32,8 @@ def ship(
     from core.pipeline import ship as shipping  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415
 
-    if kind not in shipping.KINDS:
-        raise UnknownNameError("kind of export", kind, shipping.KINDS)
+    if kind not in KINDS:
+        raise UnknownNameError("kind of export", kind, KINDS)
     snapshot = context.store().read()
     (run_id,) = resolve_runs(snapshot.runs(), [name])
     row = snapshot.runs().filter(run_id=run_id).row(0, named=True)

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -19,53 +18,12 @@ from core.pipeline.evaluate.job import Corpus
 from core.pipeline.index.terms import FOLD, LANGUAGES
 from core.pipeline.own.config import OwnStack
 from core.pipeline.own.process import Ended, Worker
+from core.pipeline.shippable import ADAPTERS, ENGINE, language_of, missing
 from core.records import JsonMap
 from core.tables import schema
 
 EXPORTED = DATA / "exported"
-ADAPTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "python": ("retriever", ""),
-        "langchain": ("langchain_retriever", "langchain-core"),
-        "llama-index": ("llama_index_retriever", "llama-index-core"),
-        "haystack": ("haystack_retriever", "haystack-ai"),
-    }
-)
-"""What a stack can be written as: its module and the package that it is for."""
-ENGINE = "elasticsearch"
-KINDS = (*ADAPTERS, ENGINE)
 COMPARED = schema("query_id same:bool first_difference:int64 stored exported")
-_ANALYZERS = (
-    "english french german spanish italian portuguese dutch swedish norwegian danish finnish russian turkish"
-)
-
-
-def missing(spec: JsonMap, kind: str) -> list[str]:
-    """List in words the parts of a stack that cannot be written so; empty = all of it can."""
-    usual = {"rewrite": "none", "reranker": "none", "metric": "cosine"}
-    parts = [
-        f"{key} {spec[key]}"
-        for key in ("rewrite", "reranker", "metric", "chunker", "dedup", "cut", "perturb")
-        if spec.get(key) and spec[key] != usual.get(key)
-    ]
-    mode = spec.get("mode")
-    if mode not in ("sparse", "dense", "hybrid"):
-        return [*parts, f"mode {mode}"]
-    if mode != "sparse" and kind != ENGINE:
-        parts += [f"embedder {spec['embedder']}"] if spec["embedder"] != "wordllama" else []
-        parts += [f"index {spec['index']}"] if spec["index"] != "flat" else []
-    if mode != "sparse" and kind == ENGINE:
-        parts.append("vectors, which a query of Elasticsearch has to bring along")
-    if mode == "hybrid" and spec["fusion"]["method"] != "rrf":
-        parts.append(f"fusion {spec['fusion']['method']}")
-    if kind == ENGINE and language_of(spec) not in _ANALYZERS.split():
-        parts.append(f"an analyzer for {language_of(spec)}")
-    return parts
-
-
-def language_of(spec: JsonMap) -> str:
-    """The language of a stack's words."""
-    return str(spec.get("bm25", {}).get("language", "english"))
 
 
 def ship(spec: JsonMap, kind: str, corpus: Corpus, folder: Path, about: JsonMap) -> None:

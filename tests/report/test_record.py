@@ -79,6 +79,15 @@ def test_the_three_files_agree_with_decide(written):
         assert f"from revision {decided['revision']} of the store" in words
 
 
+def test_what_ships_it_stands_in_every_file(written):
+    _, files = written
+    how = json.loads(files[".json"])["ship"]
+    for ending in (".html", ".md"):
+        assert ("Ship it" in files[ending]) == (how is not None)
+        if how and how["command"]:
+            assert how["command"] in files[ending]
+
+
 def spaced(words: str) -> str:
     return " ".join(words.split())
 

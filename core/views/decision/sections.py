@@ -10,7 +10,7 @@ import polars as pl
 from core.decide.axes import COST, HARM, LATENCY
 from core.decide.near import near_misses, substitute
 from core.views.ask import Ask
-from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Table, Text, Way, section
+from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column
 from core.views.confidence.data import drawn
 from core.views.confidence.noise import QUICK, leading, noise_words, redecided
@@ -30,6 +30,7 @@ from core.views.decision.near import (
     way_in,
 )
 from core.views.decision.parallel import parallel
+from core.views.decision.ship import shipping
 from core.views.keep import keep
 from core.views.text import count
 from core.views.workspace.comparable import environment
@@ -87,6 +88,7 @@ def which_to_ship(view: View, ask: Ask) -> Blocks:
     yield from choice(view)
     yield from outside(view)
     yield from stacks(view, ask)
+    yield from ship_it(view)
     if view.noise is not None and view.decision.chosen is not None:  # last, as its drawing takes a while
         yield Control("judge noise", {"said": lambda: noisy(view)}, lambda: noise_told(view))
 
@@ -111,6 +113,14 @@ def choice(view: View) -> Blocks:
     given: dict[str, Any] = {"numbers": numbers, "firm": firm, "sentences": sentences, "notes": notes}
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
+
+
+def ship_it(view: View) -> Blocks:
+    """Yield what hands the chosen stack back as something that runs, or why nothing does."""
+    if view.decision.chosen is not None:
+        how = shipping(view.snapshot, view.table.row(view.decision.chosen, named=True))
+        command = [Text(how.command, "code")] if how.command else []
+        yield Fold("Ship it", [Text(how.sentence), *command])
 
 
 def noisy(view: View) -> tuple[str, str] | None:

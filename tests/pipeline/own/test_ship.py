@@ -11,7 +11,8 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline.evaluate import Protocol, corpus_of
-from core.pipeline.ship import KINDS, compare, missing, ship
+from core.pipeline.ship import compare, ship
+from core.pipeline.shippable import KINDS, missing
 from core.records import JsonMap, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
 from tests.pipeline.evaluate.helpers import job, run

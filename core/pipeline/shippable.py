@@ -1,0 +1,60 @@
+"""Whether a stack can be written as something that runs without this program, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from core.records import JsonMap
+
+ADAPTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "python": ("retriever", ""),
+        "langchain": ("langchain_retriever", "langchain-core"),
+        "llama-index": ("llama_index_retriever", "llama-index-core"),
+        "haystack": ("haystack_retriever", "haystack-ai"),
+    }
+)
+"""What a stack can be written as: its module and the package that it is for."""
+ENGINE = "elasticsearch"
+KINDS = (*ADAPTERS, ENGINE)
+_ANALYZERS = (
+    "english french german spanish italian portuguese dutch swedish norwegian danish finnish russian turkish"
+)
+
+
+def missing(spec: JsonMap, kind: str) -> list[str]:
+    """List in words the parts of a stack that cannot be written so; empty = all of it can."""
+    usual = {"rewrite": "none", "reranker": "none", "metric": "cosine"}
+    parts = [
+        f"{key} {spec[key]}"
+        for key in ("rewrite", "reranker", "metric", "chunker", "dedup", "cut", "perturb")
+        if spec.get(key) and spec[key] != usual.get(key)
+    ]
+    mode = spec.get("mode")
+    if mode not in ("sparse", "dense", "hybrid"):
+        return [*parts, f"mode {mode}"]
+    if not spec.get("candidates"):
+        parts.append("an unknown K")
+    if mode != "sparse" and kind != ENGINE:
+        parts += [f"{part} {_said(spec, part)}" for part, only in _DENSE.items() if spec.get(part) != only]
+    if mode != "sparse" and kind == ENGINE:
+        parts.append("vectors, which a query of Elasticsearch has to bring along")
+    fusion = spec.get("fusion") or {}
+    if mode == "hybrid" and fusion.get("method") != "rrf":
+        parts.append(f"fusion {_said(fusion, 'method')}")
+    if kind == ENGINE and language_of(spec) not in _ANALYZERS.split():
+        parts.append(f"an analyzer for {language_of(spec)}")
+    return parts
+
+
+_DENSE = {"embedder": "wordllama", "index": "flat"}
+
+
+def _said(spec: JsonMap, part: str) -> str:
+    return str(spec.get(part) or "unknown")
+
+
+def language_of(spec: JsonMap) -> str:
+    """The language of a stack's words."""
+    return str(spec.get("bm25", {}).get("language", "english"))
