@@ -36,7 +36,8 @@ GEN_AI = [
     ("embeddings", 30, {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "e",
         "gen_ai.usage.input_tokens": 7}, []),
     ("chat", 90, {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
-        "gen_ai.response.model": "m-1", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 9}, []),
+        "gen_ai.response.model": "m-1", "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 9}, []),
     ("tool", 10, {"gen_ai.operation.name": "execute_tool"}, []),
 ]
 
