@@ -212,5 +212,7 @@ def _show(tried: Trial, place: DeltaGenerator) -> None:
         about = about_words({**(tried.hello or {}), "understood_as": [tried.shape]})
         st.markdown(plain(f"{tried.rows.height} passages in {ms(tried.ms)}; {about}"))
         show.table(tried.rows, "own_tried", TRIED)
+        if tried.answer:
+            st.markdown(f"**Its answer:** {plain(tried.answer)}")
         for lack in tried.lacks:
             st.caption(plain(lack))

@@ -189,7 +189,7 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
 def _near(table: pl.DataFrame, levels: Levels, decision: Decision) -> dict[_Key, dict[str, Any]]:
     chosen = decision.chosen
     target = None if chosen is None else table["quality"][chosen]
-    if target is None:
+    if target is None or not levels.frame.width:
         return {}
     axes, frame = levels.frame.columns, levels.frame.with_columns(table["quality"])
     near = neighbours(frame, axes, frontier_rows(table, decision), float(target), decision.quality)

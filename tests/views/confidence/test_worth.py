@@ -240,3 +240,8 @@ def test_parameters_of_own_pipelines_are_axes_that_no_step_leaves():
     steps = dict(rows.select("stack", "step").rows())
     assert steps["shop, K = 50 · alpha 0.5, ef 256, v2"] in ("ef 64 → 256", "alpha 0.3 → 0.5")
     assert worth.Levels.of(made[:6]).frame.width == 6  # alpha, ef and K of each
+
+
+def test_stacks_that_state_no_axis_have_none_to_add():
+    known = stacks(quality=[0.5, 0.6])
+    assert worth.next_rows(known, decide(known, FREE), FREE).is_empty()
