@@ -31,7 +31,7 @@ from core.views.workspace.scope import (
 )
 
 if TYPE_CHECKING:
-    from core.views.workspace.view import View
+    from core.views.workspace.view import Place, View
 
 _LINE = 600
 
@@ -59,6 +59,15 @@ class Question(question.Question):
             seed=self.seed,
             given=narrowed.table,
         )
+
+    def in_store(self, context: Context) -> Place:
+        """The data that is asked about, whatever its workspaces."""
+        from core.views.workspace.view import Place  # noqa: PLC0415
+
+        snapshot = context.store().read(self.revision)
+        if self.collection is not None:
+            known_collection(snapshot, self.collection)
+        return Place(snapshot, Scope(self.collection or ""))
 
     def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:
         """The prices and the data that are asked about."""
@@ -133,6 +142,13 @@ def quality_of(text: str) -> Quality:
     return Quality(str(measure.at(None)), measure.k)
 
 
+def known_collection(snapshot: Snapshot, name: str) -> None:
+    """Refuse a collection that the data does not hold."""
+    known = snapshot.collections()["collection_id"].to_list()
+    if name not in known:
+        raise UnknownNameError("collection", name, known)
+
+
 def workspace(
     snapshot: Snapshot,
     collection: str | None,
@@ -141,9 +157,8 @@ def workspace(
     names: Sequence[str] = (),
 ) -> Scope:
     """The collection, golden set and runs that were asked for, or the only ones there are."""
-    known = snapshot.collections()["collection_id"].to_list()
-    if collection is not None and collection not in known:
-        raise UnknownNameError("collection", collection, known)
+    if collection is not None:
+        known_collection(snapshot, collection)
     runs = snapshot.runs(collection)
     if origins:
         runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))

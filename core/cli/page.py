@@ -53,7 +53,8 @@ def run(
     from core.report.page import say  # noqa: PLC0415 - the charts' library takes long to load
 
     page = _page(name)
-    said = say(page, section, question.on_page(ctx.obj), _choices(choose or ()))
+    place = question.on_page(ctx.obj) if page.settings else question.in_store(ctx.obj)
+    said = say(page, section, place, _choices(choose or ()))
     if form is PageForm.TEXT and out is None:
         from core.cli.page_text import write  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ from core.store import Kind, Snapshot, upkeep
 from core.store.doctor import Finding, Level, Report, examine
 from core.views import text
 from core.views.golden.judging import book_path
-from core.views.library.inventory import NAMES, goes_along, listed
+from core.views.library.data import NAMES, goes_along, listed
 from core.views.workspace.scope import resolve_runs
 
 Runs = Annotated[list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)]

@@ -32,7 +32,7 @@ from core.views.blocks import (
 )
 from core.views.columns import Column, columns, in_millions
 from core.views.pages import Page
-from core.views.workspace.view import View
+from core.views.workspace.view import Place, View
 from core.written import escaped
 
 FORMAT = "clq-explorer/page"
@@ -47,7 +47,7 @@ class Said:
 
     page: Page
     section: str  # empty where the page has no sections
-    view: View
+    place: Place
     blocks: tuple[Block, ...]
     choices: Mapping[str, JsonMap]  # what it asked, by key: label, value, options, help
 
@@ -63,7 +63,7 @@ class Said:
         return {block.name: block for block in flat(self.blocks) if isinstance(block, Table)}
 
 
-def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequence[str]]) -> Said:
+def say(page: Page, section: str | None, place: Place, given: Mapping[str, Sequence[str]]) -> Said:
     """Have a section of a page say what it says of a workspace.
 
     Args:
@@ -79,9 +79,9 @@ def say(page: Page, section: str | None, view: View, given: Mapping[str, Sequenc
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
-    blocks = _settled(_held(chosen.draw(view, ask)))
+    blocks = _settled(_held(chosen.draw(place, ask)))
     ask.unasked()
-    return Said(page, chosen.name, view, blocks, ask.asked)
+    return Said(page, chosen.name, place, blocks, ask.asked)
 
 
 def _held(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -115,23 +115,27 @@ def flat(blocks: Iterable[Block]) -> list[Block]:
 
 def as_data(said: Said) -> JsonMap:
     """Return what a section says as plain data; see `page.schema.json`."""
-    view = said.view
     return {
         "format": FORMAT,
         "version": VERSION,
         "page": said.page.name,
         "section": said.section or None,
-        "workspace": {
-            "collection": view.scope.collection_id,
-            "golden_set": view.scope.golden_set_id,
-            "revision": view.snapshot.revision,
-            "quality": view.quality.name,
-            "latency": view.latency.name,
-            "prices": view.book.title,
-            "remarks": list(view.compared.sentences),
-        },
+        "workspace": _workspace(said.place),
         "choices": dict(said.choices),
         "blocks": [_block(block) for block in said.blocks],
+    }
+
+
+def _workspace(place: Place) -> JsonMap:
+    view = place if isinstance(place, View) else None
+    return {
+        "collection": place.scope.collection_id or None,
+        "golden_set": place.scope.golden_set_id,
+        "revision": place.snapshot.revision,
+        "quality": view and view.quality.name,
+        "latency": view and view.latency.name,
+        "prices": view and view.book.title,
+        "remarks": list(view.compared.sentences) if view else [],
     }
 
 
@@ -261,7 +265,9 @@ def _laid(column: Column) -> tables.Column:
 
 def as_file(said: Said, form: str) -> str:
     """Write what a section says as one file that needs no network ("html"), or as Markdown ("md")."""
-    view = said.view
+    place = said.place
+    ground = [place.scope.collection_id, f"revision {place.snapshot.revision}"]
+    ground += [f"prices {place.book.title}"] if isinstance(place, View) else []
     charts = {block.name: render.Chart(block.figure, block.alt, block.caption)
               for block in flat(said.blocks) if isinstance(block, Chart)}  # fmt: skip
     context: JsonMap = {
@@ -272,7 +278,7 @@ def as_file(said: Said, form: str) -> str:
         "laid_out": laid_out,
         "cards": pairs,
         "marked": marked,
-        "made": f"{view.scope.collection_id}, revision {view.snapshot.revision}, prices {view.book.title}.",
+        "made": f"{', '.join(filter(None, ground))}.",
     }
     fill = render.html if form == "html" else render.markdown
     return fill("blocks.j2", charts, **context)

@@ -10,7 +10,7 @@ import streamlit as st
 from core.errors import ClqError
 from core.ui import door
 from core.ui.live import pareto_chart
-from core.ui.sections import decision
+from core.ui.sections import decision, library
 from core.ui.sections.judge_cards import book
 from core.views.golden.judging import propose
 from core.views.link import RULES
@@ -79,6 +79,9 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "judge noise": decision.judge_noise,
     "near misses": decision.near_misses,
     "pareto": pareto_chart,
+    "held": library.held,
+    "deleted": library.deleted,
+    "export": library.export,
     "stack": decision.stack,
     "stacks": decision.stacks,
 }

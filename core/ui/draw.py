@@ -37,7 +37,7 @@ from core.views.blocks import (
 from core.views.pages import PAGES
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
-from core.views.workspace.view import View
+from core.views.workspace.view import Place, View
 from core.written import upright
 
 ByHand = Callable[[View], None]
@@ -60,14 +60,15 @@ def draw_page(by_hand: Mapping[str, ByHand] = MappingProxyType({}), *, runs: boo
     chosen = pick_section(page) if len(page.sections) > 1 else next(iter(sections))
     if chosen in sections:
         section = sections[chosen]
-        _draw_section(section, find_view() if section.bare else current_view(runs=runs))
+        draw_section(section, find_view() if section.bare else current_view(runs=runs))
     if chosen in by_hand:
         by_hand[chosen](current_view(runs=runs))
 
 
-def _draw_section(section: Section, view: View | None) -> None:
+def draw_section(section: Section, place: Place | None) -> None:
+    """Draw a section of the page that this script run shows."""
     numbers, visitor = st.empty(), Visitor()
-    draw(section.draw(view, visitor), visitor, numbers)
+    draw(section.draw(place, visitor), visitor, numbers)
 
 
 def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> None:

@@ -23,7 +23,7 @@ from core.ui.state import LATEST, SETTINGS, problems, unreadable
 from core.ui.view import Empty, Frame, Lacking, PageEnd, arrive, current_page, find_place, find_view, remember
 from core.ui.workspace import go_to_workspace, open_workspace
 from core.views.decision.words import FORMS
-from core.views.library.inventory import gone
+from core.views.library.data import gone
 from core.views.link import RULES, pinned
 from core.views.pages import ADD, PAGES, RUN, Page
 from core.views.text import count, plain

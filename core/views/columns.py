@@ -229,6 +229,20 @@ _EVERY = (
     Column("looked_up", "looked up", "date"),
     _text("source", "source", width=400),
     _text("note", "note"),
+    # What a store holds
+    _text("collection_id", "collection"),
+    _text("origin", "figures are"),
+    Column("created_at", "made (UTC)", "time"),
+    _number("golden_sets", "golden sets", 0),
+    _text("golden_set_id", "golden set"),
+    _number("judgements", "judgements", 0),
+    _number("spans", "anchored grades", 0, "Grades of characters of documents."),
+    _text("mapping", "grades", width=200),
+    _text("notes", "notes", width=400),
+    _number("added_revision", "revision", 0, "The revision that brought it."),
+    _number("revision", "revision", 0),
+    Column("at", "when (UTC)", "time"),
+    _text("action", "what"),
     # Golden sets
     _number("grade", "grade", 0),
     Column(

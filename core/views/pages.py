@@ -222,6 +222,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Library",
             ":material/database:",
             "What the store holds, where it came from, and what happened to it.",
+            home="core.views.library.sections",
             moved={"data": ""},
         ),
     ),

@@ -13,7 +13,7 @@ from core.ui.add import files, large
 from core.ui.door import SETTING
 from core.views.add import background, imports
 from core.views.golden import judges
-from core.views.library import inventory
+from core.views.library import data
 from core.views.run.work import Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
@@ -59,8 +59,8 @@ def _pressed(*_: object, **__: object) -> bool:
 
 
 ACTIONS: dict[str, Callable[[Any], object]] = {
-    "delete": lambda _: door.act(inventory.delete, cache.store(), ["a"], "run"),
-    "restore": lambda _: door.act(inventory.restore, cache.store(), ["a"], "run"),
+    "delete": lambda _: door.act(data.delete, cache.store(), ["a"], "run"),
+    "restore": lambda _: door.act(data.restore, cache.store(), ["a"], "run"),
     "import": lambda made: large.write(made, ["file"], "refuse", None),
     "large import": lambda made: large.start([], made, None, ready=True),
     "read": lambda _: files.offered(),
@@ -74,7 +74,7 @@ def test_nothing_is_done_for_who_may_not(store: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(SETTING, "none")
     cache.store.clear()
     monkeypatch.setattr("streamlit.button", _pressed)
-    for module, name in ((imports, "bring"), (background, "begin"), (inventory, "delete")):
+    for module, name in ((imports, "bring"), (background, "begin"), (data, "delete")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("done"))
     monkeypatch.setattr(judges, "write_merged", lambda *_: pytest.fail("done"))
     if action in ("delete", "restore", "merge"):

@@ -54,7 +54,7 @@ def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, stor
 
 def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
-    app.button_group(key="kind").set_value("golden_set").run()
+    app.button_group(key="kind").set_value("Golden sets").run()
     ticked(app, "golden_set", 0)
     app.button(key="delete_asked").click().run()
     assert "Delete 1 golden set?" in everything(app)
@@ -73,7 +73,7 @@ def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
 
 def test_the_only_collection_is_deleted_with_what_it_holds_and_restored(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
-    app.button_group(key="kind").set_value("collection").run()
+    app.button_group(key="kind").set_value("Collections").run()
     ticked(app, "collection", 0)
     app.button(key="delete_asked").click().run()
     assert "With it go **3 runs, 1 golden set**" in everything(app)

@@ -39,6 +39,7 @@ from core.views.columns import COLUMNS
 from core.views.pages import PAGES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import everything, figures, page_of, rows, unescaped
+from tests.stores import Lab
 
 
 def run(*words: str) -> Result:
@@ -55,7 +56,9 @@ SCHEMA = json.loads(Path(report.__file__).with_name("page.schema.json").read_tex
 def said(store: Path, place: str, collection: str, **given: list[str]) -> Said:
     """What the command line says of a place."""
     name, _, section = place.partition("/")
-    return say(PAGES[name], section or None, Question(collection=collection).on_page(Context(store)), given)
+    page, question = PAGES[name], Question(collection=collection)
+    place = question.on_page(Context(store)) if page.settings else question.in_store(Context(store))
+    return say(page, section or None, place, given)
 
 
 @cache
@@ -157,6 +160,26 @@ def test_what_cannot_be_asked_is_refused(demo_store: Path, more: tuple[str, ...]
     done = run("--store", str(demo_store), "page", "latency", "--collection", "python-docs", *more)
     assert done.exit_code == 1
     assert told in done.stderr
+
+
+def test_the_library_is_of_the_store_and_needs_no_workspace(demo_store: Path, tmp_path: Path):
+    asked = ("--store", str(demo_store), "page", "library", "--format", "json")
+    data = json.loads(run(*asked, "--set", "kind=Golden sets").stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert [data["workspace"][name] for name in ("collection", "quality", "prices")] == [None] * 3
+    held, _, _, history, printed = data["blocks"][1:]
+    (table,) = held["blocks"]
+    golden = Store.open(demo_store).read().golden_sets()
+    assert [row["golden_set_id"] for row in table["rows"]] == golden["golden_set_id"].to_list()
+    assert [row["revision"] for row in history["blocks"][-1]["rows"]][-1] == 1
+    assert len(printed["blocks"][-1]["rows"]) > 10
+    assert "No collection 'nope'" in run(*asked, "--collection", "nope").stderr
+    gone = Lab().judge({"q": {"p": 5}}).run("a", final={"q": ["p"]}).write(tmp_path / "store")
+    with gone.write("delete") as writer:
+        writer.remove("collection", ["lab"])
+    done = run("--store", str(tmp_path / "store"), "page", "library", "--table", "collection_deleted",
+               "--format", "csv")  # fmt: skip
+    assert done.stdout.splitlines()[1].startswith("lab,")
 
 
 def test_a_page_without_blocks_names_those_that_have_some(demo_store: Path):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from core.paths import PUBLISHED
-from core.views.library.inventory import printed, printed_tables
+from core.views.library.data import printed, printed_tables
 
 TABLES = printed_tables()
 

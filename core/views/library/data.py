@@ -1,4 +1,4 @@
-"""Inventory of a store: what it holds, what was deleted and what happened; the tables that papers print.
+"""Data of page Library: what a store holds, what was deleted and what happened; the tables that papers print.
 
 Deleting and restoring by tombstone: what can be, what goes along, and the deed in one transaction.
 """
@@ -145,12 +145,16 @@ def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
     )
 
 
-LISTS: Mapping[Kind, Callable[..., pl.DataFrame]] = {
+_LISTS: Mapping[Kind, Callable[..., pl.DataFrame]] = {
     "run": runs,
     "collection": collections,
     "golden_set": golden_sets,
 }
-"""Kind → the table of what there is of it, or with `removed` of what was deleted."""
+
+
+def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.DataFrame:
+    """List what there is of a kind, or was deleted."""
+    return _LISTS[kind](snapshot, removed=removed)
 
 
 def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:

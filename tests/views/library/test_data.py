@@ -6,8 +6,8 @@ from core.errors import InputError, UnknownNameError
 from core.importers import Options, load
 from core.records import Origin
 from core.store import Store
-from core.views.library import inventory
-from core.views.library.inventory import ALL
+from core.views.library import data
+from core.views.library.data import ALL
 from tests.stores import Lab
 
 
@@ -26,14 +26,14 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_the_runs_with_origin_and_n(store: Store):
-    rows = inventory.runs(store.read()).sort("run_id")
+    rows = data.runs(store.read()).sort("run_id")
     assert rows.select("run_id", "origin", "n", "passages", "pool", "added_revision").rows() == [
         ("r1", "imported", 2, 3, "dense@2", 1),
         ("r2", "published", 50, None, None, 1),
         ("r3", "measured here", None, None, None, 1),
     ]
-    assert inventory.runs(store.read(), removed=True).is_empty()
-    sentence = inventory.answer(store.read())
+    assert data.runs(store.read(), removed=True).is_empty()
+    sentence = data.answer(store.read())
     assert sentence.startswith(
         "The store holds 3 runs (1 imported, 1 published, 1 measured here) on 1 collection"
     )
@@ -45,22 +45,22 @@ def test_the_runs_with_origin_and_n(store: Store):
     [(ALL, "", 3), ("lab", " ", 3), ("other", "", 0), (ALL, "[ONE]", 1), (ALL, "r2", 1), (ALL, ".*", 0)],
 )
 def test_runs_are_found_by_what_they_are_called(store: Store, collection: str, words: str, found: int):
-    assert inventory.chosen(inventory.runs(store.read()), collection, words).height == found
+    assert data.chosen(data.runs(store.read()), collection, words).height == found
 
 
 def test_delete_and_restore_are_one_revision_each(store: Store):
     before = store.revision()
-    said = inventory.delete(store, ["r1", "r3"])
+    said = data.delete(store, ["r1", "r3"])
     assert said.startswith("2 runs deleted in one transaction (revision 2).")
     assert store.revision() == before + 1
-    assert inventory.runs(store.read())["run_id"].to_list() == ["r2"]
-    gone = inventory.runs(store.read(), removed=True)
+    assert data.runs(store.read())["run_id"].to_list() == ["r2"]
+    gone = data.runs(store.read(), removed=True)
     assert set(gone["run_id"]) == {"r1", "r3"}
     assert gone.filter(gone["run_id"] == "r1")["n"].to_list() == [2]
-    assert inventory.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
-    assert "2 runs were deleted" in inventory.answer(store.read())
-    assert inventory.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
-    assert set(inventory.runs(store.read())["run_id"]) == {"r1", "r2"}
+    assert data.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
+    assert "2 runs were deleted" in data.answer(store.read())
+    assert data.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
+    assert set(data.runs(store.read())["run_id"]) == {"r1", "r2"}
     assert store.read().revisions().sort("revision", descending=True).select(
         "revision", "action", "note"
     ).rows() == [
@@ -69,41 +69,41 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
         (1, "test", ""),
     ]
     with pytest.raises(UnknownNameError):
-        inventory.delete(store, ["r1", "r9"])
+        data.delete(store, ["r1", "r9"])
     assert store.revision() == 3
 
 
 def test_collections_and_golden_sets(store: Store):
-    assert inventory.collections(store.read()).select("collection_id", "queries", "passages").rows() == [
+    assert data.collections(store.read()).select("collection_id", "queries", "passages").rows() == [
         ("lab", 1, 1)
     ]
-    assert inventory.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
+    assert data.golden_sets(store.read()).select("golden_set_id", "queries", "judgements").rows() == [
         ("gold", 2, 3)
     ]
 
 
-@pytest.mark.parametrize("name", sorted(inventory.formats().values()))
+@pytest.mark.parametrize("name", sorted(data.formats().values()))
 def test_an_export_as_one_file(store: Store, tmp_path: Path, name: str):
-    found = inventory.packed(store.read(), name, "lab")
+    found = data.packed(store.read(), name, "lab")
     file = tmp_path / "x.zip"
     file.write_bytes(found.content)
     made = load([file], Options(collection_id="lab"))
     assert "judgements" in made.taken
     assert ("rankings" in made.taken) == (name != "beir")
     with pytest.raises(UnknownNameError):
-        inventory.packed(store.read(), name, "nope")
+        data.packed(store.read(), name, "nope")
 
 
 def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
     store = Lab().judge({"a b": {"p": 5}}).write(tmp_path / "store")
     with pytest.raises(InputError, match="has a blank"):
-        inventory.packed(store.read(), "trec")
+        data.packed(store.read(), "trec")
 
 
 def test_an_empty_store(tmp_path: Path):
     snapshot = Store.open(tmp_path / "none").read()
-    assert inventory.answer(snapshot) == (
+    assert data.answer(snapshot) == (
         "The store holds 0 runs on 0 collections with 0 golden sets, as of revision 0."
     )
-    assert inventory.runs(snapshot).is_empty()
+    assert data.runs(snapshot).is_empty()
     assert snapshot.revisions().sort("revision", descending=True).is_empty()

@@ -1,0 +1,149 @@
+"""The forms of page Library: deleting and restoring what is ticked, and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from core.errors import ClqError
+from core.exporters import FORMATS
+from core.store import Kind, Snapshot
+from core.ui import cache, door, show
+from core.ui.shell import show_error
+from core.views.blocks import Table
+from core.views.library import data
+from core.views.library.data import NAMES, goes_along
+from core.views.text import count, plain
+from core.views.workspace.view import Place
+from core.written import upright
+
+ASKED, PACKED = "_delete_asked", "_packed"
+NAMED = 8
+
+
+def forbidden(snapshot: Snapshot) -> str:
+    """Say why nothing may be deleted here; empty where it may."""
+    if snapshot.revision != cache.store().revision():
+        return "Pinned to an earlier revision: deleting works on the newest data."
+    return door.forbidden()
+
+
+def ticked(table: Table, kind: Kind) -> list[str]:
+    """Draw a table; returns the ids of the rows that are ticked."""
+    columns, more = show.configured(table.columns), show.configured(table.more)
+    event = show.table(
+        table.rows, table.name, columns, more=more, on_select="rerun", selection_mode="multi-row"
+    )
+    ids = table.rows[f"{kind}_id"]
+    return [ids[row] for row in event["selection"]["rows"] if row < table.rows.height]
+
+
+def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
+    """A table of what is there, and the two steps that delete some of it."""
+    picked = ticked(table, kind)
+    if reason := forbidden(snapshot):
+        st.caption(reason)
+        return
+    st.button(
+        f"Delete {count(len(picked), NAMES[kind])}…" if picked else "Delete…",
+        icon=":material/delete:",
+        disabled=not picked,
+        key="delete_asked",
+        on_click=ask,
+        args=(kind, picked),
+        help="Tick rows in the table first. Nothing is erased: they can be restored.",
+    )
+    confirm(snapshot, table.rows, kind)
+
+
+def ask(kind: Kind, ids: Sequence[str]) -> None:
+    """Keep what is to be deleted until it is confirmed; nothing = not after all."""
+    st.session_state[ASKED] = (kind, list(ids))
+
+
+def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
+    """Draw what would go, with what else, and the button that does it."""
+    of, asked = st.session_state.get(ASKED, (kind, []))
+    if of != kind or not asked:
+        return
+    named = "label" if kind == "run" else f"{kind}_id"
+    names = rows.filter(pl.col(f"{kind}_id").is_in(asked))[named].to_list()
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    with st.container(border=True):
+        st.markdown(f"**Delete {count(len(names), NAMES[kind])}?** {plain('; '.join(names[:NAMED]))}{more}")
+        if along := goes_along(snapshot, kind, asked):
+            st.markdown(f"With {'it' if len(names) == 1 else 'them'} go **{plain(along)}**.")
+        st.caption(
+            "They leave every page from the next revision on; links that are pinned to an earlier one keep "
+            "showing them, and “Deleted” brings them back."
+        )
+        with st.container(horizontal=True):
+            st.button("Delete them", type="primary", key="delete_now", on_click=act,
+                      args=(data.delete, kind, asked))  # fmt: skip
+            st.button("Keep them", key="delete_not", on_click=ask, args=(kind, []))
+
+
+def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
+    """Delete or restore; ticks are forgotten, for they may name what is gone."""
+    st.session_state.pop(ASKED, None)
+    if door.act(change, cache.store(), ids, kind):
+        tables = [f"table_{name}{end}" for name in NAMES for end in ("", "_deleted")]
+        for key in ("runs", *tables):
+            st.session_state.pop(key, None)
+
+
+def deleted(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
+    """A table of what was deleted, and the way back."""
+    picked = ticked(table, kind)
+    if forbidden(snapshot):
+        return
+    st.button(
+        f"Restore {count(len(picked), NAMES[kind])}" if picked else "Restore",
+        icon=":material/restore_from_trash:",
+        disabled=not picked,
+        key=f"restore_{kind}",
+        on_click=act,
+        args=(data.restore, kind, picked),
+        help="Tick rows in the table first.",
+    )
+
+
+packed = cache.cached("Writing the export…", entries=2)(data.packed)
+
+
+def export(*, place: Place) -> None:
+    """Prepare an export, of the open collection first, then download it."""
+    snapshot, first = place.snapshot, place.scope.collection_id
+    formats = data.formats()
+    names = sorted(snapshot.collections()["collection_id"], key=lambda name: (name != first, name))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        title = st.selectbox("Format", list(formats), key="exported_as", width=320)
+        collection = st.selectbox("What", [*names, data.ALL], key="exported", width=320)
+        pressed = st.button("Prepare", icon=":material/package_2:", key="prepare")
+    name = formats[title]
+    st.caption(f"Holds {plain(FORMATS[name].holds)}.")
+    only = None if collection == data.ALL else collection
+    key = (str(cache.store().path), snapshot.revision, name, only)
+    if pressed:
+        try:
+            st.session_state[PACKED] = (key, packed(snapshot, name, only))
+        except ClqError as error:
+            st.session_state.pop(PACKED, None)
+            show_error(error)
+    kept, made = st.session_state.get(PACKED, (None, None))
+    if kept == key:
+        st.markdown(plain(data.packed_words(made)))
+        for note in made.written.notes:
+            st.caption(plain(note))
+        st.download_button(
+            "Download",
+            made.content,
+            file_name=f"{'clq' if only is None else upright(only)}-{name}.zip",
+            mime="application/zip",
+            on_click="ignore",
+            icon=":material/download:",
+            key="download_export",
+        )

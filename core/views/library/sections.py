@@ -1,0 +1,152 @@
+"""Page Library: what the store holds, what was deleted, what happened, and the tables that papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from core.store import Kind
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
+from core.views.columns import COLUMNS, Column, Columns, Form
+from core.views.keep import keep
+from core.views.library import data
+from core.views.workspace.view import Place
+
+TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
+_COUNTED = COLUMNS["queries"]
+_CHUNKS_TOO = "The chunks of its chunkings are counted too."
+_COLUMNS: Mapping[Kind, tuple[Columns, Columns]] = {
+    "run": (
+        (
+            COLUMNS["label"].but("run", width=290),
+            "collection_id",
+            "origin",
+            COLUMNS["n"].but(about="Queries that it ranks, or that its averages rest on."),
+            COLUMNS["passages"].but("ranked passages"),
+            "created_at",
+        ),
+        ("pool", "added_revision", COLUMNS["run_id"].but("id")),
+    ),
+    "collection": (
+        (
+            "collection_id",
+            COLUMNS["name"].but("name", width=200),
+            "runs",
+            "golden_sets",
+            _COUNTED.but("queries", ""),
+            COLUMNS["passages"].but(about=_CHUNKS_TOO),
+            COLUMNS["source"].but("from", width=200),
+        ),
+        ("notes",),
+    ),
+    "golden_set": (
+        (
+            "golden_set_id",
+            "collection_id",
+            _COUNTED.but("judged queries", ""),
+            "judgements",
+            "spans",
+            COLUMNS["judge"].but(width=200),
+            "mapping",
+        ),
+        ("notes",),
+    ),
+}
+"""Columns of a kind of things, and those that are shown on demand."""
+EXPORTS = (
+    "To MLflow, or for a choice of runs: `python -m core export http://host:5000 --format mlflow`, "
+    "`python -m core export out.zip --format trec --run RUN`."
+)
+
+rows_of = keep()(data.rows_of)
+
+
+def draw(place: Place, ask: Ask) -> Blocks:
+    """Show what there is and was, behind a tab each."""
+    yield Answer(data.answer(place.snapshot))
+    if place.snapshot.revision == 0:
+        yield Text("The store is empty: add results, or load the demo (make demo).", "info")
+        yield Way("add", "Add results")
+        return
+    yield Tabs((
+        Fold("In the store", held(place, ask)),
+        Fold("Deleted", deleted(place)),
+        Fold("Download", download(place)),
+        Fold("History", history(place)),
+        Fold("Published tables", published(ask)),
+    ))  # fmt: skip
+
+
+SECTIONS = (Section("", draw, bare=True),)
+
+
+def held(place: Place, ask: Ask) -> Blocks:
+    """The things of a kind; of runs those of a collection, or with some words in their name."""
+    title = ask.one("Kind", TITLES, "kind", quiet=True)
+    rows = rows_of(place.snapshot, TITLES[title])
+    if title == "Runs" and not rows.is_empty():
+        names = [data.ALL, *rows["collection_id"].unique().sort()]
+        collection = ask.listed("Collection", names, "held", width=240)
+        rows = data.chosen(rows, collection, ask.text("Runs whose name holds", "named"))
+    if rows.is_empty():
+        yield Text(f"No {title.lower()} are here.")
+        return
+    yield _ticked("held", place, TITLES[title], rows, TITLES[title])
+
+
+def deleted(place: Place) -> Blocks:
+    """What was deleted, and can be restored."""
+    gone = {
+        title: rows_of(place.snapshot, TITLES[title], removed=True)
+        for title in ("Collections", "Golden sets", "Runs")
+    }
+    if all(rows.is_empty() for rows in gone.values()):
+        yield Text("Nothing is deleted.")
+    for title, rows in gone.items():
+        if rows.is_empty():
+            continue
+        yield Text(title, "heading")
+        if title == "Collections":
+            words = "With a collection come back its runs and golden sets that were not deleted before it."
+            yield Text(words, "caption")
+        yield _ticked("deleted", place, TITLES[title], rows, f"{TITLES[title]}_deleted")
+
+
+def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
+    """Rows that the dashboard lets be ticked, to delete or to restore them."""
+    shown, more = _COLUMNS[kind]
+    table = Table(rows, name, shown, more)
+    given = {"snapshot": place.snapshot, "kind": kind, "table": table}
+    return Control(control, given, lambda: iter((table,)))
+
+
+def download(place: Place) -> Blocks:
+    """The form that packs an export, and the commands that do more."""
+    yield Control("export", {"place": place})
+    yield Text(EXPORTS, "guide")
+
+
+def history(place: Place) -> Blocks:
+    """The revisions, newest first."""
+    yield Text("“Data as of revision” under Settings shows the store as it was at any of these.", "caption")
+    rows = place.snapshot.revisions().sort("revision", descending=True)
+    yield Table(rows, "revisions", ("revision", "at", "action", COLUMNS["note"].but(width=400)))
+
+
+def published(ask: Ask) -> Blocks:
+    """One of the tables of the papers that the product ships."""
+    tables = data.printed_tables()
+    about = "What papers print, number by number, for comparison; nothing of it was measured here."
+    name = ask.listed("Table", tables["name"], "printed", about=about)
+    row = tables.row(by_predicate=pl.col("name") == name, named=True)
+    figures = data.printed(row["file"], row["table"])
+    columns = [_printed(values, row["file"]) for values in figures]
+    yield Table(figures, "published", columns)
+
+
+def _printed(values: pl.Series, file: str) -> Column:
+    form: Form = "exact" if values.dtype.is_numeric() else "text"
+    label = data.HEADINGS.get(values.name, values.name)
+    return Column(values.name, label, form, f"Column {values.name} of {file}.")
