@@ -12,7 +12,7 @@ from core.importers.judgements import GRADE_MAPPINGS, mapping_text
 from core.importers.load import Preview, load, preview
 from core.importers.meaning import TEMPLATES, Row, TableAs
 from core.importers.naming import ROLES, Value, named
-from core.importers.read.piece import Limits, Progress
+from core.importers.read.member import Limits, Progress
 from core.importers.read.source import Offered, Upload
 
 __all__ = [

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import polars as pl
 
 from core.answers import parted
-from core.importers.account import Account, Parts, account
 from core.importers.meaning import Row, TableAs
+from core.importers.read.member import Archive, Limits, Member, head_lines, members_of
 from core.importers.read.ordering import TieOrder
-from core.importers.read.piece import Limits, Piece, Tree, head_lines, pieces_of
 from core.importers.read.written import Reading
+from core.importers.report import FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame
 
@@ -80,7 +80,7 @@ class LeftOut:
     count: int
     reason: str
     first: str = ""
-    # "column", "key" or "file" where it is one of an `Account`; "" of rows, cells and the like
+    # "column", "key" or "file" where it is one of a `FileReport`; "" of rows, cells and the like
     part: str = ""
 
 
@@ -97,9 +97,9 @@ class Import:
     """Result of reading; nothing is written until its batch is given to the store.
 
     Attributes:
-        collections, golden_sets, runs, frames: The pieces of the batch.
+        collections, golden_sets, runs, frames: The parts of the batch.
         left_out: What was not taken.
-        accounts: Of every file the columns or keys that it has: taken, or left out with the reason.
+        reports: Of every file the columns or keys that it has: taken, or left out with the reason.
         notes: Decisions made on the way, as sentences.
         detected: What each offered file was read as.
         held: What the frames need for as long as they are used: spools of rows on disk.
@@ -110,7 +110,7 @@ class Import:
     runs: tuple[Run, ...] = ()
     frames: Mapping[str, Frame] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
-    accounts: tuple[Account, ...] = ()
+    reports: tuple[FileReport, ...] = ()
     notes: tuple[str, ...] = ()
     detected: tuple[Detected, ...] = ()
     held: tuple[object, ...] = ()
@@ -135,8 +135,8 @@ class Import:
         few = {"collections": self.collections, "golden sets": self.golden_sets, "runs": self.runs}
         counts = {name: len(things) for name, things in few.items()}
         for name, rows in self.frames.items():
-            pieces = rows.frames if isinstance(rows, Pieces) else (rows.lazy(),)
-            counts[name] = sum(piece.select(pl.len()).collect().item() for piece in pieces)
+            parts = rows.frames if isinstance(rows, Pieces) else (rows.lazy(),)
+            counts[name] = sum(part.select(pl.len()).collect().item() for part in parts)
         return {name: count for name, count in counts.items() if count}
 
 
@@ -157,7 +157,7 @@ def merged(parts: Iterable[Import]) -> Import:
         runs=tuple(run for part in parts for run in part.runs),
         frames={table: _together(by_table[table]) for table in sorted(by_table)},
         left_out=tuple(entry for part in parts for entry in part.left_out),
-        accounts=tuple(entry for part in parts for entry in part.accounts),
+        reports=tuple(entry for part in parts for entry in part.reports),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         detected=tuple(entry for part in parts for entry in part.detected),
         held=tuple(entry for part in parts for entry in part.held),
@@ -182,7 +182,7 @@ def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]
 
 
 def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """One entry per reason, with the sum of the counts and the first place; for trees of many files alike."""
+    """One entry per reason, with the sum of the counts and the first place; for many files alike."""
     by_reason: dict[str, LeftOut] = {}
     for entry in left:
         before = by_reason.get(entry.reason, replace(entry, count=0))
@@ -210,7 +210,7 @@ class Look:
 
 
 class Format(ABC):
-    """One foreign format: recognises itself by content and reads trees of its kind."""
+    """One foreign format: recognises itself by content and reads archives of its kind."""
 
     name: str  # Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels")
     title: str  # What people read
@@ -232,53 +232,53 @@ class Format(ABC):
         """The tables that it can fill."""
         return tuple(self.takes)
 
-    def kind(self, piece: Piece) -> str | None:  # noqa: ARG002
+    def kind(self, member: Member) -> str | None:  # noqa: ARG002
         """Which of its kinds of files one is, by its head; None (or empty) if it is none."""
         return None
 
-    def sniff(self, probe: Tree) -> float:
-        """How sure it is, 0..1, that the whole tree (a folder, an archive or one file) is of this format."""
-        kinds = map(self.kind, probe.pieces)
+    def sniff(self, probe: Archive) -> float:
+        """How sure it is, 0..1, that the whole of an archive (or folder, or one file) is of this format."""
+        kinds = map(self.kind, probe.members)
         return SURE if (any(kinds) if self.mixed else all(kinds)) else 0.0
 
     @abstractmethod
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        """Read all trees of this format that were offered together.
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        """Read all archives of this format that were offered together.
 
         Args:
-            trees: What `sniff` accepted.
+            archives: What `sniff` accepted.
             options: The user's decisions; `collection_id` is always set.
 
         Raises:
             InputError: Naming file, line and column.
         """
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
-        """The files of an accepted tree that it will read; the others are offered to the other formats."""
-        return tuple(filter(self.kind, probe.pieces)) or probe.pieces
+    def mine(self, probe: Archive) -> tuple[Member, ...]:
+        """The files of an accepted archive that it will read; the others are offered to the other formats."""
+        return tuple(filter(self.kind, probe.members)) or probe.members
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str | None:  # noqa: ARG002
+    def parts(self, member: Member, options: Options) -> Parts | str | None:  # noqa: ARG002
         """Return the known parts of a file, as in `known`; others are left out as not recognised."""
-        return self.known.get(self.kind(piece) or "", next(iter(self.known.values()), None))
+        return self.known.get(self.kind(member) or "", next(iter(self.known.values()), None))
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
-        """Yield the account of every file that was read, part by part."""
-        for piece in pieces_of(trees):
-            if (parts := self.parts(piece, options)) is not None:
-                yield account(piece, parts)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:
+        """Yield the report of every file that was read, part by part."""
+        for member in members_of(archives):
+            if (parts := self.parts(member, options)) is not None:
+                yield file_report(member, parts)
 
-    def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002
+    def choices(self, archives: Sequence[Archive]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002
         """Options that the user has to choose between, each with its values."""
         return {}
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
         """The first rows, for a preview."""
-        lines = head_lines(tree.pieces[0], LOOK_ROWS)
+        lines = head_lines(archive.members[0], LOOK_ROWS)
         if len(lines) == 1:  # a file that is all one line shows more than its beginning
             lines = textwrap.wrap(lines[0][: _WIDTH * LOOK_ROWS], _WIDTH)
         lines = [line[:500] for line in lines]
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
 
-    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
-        """Return what a tree that only resembles this format lacks; empty when there is nothing to say."""
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
+        """Say what an archive that only resembles this format lacks; empty where nothing."""
         return ""

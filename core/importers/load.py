@@ -11,16 +11,16 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
-from core.importers.account import Account, sentences
 from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
 from core.importers.read.jsons import broken
-from core.importers.read.piece import Progress, Tree, watched
+from core.importers.read.member import Archive, Progress, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
 from core.importers.read.text import SAVE_AS, UTF16, shown
+from core.importers.report import FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
 
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
@@ -30,11 +30,11 @@ _AS_GOOD = 0.05  # Two formats within this confidence of one another are a quest
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """A format and the tree that it will read; `beside` = a file of a folder that is of another format."""
+class _Match:
+    """A format and the archive that it will read; `beside` = a file of a folder that is of another format."""
 
     format: Format
-    tree: Tree
+    archive: Archive
     beside: bool = False
 
 
@@ -58,28 +58,28 @@ def load(
     options = options or Options()
     if not offered:
         raise InputError("Nothing was offered.", do="Name at least one file or folder.")
-    with watched(progress), opened(offered, options.limits) as trees:
-        claims: list[_Claim] = []
+    with watched(progress), opened(offered, options.limits) as archives:
+        matches: list[_Match] = []
         parts: list[Import] = []
-        for tree in trees:
-            kept = [piece for piece in tree.pieces if not {tree.name, piece.name} & options.skip]
-            wanted = replace(tree, pieces=tuple(kept))
-            accepted, rest = _claims(wanted, options) if kept else ([], {})
-            claims += accepted
-            unwanted = {piece.name: "as you wish" for piece in tree.pieces if piece not in kept}
-            parts.append(_unread({**rest, **unwanted, **dict.fromkeys(tree.skipped, _CLUTTER)}))
-        if not claims:
+        for archive in archives:
+            kept = [member for member in archive.members if not {archive.name, member.name} & options.skip]
+            wanted = replace(archive, members=tuple(kept))
+            accepted, rest = _matches(wanted, options) if kept else ([], {})
+            matches += accepted
+            unwanted = {member.name: "as you wish" for member in archive.members if member not in kept}
+            parts.append(_unread({**rest, **unwanted, **dict.fromkeys(archive.skipped, _CLUTTER)}))
+        if not matches:
             raise InputError("Every file is left out.", do="Leave in at least one.")
         if progress is not None:
-            progress.total = sum(piece.size for claim in claims for piece in claim.tree.pieces)
+            progress.total = sum(member.size for match in matches for member in match.archive.members)
         given = options.collection_id
-        best = max(claims, key=lambda claim: claim.format.names_collection)
-        name = given or collection_name(best.tree)
+        best = max(matches, key=lambda match: match.format.names_collection)
+        name = given or collection_name(best.archive)
         chosen = chosen_id(name, options.known_collections) if given else slug(name)
         options = replace(options, collection_id=chosen, collection_name=name, collection_given=bool(given))
-        parts += [_read(format_, claims, options) for format_ in FORMATS if not format_.needs_documents]
+        parts += [_read(format_, matches, options) for format_ in FORMATS if not format_.needs_documents]
         options = with_brought(options, merged(parts))
-        parts += [_read(format_, claims, options) for format_ in FORMATS if format_.needs_documents]
+        parts += [_read(format_, matches, options) for format_ in FORMATS if format_.needs_documents]
     imported = apart(stripped(merged(parts), options.strip), options)
     _refuse_twice(
         [golden_set.golden_set_id for golden_set in imported.golden_sets], "golden set", "--golden-set"
@@ -99,8 +99,8 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
     seen: list[Preview] = []
     for item in offered:
         try:
-            with opened([item], options.limits) as trees:
-                seen += _previews(trees[0], options)
+            with opened([item], options.limits) as archives:
+                seen += _previews(archives[0], options)
         except ClqError as error:
             name = shown(getattr(item, "name", item))
             seen.append(
@@ -111,34 +111,34 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
 
 def _unread(files: Mapping[str, str]) -> Import:
     """Files that are not read, by name with the reason."""
-    accounts = tuple(Account(name, "file", (), {name: why}) for name, why in files.items())
-    return Import(accounts=accounts, left_out=_left_out(accounts))
+    file_reports = tuple(FileReport(name, "file", (), {name: why}) for name, why in files.items())
+    return Import(reports=file_reports, left_out=_left_out(file_reports))
 
 
-def _left_out(accounts: Sequence[Account]) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(*entry) for entry in sentences(accounts))
+def _left_out(file_reports: Sequence[FileReport]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(*entry) for entry in sentences(file_reports))
 
 
-def _claims(tree: Tree, options: Options) -> tuple[list[_Claim], dict[str, str]]:
+def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str, str]]:
     formats = _wanted(options)
-    if len(tree.pieces) == 1:
-        return [_single(tree, formats, options)], {}
-    sure, whole = max(((format_.sniff(tree), format_) for format_ in formats), key=itemgetter(0))
-    mine = whole.mine(tree) if sure >= ACCEPTED else ()
-    claims = [_Claim(whole, replace(tree, pieces=mine))] if mine else []
-    names, beside = {piece.name for piece in mine}, bool(mine)
+    if len(archive.members) == 1:
+        return [_single(archive, formats, options)], {}
+    sure, whole = max(((format_.sniff(archive), format_) for format_ in formats), key=itemgetter(0))
+    mine = whole.mine(archive) if sure >= ACCEPTED else ()
+    matches = [_Match(whole, replace(archive, members=mine))] if mine else []
+    names, beside = {member.name for member in mine}, bool(mine)
     errors: dict[str, InputError] = {}
-    for file in (part for part in tree.split() if part.name not in names):
+    for file in (part for part in archive.split() if part.name not in names):
         try:
-            claims.append(replace(_single(file, formats, options), beside=beside))
+            matches.append(replace(_single(file, formats, options), beside=beside))
         except InputError as error:
             errors[file.name] = error
-    if not claims:
-        raise _nothing(tree, errors)
-    return claims, {name: _reason(error) for name, error in errors.items()}
+    if not matches:
+        raise _nothing(archive, errors)
+    return matches, {name: _reason(error) for name, error in errors.items()}
 
 
-def _nothing(tree: Tree, errors: Mapping[str, InputError]) -> InputError:
+def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
     """Why nothing of a folder or an archive can be read: what is wrong with a file, or what its files are."""
     known = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
     if len(errors) == 1 or known:
@@ -147,7 +147,7 @@ def _nothing(tree: Tree, errors: Mapping[str, InputError]) -> InputError:
     said = ", ".join(f"{shown(ending, 20)} ({count})" for ending, count in endings.most_common(5))
     problem = f"None of its {len(errors)} files is of a format known here: {said}."
     do = "Offer the folder or the files that hold results; the list of formats says what can be imported."
-    return InputError(problem, where=tree.name, do=do)
+    return InputError(problem, where=archive.name, do=do)
 
 
 def _reason(error: InputError) -> str:
@@ -167,67 +167,67 @@ def _wanted(options: Options) -> tuple[Format, ...]:
     return matches
 
 
-def _single(tree: Tree, formats: Sequence[Format], options: Options) -> _Claim:
+def _single(archive: Archive, formats: Sequence[Format], options: Options) -> _Match:
     if len(formats) == 1 and options.format:
-        return _Claim(formats[0], tree)
-    sure = {format_: format_.sniff(tree) for format_ in formats}
+        return _Match(formats[0], archive)
+    sure = {format_: format_.sniff(archive) for format_ in formats}
     ranked = sorted(formats, key=lambda format_: -sure[format_])
-    best, said = ranked[0], options.table_as(tree.name)
+    best, said = ranked[0], options.table_as(archive.name)
     if sure[best] < ACCEPTED:
         mapped = (format_ for format_ in ranked if format_.maps_columns and sure[format_] > 0)
         if (said.columns or said.row) and (table := next(mapped, None)):
-            return _Claim(table, tree)
-        raise _unknown(tree, best, sure[best])
+            return _Match(table, archive)
+        raise _unknown(archive, best, sure[best])
     rivals = [format_.name for format_ in ranked if sure[format_] >= sure[best] - _AS_GOOD]
     if len(rivals) > 1:
-        raise InputError(f"This may be {' or '.join(rivals)}.", where=tree.name, do="Say which (--as).")
-    return _Claim(best, tree)
+        raise InputError(f"This may be {' or '.join(rivals)}.", where=archive.name, do="Say which (--as).")
+    return _Match(best, archive)
 
 
-def _unknown(tree: Tree, nearest: Format, score: float) -> InputError:
-    piece = tree.pieces[0]
-    if not piece.head.strip():
-        return InputError("The file is empty.", where=tree.name)
-    if piece.head.startswith(UTF16):
-        return InputError("The file is UTF-16, not UTF-8.", where=tree.name, do=SAVE_AS)
-    if error := broken(piece):
+def _unknown(archive: Archive, nearest: Format, score: float) -> InputError:
+    member = archive.members[0]
+    if not member.head.strip():
+        return InputError("The file is empty.", where=archive.name)
+    if member.head.startswith(UTF16):
+        return InputError("The file is UTF-16, not UTF-8.", where=archive.name, do=SAVE_AS)
+    if error := broken(member):
         return error
     if score <= 0:
         do = "The list of formats says what can be imported."
-        if piece.head.startswith(PARQUET):
+        if member.head.startswith(PARQUET):
             do = "It begins as a Parquet file does, but cannot be read as one: it was probably cut off."
-        elif piece.head[:1] == b"\x80" and piece.head[1:2] in _PICKLES:
+        elif member.head[:1] == b"\x80" and member.head[1:2] in _PICKLES:
             do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
-        return InputError(f"{_UNKNOWN}.", where=tree.name, do=do)
-    why = nearest.why_not(tree)
+        return InputError(f"{_UNKNOWN}.", where=archive.name, do=do)
+    why = nearest.why_not(archive)
     problem = f"{_UNKNOWN}; it comes nearest to {nearest.title}"
-    return InputError(f"{problem}: {why}" if why else f"{problem}.", where=tree.name)
+    return InputError(f"{problem}: {why}" if why else f"{problem}.", where=archive.name)
 
 
-def _read(format_: Format, claims: Sequence[_Claim], options: Options) -> Import:
-    mine = [claim for claim in claims if claim.format is format_]
+def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Import:
+    mine = [match for match in matches if match.format is format_]
     if not mine:
         return Import()
     try:
-        return _imported(format_, [claim.tree for claim in mine], options)
+        return _imported(format_, [match.archive for match in mine], options)
     except InputError as error:
-        if not all(claim.beside for claim in mine):
-            if type(error) is InputError and (more := _or_skipped(error, claims)):
+        if not all(match.beside for match in mine):
+            if type(error) is InputError and (more := _or_skipped(error, matches)):
                 raise more from error
             raise
     # Files that lie beside what a folder is of, and are not what they seemed: they are none of it.
     parts = []
-    for claim in mine:
+    for match in mine:
         try:
-            parts.append(_imported(format_, [claim.tree], options))
+            parts.append(_imported(format_, [match.archive], options))
         except InputError as error:
-            parts.append(_unread({claim.tree.name: _reason(error)}))
+            parts.append(_unread({match.archive.name: _reason(error)}))
     return merged(parts)
 
 
-def _or_skipped(error: InputError, claims: Sequence[_Claim]) -> InputError | None:
+def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | None:
     """The error of one file of several, with the way to the others; None where it is not of one."""
-    names = [piece.name for claim in claims for piece in claim.tree.pieces]
+    names = [member.name for match in matches for member in match.archive.members]
     named = [
         name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))
     ]
@@ -237,20 +237,20 @@ def _or_skipped(error: InputError, claims: Sequence[_Claim]) -> InputError | Non
     return InputError(error.found, where=error.where, do=" ".join(filter(None, (error.do, or_else))))
 
 
-def _imported(format_: Format, trees: Sequence[Tree], options: Options) -> Import:
+def _imported(format_: Format, archives: Sequence[Archive], options: Options) -> Import:
     try:
-        imported = format_.read(trees, options)
-        accounts = tuple(format_.accounts(trees, options))
+        imported = format_.read(archives, options)
+        file_reports = tuple(format_.reports(archives, options))
     except READ_ERRORS as error:
-        names = ", ".join(tree.name for tree in trees[:3])
+        names = ", ".join(archive.name for archive in archives[:3])
         why = shown(str(error) or "it takes more memory than there is", 200)
         raise InputError(f"It cannot be read as {format_.title}: {why}", where=names) from error
-    accounts = (*imported.accounts, *accounts)
+    file_reports = (*imported.reports, *file_reports)
     return replace(
         imported,
-        accounts=accounts,
-        left_out=(*_left_out(accounts), *imported.left_out),
-        detected=tuple(Detected(tree.name, format_.name) for tree in trees),
+        reports=file_reports,
+        left_out=(*_left_out(file_reports), *imported.left_out),
+        detected=tuple(Detected(archive.name, format_.name) for archive in archives),
     )
 
 
@@ -262,30 +262,30 @@ def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:
         )
 
 
-def _previews(tree: Tree, options: Options) -> list[Preview]:
+def _previews(archive: Archive, options: Options) -> list[Preview]:
     try:
-        claims, _ = _claims(tree, options)
+        matches, _ = _matches(archive, options)
     except ClqError as error:
-        sure, nearest = max(((format_.sniff(tree), format_) for format_ in FORMATS), key=itemgetter(0))
-        return [_preview(tree, nearest if sure > 0 else None, options, str(error))]
-    return [_preview(claim.tree, claim.format, options, "") for claim in claims]
+        sure, nearest = max(((format_.sniff(archive), format_) for format_ in FORMATS), key=itemgetter(0))
+        return [_preview(archive, nearest if sure > 0 else None, options, str(error))]
+    return [_preview(match.archive, match.format, options, "") for match in matches]
 
 
-def _preview(tree: Tree, format_: Format | None, options: Options, problem: str) -> Preview:
+def _preview(archive: Archive, format_: Format | None, options: Options, problem: str) -> Preview:
     looked, choices = Look(pl.DataFrame()), {}
     try:
         if format_ is not None:
-            looked, choices = format_.look(tree, options), dict(format_.choices([tree]))
+            looked, choices = format_.look(archive, options), dict(format_.choices([archive]))
     except (ClqError, *READ_ERRORS) as error:
         problem = problem or shown(error, 500)
     if format_ is not None and looked.rows.is_empty():
-        looked = Look(Format.look(format_, tree, options).rows)
+        looked = Look(Format.look(format_, archive, options).rows)
     return Preview(
         **{field.name: getattr(looked, field.name) for field in fields(Look)},
-        name=tree.name,
+        name=archive.name,
         format=format_.name if format_ else None,
         title=format_.title if format_ else "",
-        bytes=sum(piece.size for piece in tree.pieces),
+        bytes=sum(member.size for member in archive.members),
         choices=choices,
         problem=problem,
     )

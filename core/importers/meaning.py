@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from core.errors import InputError
-from core.importers.account import UNKNOWN
 from core.importers.naming import (
     AXES,
     ROLES,
@@ -26,6 +25,7 @@ from core.importers.naming import (
 )
 from core.importers.read.text import no_column, shown
 from core.importers.read.written import READINGS, Kind, Reading
+from core.importers.report import UNKNOWN
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {

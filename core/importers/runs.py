@@ -17,8 +17,8 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import Import, Options, frames_of
+from core.importers.read.member import Archive
 from core.importers.read.ordering import Ordered
-from core.importers.read.piece import Tree
 from core.importers.read.streamed import Streamed
 from core.importers.read.text import quoted, shown
 from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json, short_hash
@@ -58,9 +58,9 @@ def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
     return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
-def collection_name(tree: Tree) -> str:
-    """Name the collection of a tree: its own name, or its folder's where that says nothing."""
-    return tree.parent if tree.stem.lower() in _GENERIC and tree.parent else tree.stem
+def collection_name(archive: Archive) -> str:
+    """Name the collection of an archive: its own name, or its folder's where that says nothing."""
+    return archive.parent if archive.stem.lower() in _GENERIC and archive.parent else archive.stem
 
 
 def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
@@ -134,8 +134,8 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     if isinstance(done, Ordered):
         return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
     declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
-    pieces = Pieces(tuple(frame.with_columns(named).select(declared) for frame in done.rows.frames))
-    return Import(frames={"rankings": pieces}, notes=done.notes, held=(done.spool,))
+    members = Pieces(tuple(frame.with_columns(named).select(declared) for frame in done.rows.frames))
+    return Import(frames={"rankings": members}, notes=done.notes, held=(done.spool,))
 
 
 MEASURES: Mapping[str, str] = {

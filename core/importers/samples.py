@@ -15,7 +15,7 @@ import polars as pl
 
 from core.importers.base import Import, Options, counted, frames_of, merged
 from core.importers.judgements import VALUE, golden_set, graded_by, means
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap
@@ -67,7 +67,7 @@ class Sample:
 class Answered:
     """Passages and answers of one stack."""
 
-    piece: Piece  # its file, or the first of them
+    member: Member  # its file, or the first of them
     rows: pl.DataFrame  # columns of `SAMPLE`, as `completed` gives them
     label: str = ""  # its own name
     digest: str = ""  # hash of its content; empty = that of its file
@@ -83,10 +83,10 @@ class Answered:
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     scores: pl.DataFrame = field(default_factory=_SCORE.to_frame)  # query_id, rank, score of passages
     figures: Sequence[Mapping[str, object]] = ()  # aggregates besides the means of `values`, without run_id
-    rest: Import = field(default_factory=Import)  # what else its file gives: counts, notes, accounts
+    rest: Import = field(default_factory=Import)  # what else its file gives: counts, notes, reports
 
 
-def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
+def answered(member: Member, samples: Sequence[Sample]) -> Answered:
     """Gather what one stack did from its questions one by one."""
     rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
@@ -101,7 +101,7 @@ def answered(piece: Piece, samples: Sequence[Sample]) -> Answered:
     times = collected(_TIME, lambda sample: sample.times.items())
     used = collected(_USED, lambda sample: ((*key, amount) for key, amount in sample.used.items()))
     return Answered(
-        piece=piece,
+        member=member,
         rows=table,
         values=collected(VALUE, lambda sample: sample.values.items()),
         judges=collected(_JUDGED, lambda sample: sample.judges.items()),
@@ -131,9 +131,9 @@ def completed(rows: pl.DataFrame) -> pl.DataFrame:
 
 def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
     """Make runs of everything that was offered together."""
-    stems = Counter(part.piece.stem for part in parts)
+    stems = Counter(part.member.stem for part in parts)
     # The file's name with its ending where stems do not tell parts apart
-    names = [part.piece.stem if stems[part.piece.stem] == 1 else part.piece.file for part in parts]
+    names = [part.member.stem if stems[part.member.stem] == 1 else part.member.file for part in parts]
     own = [(part.label, name) for part, name in zip(parts, names, strict=True)]
     known = _names(parts)
     lists = [_placed(part.rows, "contexts", "context_ids", known) for part in parts]
@@ -145,7 +145,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
     imports = [
         Import(collections=collection_of(options, source)),
         _collection(parts, lists, sides, options),
-        _relevant(pl.concat(sides), pl.concat(lists), parts[0].piece.name, options, importer),
+        _relevant(pl.concat(sides), pl.concat(lists), parts[0].member.name, options, importer),
         *runs,
         *(part.rest for part in parts),
     ]
@@ -182,11 +182,11 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
 
 
 def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
-    name = part.piece.name
+    name = part.member.name
     run = imported_run(
         options,
         label,
-        part.digest or part.piece.digest,
+        part.digest or part.member.digest,
         importer=importer,
         decided={**part.decided, "name": label},
         spec={**part.spec, "name": shown(label, 200)},

@@ -150,30 +150,30 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame
 def holds_spans(path: Path) -> bool:
     """Whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
     try:
-        with opened([path], Limits()) as (tree,):
-            piece = tree.pieces[0]
-            kind = kind_of(piece)
-            return kind is not None and are_spans(roles_by(header(piece, kind), {}, ROLES, path.name))
+        with opened([path], Limits()) as (archive,):
+            member = archive.members[0]
+            kind = kind_of(member)
+            return kind is not None and are_spans(roles_by(header(member, kind), {}, ROLES, path.name))
     except (InputError, UnknownNameError):
         return False
 
 
 def read_spans(path: Path, documents: pl.DataFrame, options: Options) -> Batch:
     """Read a golden set whose grades are anchored to documents."""
-    with opened([path], options.limits) as (tree,):
-        piece = tree.pieces[0]
-        kind = kind_of(piece)
-        if len(tree.pieces) > 1 or kind is None:
+    with opened([path], options.limits) as (archive,):
+        member = archive.members[0]
+        kind = kind_of(member)
+        if len(archive.members) > 1 or kind is None:
             raise InputError("This is not a table.", where=shown(path, 200), do="Offer one file.")
-        placing = placed(span_rows(read_table(piece, kind), options), documents, piece.name)
+        placing = placed(span_rows(read_table(member, kind), options), documents, member.name)
     if placing.misplaced:
         raise placing.misplaced[0].first
-    batch = span_set(placing.rows, piece.name, piece.stem, options)
+    batch = span_set(placing.rows, member.name, member.stem, options)
     if len(batch.golden_sets) > 1:
         judges = ", ".join(shown(golden_set.judge) for golden_set in batch.golden_sets)
         raise InputError(
             f"Several judged the same characters: {judges}.",
-            where=piece.name,
+            where=member.name,
             do="Import the file and name the golden set of one of them, or merge them (judges merge).",
         )
     return Batch(golden_sets=batch.golden_sets, frames={"spans": batch.frames["spans"]})

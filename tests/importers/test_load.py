@@ -191,7 +191,7 @@ def test_a_foreign_file_in_a_folder_is_left_out_by_name(name):
     foreign = {f"d/{file}": data for file, data in FOREIGN.items() if len(files) > 1 or file != "costs.csv"}
     made = load([up("x.zip", zipped({**own, **foreign}, 0))], OPTIONS)
     assert made.taken == alone.taken
-    left = {each.file for each in made.accounts if each.kind == "file" and each.left_out}
+    left = {each.file for each in made.reports if each.kind == "file" and each.left_out}
     assert {f"x.zip/{file}" for file in foreign} <= left
 
 

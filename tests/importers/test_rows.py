@@ -15,7 +15,7 @@ from tests.importers.fuzzing import OPTIONS, chance
 from tests.importers.grouped import Group, groups
 from tests.importers.helpers import members, up, zipped
 from tests.importers.samples import SAMPLES, by_name
-from tests.importers.test_account import accounts_of, covers, essence, unpacked
+from tests.importers.test_report import covers, essence, reports_of, unpacked
 
 TRIED = 10
 """Rows of a group that are taken away and repeated, by chance where there are more."""
@@ -30,19 +30,19 @@ CONFIRMED = {
 SEALED = {"own"}
 """Formats whose tables carry a hash: one with other rows is refused."""
 WITHOUT = {"mteb-old", "mteb-bare"}
-"""Samples that have no rows but maps of measures, whose keys an account names."""
+"""Samples that have no rows but maps of measures, whose keys a report names."""
 Found = tuple[str, Group]
 
 
 def groups_of(name: str) -> list[Found]:
-    """Groups of rows of all files of a sample; what an account leaves out as a whole is named there."""
-    accounts = accounts_of(name)
+    """Groups of rows of all files of a sample; what a report leaves out as a whole is named there."""
+    file_reports = reports_of(name)
     return [
         (file, group)
         for file, content in members(SAMPLES[name][1]).items()
-        if accounts[file].kind != "file"
+        if file_reports[file].kind != "file"
         for group in groups(unpacked(content))
-        if not any(covers(each, group.where) for each in accounts[file].left_out)
+        if not any(covers(each, group.where) for each in file_reports[file].left_out)
     ]
 
 

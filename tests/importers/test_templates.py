@@ -20,5 +20,5 @@ def test_a_template_is_taken_whole(row):
     made = read(file)
     assert made.taken == BRINGS[row]
     assert made.left_out == ()
-    assert not made.accounts[0].left_out
+    assert not made.reports[0].left_out
     assert not [note for note in made.notes if "taken as" in note]

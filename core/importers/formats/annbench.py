@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, Parts, settled
 from core.importers.base import RESEMBLES, Format, Import, Look, Options, counted, frames_of, merged
 from core.importers.judgements import golden_set
-from core.importers.read.piece import Piece, Tree, per_piece, pieces_of
+from core.importers.read.member import Archive, Member, members_of, per_member
 from core.importers.read.text import shown
+from core.importers.report import TAKEN, FileReport, Parts, settled
 from core.importers.runs import collection_of, imported_run, run_labels, slug
 from core.importers.settings import kept
 
@@ -63,12 +63,12 @@ class AnnBenchmarks(Format):
     }
 
     @staticmethod
-    @per_piece
-    def kind(piece: Piece) -> str | None:
-        if not piece.head.startswith(HDF5):
+    @per_member
+    def kind(member: Member) -> str | None:
+        if not member.head.startswith(HDF5):
             return None
         try:
-            with _opened(piece) as file:
+            with _opened(member) as file:
                 names = set(file)
         except InputError:
             return None
@@ -76,61 +76,62 @@ class AnnBenchmarks(Format):
             return "result"
         return "truth" if {"test", "neighbors"} <= names else None
 
-    def sniff(self, probe: Tree) -> float:
-        resembles = len(probe.pieces) == 1 and probe.pieces[0].head.startswith(HDF5)
+    def sniff(self, probe: Archive) -> float:
+        resembles = len(probe.members) == 1 and probe.members[0].head.startswith(HDF5)
         return super().sniff(probe) or (RESEMBLES if resembles else 0.0)
 
-    def why_not(self, probe: Tree) -> str:
+    def why_not(self, probe: Archive) -> str:
         try:
-            with _opened(probe.pieces[0]):
+            with _opened(probe.members[0]):
                 return "it has neither times and neighbors nor test and neighbors"
         except InputError as error:
             return str(error)
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
         """Return the attributes of the first result, or the sizes of a data set."""
-        piece = next(
-            (candidate for candidate in tree.pieces if self.kind(candidate) == "result"), tree.pieces[0]
+        member = next(
+            (candidate for candidate in archive.members if self.kind(candidate) == "result"),
+            archive.members[0],
         )
-        if self.kind(piece) == "result":
-            result = _read_result(piece)
+        if self.kind(member) == "result":
+            result = _read_result(member)
             facts = {**result.attributes, "queries": result.times.size}
         else:
-            facts = dict(zip(("queries", "exact neighbours"), _read_truth(piece).shape, strict=True))
+            facts = dict(zip(("queries", "exact neighbours"), _read_truth(member).shape, strict=True))
         rows = {"what": list(facts), "value": [str(value)[:500] for value in facts.values()]}
         return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
         """The tables of every file, and its attributes after ``attrs.``."""
-        for piece in pieces_of(trees):
-            with _opened(piece) as file:
+        for member in members_of(archives):
+            with _opened(member) as file:
                 names = [*map(shown, file), *(f"attrs.{shown(name)}" for name in file.attrs)]
-            yield settled(piece.name, "key", names, self.known[self.kind(piece) or "result"])
+            yield settled(member.name, "key", names, self.known[self.kind(member) or "result"])
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Every result is a run; a data set is a collection unless the user named one."""
-        pieces = pieces_of(trees)
-        if wrong := next((piece for piece in pieces if not piece.head.startswith(HDF5)), None):
+        members = members_of(archives)
+        if wrong := next((member for member in members if not member.head.startswith(HDF5)), None):
             raise InputError("This is no HDF5 file.", where=wrong.name)
-        truths = [piece for piece in pieces if self.kind(piece) == "truth"]
+        truths = [member for member in members if self.kind(member) == "truth"]
         by_dataset: dict[str, list[_Result]] = {}
-        for piece in pieces:
-            if piece not in truths:
-                result = _read_result(piece)
+        for member in members:
+            if member not in truths:
+                result = _read_result(member)
                 by_dataset.setdefault(result.text("dataset"), []).append(result)
         parts = []
         for name, results in by_dataset.items():
             there = _in_collection(name, options)
-            labels = run_labels([(entry.text("name"), entry.piece.stem) for entry in results], there)
+            labels = run_labels([(entry.text("name"), entry.member.stem) for entry in results], there)
             parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
             parts += [_run(entry, label, there) for entry, label in zip(results, labels, strict=True)]
-        for piece in truths:
-            alone = next(iter(by_dataset), "") if len(by_dataset) == 1 else piece.stem
-            name = piece.stem if piece.stem in by_dataset else alone
+        for member in truths:
+            alone = next(iter(by_dataset), "") if len(by_dataset) == 1 else member.stem
+            name = member.stem if member.stem in by_dataset else alone
             counts = {entry.neighbors.shape[1] for entry in by_dataset.get(name, ())}
             there = _in_collection(name, options)
             parts.append(Import(collections=collection_of(there, "ann-benchmarks")))
-            parts += [_exact(piece, count, there) for count in sorted(counts) or [_TRUE_DEFAULT]]
+            parts += [_exact(member, count, there) for count in sorted(counts) or [_TRUE_DEFAULT]]
         return merged(parts)
 
 
@@ -142,7 +143,7 @@ def _in_collection(dataset: str, options: Options) -> Options:
 
 @dataclass(frozen=True)
 class _Result:
-    piece: Piece  # the file
+    member: Member  # the file
     attributes: Mapping[str, object]  # what it says of itself, plain values only
     times: np.ndarray  # seconds of every query, shape [queries]
     neighbors: np.ndarray  # numbers of the vectors that were found, [queries × count]; −1 = none
@@ -155,12 +156,12 @@ class _Result:
 
 
 def _run(result: _Result, label: str, options: Options) -> Import:
-    piece, metric = result.piece, result.text("distance")
+    member, metric = result.member, result.text("distance")
     spec = {"index": result.text("algo") or "unnamed index", "name": shown(label, 200)}
     run = imported_run(
         options,
         label,
-        piece.digest,
+        member.digest,
         importer=AnnBenchmarks.name,
         decided={"attributes": kept(result.attributes)},
         spec={**spec, "metric": metric} if metric else spec,
@@ -173,7 +174,7 @@ def _run(result: _Result, label: str, options: Options) -> Import:
     if result.attributes.get("batch_mode") in (True, 1):
         left["times of queries that were asked in batches"] = ms.size
     elif not (np.isfinite(ms).all() and (ms >= 0).all()):
-        raise InputError("A time is negative or no number.", where=f"{piece.name}, times")
+        raise InputError("A time is negative or no number.", where=f"{member.name}, times")
     else:
         notes.append("Times converted from seconds to milliseconds; they are of the last of its repeats.")
         times = pl.DataFrame({"ms": ms}).with_columns(
@@ -183,7 +184,7 @@ def _run(result: _Result, label: str, options: Options) -> Import:
             repeat=pl.lit(1),
         )
     frames = frames_of(rankings=rankings, timings=times)
-    return Import(runs=(run,), frames=frames, left_out=counted(left, piece.name), notes=tuple(notes))
+    return Import(runs=(run,), frames=frames, left_out=counted(left, member.name), notes=tuple(notes))
 
 
 def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -214,8 +215,8 @@ def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int
     }
 
 
-def _exact(piece: Piece, count: int, options: Options) -> Import:
-    nearest = _read_truth(piece)[:, :count]
+def _exact(member: Member, count: int, options: Options) -> Import:
+    nearest = _read_truth(member)[:, :count]
     queries, depth = nearest.shape
     rows = pl.DataFrame(
         {"query_id": np.repeat(np.arange(queries), depth), "passage_id": nearest.reshape(-1)}
@@ -224,67 +225,65 @@ def _exact(piece: Piece, count: int, options: Options) -> Import:
         pl.col("query_id", "passage_id").cast(pl.String), grade=pl.lit(1), line=pl.int_range(1, pl.len() + 1)
     )
     if rows.is_empty():
-        raise InputError("The data set holds no neighbours.", where=piece.name)
-    imported = golden_set(rows, piece.name, f"nearest-{depth}", options, "exact search")
-    note = (
-        f"{piece.name}: the {depth} exact neighbours of each query count as relevant, all others as unjudged."
-    )
-    return replace(imported, notes=(*imported.notes, note))
+        raise InputError("The data set holds no neighbours.", where=member.name)
+    imported = golden_set(rows, member.name, f"nearest-{depth}", options, "exact search")
+    note = f"the {depth} exact neighbours of each query count as relevant, all others as unjudged"
+    return replace(imported, notes=(*imported.notes, f"{member.name}: {note}."))
 
 
-def _read_result(piece: Piece) -> _Result:
-    with _opened(piece) as file:
-        times = _array(file, "times", 1, piece)
-        neighbors = _numbers(file, piece)
-        distances = _array(file, "distances", 2, piece) if "distances" in file else None
+def _read_result(member: Member) -> _Result:
+    with _opened(member) as file:
+        times = _array(file, "times", 1, member)
+        neighbors = _numbers(file, member)
+        distances = _array(file, "distances", 2, member) if "distances" in file else None
         attributes = _attributes(file)
     if len(times) != len(neighbors) or (distances is not None and distances.shape != neighbors.shape):
         problem = f"There are {len(times):,} times for the neighbours of {len(neighbors):,} queries."
-        raise InputError(problem, where=piece.name)
+        raise InputError(problem, where=member.name)
     if not neighbors.size:
-        raise InputError("The result holds no neighbours.", where=piece.name)
-    return _Result(piece, attributes, times, neighbors, distances)
+        raise InputError("The result holds no neighbours.", where=member.name)
+    return _Result(member, attributes, times, neighbors, distances)
 
 
-def _read_truth(piece: Piece) -> np.ndarray:
+def _read_truth(member: Member) -> np.ndarray:
     """The exact neighbours of every query, nearest first, [queries × depth]."""
-    with _opened(piece) as file:
-        return _numbers(file, piece)
+    with _opened(member) as file:
+        return _numbers(file, member)
 
 
 @contextmanager
-def _opened(piece: Piece) -> Iterator[Any]:
+def _opened(member: Member) -> Iterator[Any]:
     try:
         import pyfive  # noqa: PLC0415
     except ImportError:
         problem = "The reader of HDF5 files is not installed."
-        raise InputError(problem, where=piece.name, do="Install it: pip install pyfive.") from None
-    with piece.opener() as stored:
-        plain = piece.path is not None and stored.read(len(HDF5)) == HDF5
-    if not plain and piece.size > _MOST_BYTES:
-        raise InputError("The file is too large to be read from where it is.", where=piece.name)
+        raise InputError(problem, where=member.name, do="Install it: pip install pyfive.") from None
+    with member.opener() as stored:
+        plain = member.path is not None and stored.read(len(HDF5)) == HDF5
+    if not plain and member.size > _MOST_BYTES:
+        raise InputError("The file is too large to be read from where it is.", where=member.name)
     try:
-        source = str(piece.path) if plain else io.BytesIO(piece.read())
+        source = str(member.path) if plain else io.BytesIO(member.read())
         with pyfive.File(source) as file:
             yield file
     except InputError:
         raise
     except Exception as error:  # the reader raises anything on a damaged file
         reason = shown(str(error) or type(error).__name__, 200)
-        raise InputError(f"The HDF5 file cannot be read: {reason}.", where=piece.name) from error
+        raise InputError(f"The HDF5 file cannot be read: {reason}.", where=member.name) from error
 
 
-def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa: ANN401
-    where = f"{piece.name}, {name}"
+def _array(file: Any, name: str, axes: int, member: Member) -> np.ndarray:  # noqa: ANN401
+    where = f"{member.name}, {name}"
     if name not in file:
-        raise InputError(f"There is no table {name}.", where=piece.name)
+        raise InputError(f"There is no table {name}.", where=member.name)
     table = file[name]
     shape, dtype = tuple(table.shape), np.dtype(table.dtype)
     if len(shape) != axes or dtype.kind not in "iuf":
         raise InputError(f"The table has {len(shape)} axes of {dtype}.", where=where)
     claimed = math.prod(shape)
-    if claimed * _VALUE_BYTES > max(_MOST_HELD, piece.limits.ratio * piece.size):
-        problem = f"The table claims {claimed * dtype.itemsize:,} bytes in a file of {piece.size:,}."
+    if claimed * _VALUE_BYTES > max(_MOST_HELD, member.limits.ratio * member.size):
+        problem = f"The table claims {claimed * dtype.itemsize:,} bytes in a file of {member.size:,}."
         raise InputError(problem, where=where)
     values = np.asarray(table[...])
     if values.shape != shape:
@@ -292,15 +291,15 @@ def _array(file: Any, name: str, axes: int, piece: Piece) -> np.ndarray:  # noqa
     return values
 
 
-def _numbers(file: Any, piece: Piece) -> np.ndarray:  # noqa: ANN401
-    neighbors = _array(file, "neighbors", 2, piece)
+def _numbers(file: Any, member: Member) -> np.ndarray:  # noqa: ANN401
+    neighbors = _array(file, "neighbors", 2, member)
     if neighbors.size and (neighbors.dtype.kind == "f" or neighbors.dtype.itemsize == 8):
         with np.errstate(invalid="ignore"):
             whole = (neighbors == np.rint(neighbors)).all() and (
                 np.abs(neighbors.astype(np.float64)) < _LARGEST
             ).all()
         if not whole:
-            raise InputError("A neighbour is not a whole number.", where=f"{piece.name}, neighbors")
+            raise InputError("A neighbour is not a whole number.", where=f"{member.name}, neighbors")
     return neighbors.astype(np.int64)
 
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.account import TAKEN, Parts
 from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import outline
-from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
+from core.importers.read.member import Archive, Member, head_lines, members_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table
+from core.importers.report import TAKEN, Parts
 from core.importers.runs import collection_frames, collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
@@ -57,73 +57,75 @@ class Beir(Format):
     }
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
+    def kind(member: Member) -> str | None:
         """Corpus, queries, qrels or None; of corpus and queries the name decides before the keys."""
-        lines = [line for line in head_lines(piece, 20) if line.strip()]
+        lines = [line for line in head_lines(member, 20) if line.strip()]
         if not lines:
             return None
         if lines[0].split("\t") == _HEADER:
             grades = [line.split("\t")[-1].strip() for line in lines[1:]]
             return "qrels" if all(re.fullmatch(r"[+-]?\d+(\.0+)?", grade) for grade in grades) else None
-        if not re.match(r"\s*\{", lines[0]) or '"_id"' not in lines[0] or b'"text"' not in piece.head:
+        if not re.match(r"\s*\{", lines[0]) or '"_id"' not in lines[0] or b'"text"' not in member.head:
             return None
-        named = [kind for kind, words in _NAMED.items() if re.search(words, piece.stem.lower())]
-        return named[0] if len(named) == 1 else "corpus" if "title" in outline(piece) else "queries"
+        named = [kind for kind, words in _NAMED.items() if re.search(words, member.stem.lower())]
+        return named[0] if len(named) == 1 else "corpus" if "title" in outline(member) else "queries"
 
-    def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
-        splits = tuple(piece.stem for piece in _pieces(trees, "qrels"))
+    def choices(self, archives: Sequence[Archive]) -> dict[str, tuple[str, ...]]:
+        splits = tuple(member.stem for member in _members(archives, "qrels"))
         return {"split": (*splits, ALL)} if len(splits) > 1 else {}
 
-    def parts(self, piece: Piece, options: Options) -> Parts | str | None:
-        if self.kind(piece) == "qrels" and options.split not in (None, ALL, piece.stem):
+    def parts(self, member: Member, options: Options) -> Parts | str | None:
+        if self.kind(member) == "qrels" and options.split not in (None, ALL, member.stem):
             return "a split that is not chosen"
-        return super().parts(piece, options)
+        return super().parts(member, options)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        chosen = _split(_pieces(trees, "qrels"), options)
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        chosen = _split(_members(archives, "qrels"), options)
         parts = [
             Import(collections=collection_of(options, "imported: BEIR")),
-            *(_passages(piece, options) for piece in _one(_pieces(trees, "corpus"), "corpus")),
-            *(_queries(piece, options) for piece in _one(_pieces(trees, "queries"), "queries")),
-            *(_judgements(piece, options, several=len(chosen) > 1) for piece in chosen),
+            *(_passages(member, options) for member in _one(_members(archives, "corpus"), "corpus")),
+            *(_queries(member, options) for member in _one(_members(archives, "queries"), "queries")),
+            *(_judgements(member, options, several=len(chosen) > 1) for member in chosen),
         ]
         imported = merged(parts)
         return replace(imported, notes=(*imported.notes, *_unknown_ids(imported)))
 
 
-def _pieces(trees: Sequence[Tree], kind: str) -> list[Piece]:
-    return [piece for piece in pieces_of(trees) if Beir.kind(piece) == kind]
+def _members(archives: Sequence[Archive], kind: str) -> list[Member]:
+    return [member for member in members_of(archives) if Beir.kind(member) == kind]
 
 
-def _one(pieces: list[Piece], kind: str) -> list[Piece]:
-    if len(pieces) > 1:
-        problem = f"There are {len(pieces)} {kind} files: {', '.join(piece.name for piece in pieces[:5])}."
+def _one(members: list[Member], kind: str) -> list[Member]:
+    if len(members) > 1:
+        problem = (
+            f"There are {len(members)} {kind} files: {', '.join(member.name for member in members[:5])}."
+        )
         raise InputError(problem, do="Offer one collection at a time.")
-    return pieces
+    return members
 
 
-def _split(pieces: list[Piece], options: Options) -> list[Piece]:
-    by_name = {piece.stem: piece for piece in pieces}
-    if not pieces or options.split == ALL or (len(pieces) == 1 and options.split is None):
-        return pieces
+def _split(members: list[Member], options: Options) -> list[Member]:
+    by_name = {member.stem: member for member in members}
+    if not members or options.split == ALL or (len(members) == 1 and options.split is None):
+        return members
     if options.split is None:
-        raise SplitsError(by_name, where=pieces[0].name.rsplit("/", 1)[0])
+        raise SplitsError(by_name, where=members[0].name.rsplit("/", 1)[0])
     if options.split not in by_name:
         raise UnknownNameError("split", options.split, by_name)
     return [by_name[options.split]]
 
 
-def _objects(piece: Piece) -> pl.DataFrame:
+def _objects(member: Member) -> pl.DataFrame:
     """_id, title, text and metadata (JSON text) with `line`."""
-    rows = objects_of(piece, _FIELDS)
-    rows = identified(rows, piece.name, "_id")
-    refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", piece.name, "text")
-    refuse(again(rows, "_id"), "The id {_id} occurs twice.", piece.name, "_id")
+    rows = objects_of(member, _FIELDS)
+    rows = identified(rows, member.name, "_id")
+    refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", member.name, "text")
+    refuse(again(rows, "_id"), "The id {_id} occurs twice.", member.name, "_id")
     return rows
 
 
-def _passages(piece: Piece, options: Options) -> Import:
-    rows = _objects(piece)
+def _passages(member: Member, options: Options) -> Import:
+    rows = _objects(member)
     source = [pl.col("metadata").str.json_path_match(f"$.{key}") for key in _SOURCES]
     passages = rows.select(
         pl.col("_id").alias("passage_id"),
@@ -132,12 +134,12 @@ def _passages(piece: Piece, options: Options) -> Import:
         pl.coalesce(source).replace("", None).alias("source"),
     )
     empty = rows.filter(pl.col("text").str.strip_chars() == "").height
-    notes = [f"{piece.name}: {empty} passages have no text but are kept."] if empty else []
+    notes = [f"{member.name}: {empty} passages have no text but are kept."] if empty else []
     return Import(frames=collection_frames(options, passages=passages), notes=tuple(notes))
 
 
-def _queries(piece: Piece, options: Options) -> Import:
-    rows = _objects(piece)
+def _queries(member: Member, options: Options) -> Import:
+    rows = _objects(member)
     tagged = [_tags(text) for text in rows["metadata"]]
     queries = rows.select(
         pl.col("_id").alias("query_id"),
@@ -145,7 +147,7 @@ def _queries(piece: Piece, options: Options) -> Import:
         pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
     left = {"metadata of queries that is no short text": sum(count for _, count in tagged)}
-    return Import(frames=collection_frames(options, queries), left_out=counted(left, piece.name))
+    return Import(frames=collection_frames(options, queries), left_out=counted(left, member.name))
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:
@@ -166,13 +168,13 @@ def _tags(metadata: str | None) -> tuple[list[str], int]:
     return tags, len(values) - len(tags)
 
 
-def _judgements(piece: Piece, options: Options, *, several: bool) -> Import:
-    table = read_table(piece, "\t")
+def _judgements(member: Member, options: Options, *, several: bool) -> Import:
+    table = read_table(member, "\t")
     rows = table.taking({"query_id": _HEADER[0], "passage_id": _HEADER[1], "grade": _HEADER[2]})
-    identified(rows, piece.name, "query_id", "passage_id")
+    identified(rows, member.name, "query_id", "passage_id")
     if several and options.golden_set_id:
-        options = replace(options, golden_set_id=f"{options.golden_set_id}-{piece.stem}")
-    return golden_set(rows, piece.name, piece.stem, options, from_zero=True)
+        options = replace(options, golden_set_id=f"{options.golden_set_id}-{member.stem}")
+    return golden_set(rows, member.name, member.stem, options, from_zero=True)
 
 
 def _unknown_ids(imported: Import) -> tuple[str, ...]:

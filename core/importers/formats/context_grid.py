@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
 from core.importers.naming import Value, measure_name, named
 from core.importers.read.jsons import (
@@ -21,9 +20,10 @@ from core.importers.read.jsons import (
     text,
     whatever,
 )
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of
-from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
+from core.importers.report import TAKEN
 from core.importers.runs import MEASURES, collection_of, imported_run, run_labels
 from core.importers.samples import text_id
 from core.importers.settings import axes_of, kept
@@ -66,46 +66,46 @@ class ContextGrid(Format):
     known = {"results": dict.fromkeys(keys_of(_RUN, "runs."), TAKEN)}
     names_collection = 1
 
-    def kind(self, piece: Piece) -> str | None:
-        shape = outline(piece)
+    def kind(self, member: Member) -> str | None:
+        shape = outline(member)
         beside = any(f"runs[].{name}" in shape for name in ("timings", "cost", "per_query"))
         known = all("object" in shape.get(f"runs[].{name}", ()) for name in ("config", "metrics"))
         return "results" if known and beside else None
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         parts = [Import(collections=collection_of(options, "imported: context-grid"))]
-        parts += [_file(piece, options) for piece in pieces_of(trees)]
+        parts += [_file(member, options) for member in members_of(archives)]
         imported = merged(parts)
         if not imported.runs:
-            raise InputError("It holds no run that succeeded.", where=trees[0].name)
+            raise InputError("It holds no run that succeeded.", where=archives[0].name)
         if "queries" not in imported.frames:
             return imported
         queries = imported.frames["queries"].lazy().unique("query_id", keep="first", maintain_order=True)
         return replace(imported, frames={**imported.frames, "queries": queries.collect()})
 
 
-def _file(piece: Piece, options: Options) -> Import:
-    held = expect(read_json(piece), "runs", list, piece.name)
+def _file(member: Member, options: Options) -> Import:
+    held = expect(read_json(member), "runs", list, member.name)
     done, own = [], []
     for index, entry in enumerate(held):
-        run = Row(entry, _RUN, at(piece.name, "runs", index))
+        run = Row(entry, _RUN, at(member.name, "runs", index))
         if (run["status"] or "").lower() not in _FAILED and not run["error"]:
             done.append((index, run))
-            own.append((run["label"] or "", f"{piece.stem} {index}"))
+            own.append((run["label"] or "", f"{member.stem} {index}"))
     imported = merged(
-        _run(run, label, index, piece, options)
+        _run(run, label, index, member, options)
         for (index, run), label in zip(done, run_labels(own, options), strict=True)
     )
-    failed = counted({"runs that failed": len(held) - len(done)}, piece.name)
+    failed = counted({"runs that failed": len(held) - len(done)}, member.name)
     return replace(imported, left_out=(*summed(imported.left_out), *failed))
 
 
-def _run(entry: Row, label: str, index: int, piece: Piece, options: Options) -> Import:
+def _run(entry: Row, label: str, index: int, member: Member, options: Options) -> Import:
     config = entry["config"]
     axes = _axes(config)
     depth = axes.get("chunks_sent")
     run = imported_run(
-        options, label, piece.digest, importer=ContextGrid.name,
+        options, label, member.digest, importer=ContextGrid.name,
         decided={"config": kept(config), "place": index, "timings": kept(entry["timings"]),
                  "cost": kept(entry["cost"])}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
@@ -114,7 +114,9 @@ def _run(entry: Row, label: str, index: int, piece: Piece, options: Options) -> 
     headline = shown(next(iter(by_type)), 80) if isinstance(by_type, dict) and len(by_type) == 1 else None
     rows, left = _figures(entry, depth, headline)
     frames = frames_of(aggregates=[{"run_id": run.run_id, **row} for row in rows])
-    notes = (f"{piece.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
+    notes = (
+        (f"{member.name}: measures without a cutoff stand at the configuration's top_k.",) if depth else ()
+    )
     plain = Import(runs=(run,), frames=frames, left_out=tuple(left), notes=notes)
     return merged((plain, _per_query(entry["per_query"], run, entry.where, options, headline or "score")))
 

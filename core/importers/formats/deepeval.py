@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted
 from core.importers.read.jsons import (
     Json,
@@ -28,10 +27,11 @@ from core.importers.read.jsons import (
     texts,
     words,
 )
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of, spellings
-from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
+from core.importers.report import TAKEN
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
@@ -103,19 +103,19 @@ class DeepEval(Format):
     }
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
-        shape = outline(piece)
+    def kind(member: Member) -> str | None:
+        shape = outline(member)
         if f"{_WRAPPER}.testCases[].input" in shape or "testCases[].input" in shape:
             return "run"
         contexts = ("retrieval_context", "retrievalContext", "expected_output", "expectedOutput")
         if "[].input" in shape and any(f"[].{name}" in shape for name in contexts):
             return "goldens"
-        names = set(columns(piece)) if not shape and kind_of(piece) in (",", "\t", ";") else set()
+        names = set(columns(member)) if not shape and kind_of(member) in (",", "\t", ";") else set()
         return "csv" if {"input", "expected_output", "retrieval_context"} <= names else None
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Every file is a run; cases of equal input are the same question."""
-        runs = [_read(piece) for piece in pieces_of(trees)]
+        runs = [_read(member) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: DeepEval")
 
 
@@ -128,29 +128,29 @@ class _Cases:
     left: Counter[str] = field(default_factory=Counter)
 
 
-def _read(piece: Piece) -> Answered:
-    kind, run, cases = DeepEval.kind(piece), {}, _Cases()
-    if kind == "csv" or (kind is None and kind_of(piece) not in (None, "jsonl")):
-        _from_table(piece, cases)
+def _read(member: Member) -> Answered:
+    kind, run, cases = DeepEval.kind(member), {}, _Cases()
+    if kind == "csv" or (kind is None and kind_of(member) not in (None, "jsonl")):
+        _from_table(member, cases)
     else:
-        value = read_json(piece)
+        value = read_json(member)
         run = value if isinstance(value, dict) else {}
         path = (_WRAPPER,) if _WRAPPER in run else ()
-        run = expect(run, _WRAPPER, dict, piece.name) if path else run
-        held = expect(run, "testCases", list, piece.name) if run else value
+        run = expect(run, _WRAPPER, dict, member.name) if path else run
+        held = expect(run, "testCases", list, member.name) if run else value
         keys = (*path, "testCases") if run else ()
         for index, case in enumerate(held if isinstance(held, list) else [held]):
-            _take(case, at(piece.name, *keys, index), cases)
-        talks = len(items(run, "conversationalTestCases", piece.name) or ())
+            _take(case, at(member.name, *keys, index), cases)
+        talks = len(items(run, "conversationalTestCases", member.name) or ())
         cases.left["conversational test cases: they have no single question"] += talks
     if not cases.samples:
-        raise InputError("It holds no test case with an input.", where=piece.name)
-    return _finished(piece, run, cases)
+        raise InputError("It holds no test case with an input.", where=member.name)
+    return _finished(member, run, cases)
 
 
-def _from_table(piece: Piece, cases: _Cases) -> None:
+def _from_table(member: Member, cases: _Cases) -> None:
     """Goldens in a table; lists are separated by bars."""
-    table = read_table(piece, kind_of(piece) or ",")
+    table = read_table(member, kind_of(member) or ",")
     named = {role: spellings(_CASE[role][0])[-1] for role in (*_TEXTS, *_LISTS)}
     columns = {role: name for role, name in named.items() if name in table.rows.columns}
     for row in table.taking(columns).iter_rows(named=True):
@@ -158,7 +158,7 @@ def _from_table(piece: Piece, cases: _Cases) -> None:
             role: row[role].split(_BAR) if role in _LISTS else row[role] for role in columns if row[role]
         }
         case = {_CASE[role][0]: cell for role, cell in cells.items()}
-        _take(case, place(piece.name, row["line"]), cases)
+        _take(case, place(member.name, row["line"]), cases)
 
 
 def _take(case: object, where: str, cases: _Cases) -> None:
@@ -205,10 +205,10 @@ def _measures(metrics: Sequence[Row], left: Counter[str]) -> tuple[dict[str, flo
     return values, judges
 
 
-def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
+def _finished(member: Member, run: Json, cases: _Cases) -> Answered:
     hyper = run.get("hyperparameters")
     settings = hyper if isinstance(hyper, dict) else {}
-    result = answered(piece, cases.samples)
+    result = answered(member, cases.samples)
     warm = settings.get("temperature")
     temperature = float(warm) if isinstance(warm, int | float) and 0 <= warm < _HOTTEST else None
     usd, fixed = cases.usd, {"measure": "usd_per_1k", "stage": "total", "source": "imported"}
@@ -220,24 +220,24 @@ def _finished(piece: Piece, run: Json, cases: _Cases) -> Answered:
         spec=axes_of(settings) | axes_of(cases.settings),
         decided={"hyperparameters": kept(settings), "retriever": kept(cases.settings)},
         figures=price,
-        rest=Import(left_out=counted(cases.left, piece.name), notes=tuple(_notes(cases, piece))),
+        rest=Import(left_out=counted(cases.left, member.name), notes=tuple(_notes(cases, member))),
     )
 
 
-def _notes(cases: _Cases, piece: Piece) -> Iterator[str]:
+def _notes(cases: _Cases, member: Member) -> Iterator[str]:
     again = len(cases.samples) - len({sample.text for sample in cases.samples})
     if again:
-        yield f"{piece.name}: {again} cases repeat an input; each counts as a question of its own."
+        yield f"{member.name}: {again} cases repeat an input; each counts as a question of its own."
     if any("total" in sample.times for sample in cases.samples):
-        yield f"{piece.name}: times of cases converted from seconds to milliseconds."
+        yield f"{member.name}: times of cases converted from seconds to milliseconds."
     if cases.usd:
-        yield f"{piece.name}: `tokenCost` is taken as US dollars of a question: times 1,000 as usd_per_1k."
+        yield f"{member.name}: `tokenCost` is taken as US dollars of a question: times 1,000 as usd_per_1k."
     named = {name for sample in cases.samples for name, value in sample.values.items() if value is None}
     if named:
         listed = ", ".join(map(quoted, sorted(named)[:5]))
-        yield f"{piece.name}: measures that failed in some cases: {listed}."
+        yield f"{member.name}: measures that failed in some cases: {listed}."
     if cases.traced:
-        yield f"{piece.name}: the retrievals of {cases.traced} cases are taken from their traces."
+        yield f"{member.name}: the retrievals of {cases.traced} cases are taken from their traces."
 
 
 @dataclass

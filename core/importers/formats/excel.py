@@ -11,7 +11,7 @@ from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, Look, Opti
 from core.importers.formats.table import Opened, TableFormat, opened_as
 from core.importers.formats.table.opened import looked_at
 from core.importers.meaning import TableAs, meaning
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import Table, check_cells, check_header
 from core.importers.read.text import shown
 from core.importers.read.workbook import OLD, is_workbook, open_workbook
@@ -31,69 +31,69 @@ class Excel(TableFormat):
         "Several sheets with tables are asked for (--sheet); the others are left out and counted.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1:
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1:
             return 0.0
-        piece = probe.pieces[0]
-        if piece.head.startswith(OLD):
+        member = probe.members[0]
+        if member.head.startswith(OLD):
             return RESEMBLES
-        return 0.0 if not is_workbook(piece) else LIKELY if tables(piece, Options()) else RESEMBLES + 0.1
+        return 0.0 if not is_workbook(member) else LIKELY if tables(member, Options()) else RESEMBLES + 0.1
 
-    def why_not(self, probe: Tree) -> str:
-        piece = probe.pieces[0]
-        if piece.head.startswith(OLD):
+    def why_not(self, probe: Archive) -> str:
+        member = probe.members[0]
+        if member.head.startswith(OLD):
             return "it is an .xls file or a locked one; save it as .xlsx without a password"
         try:
-            sheets = open_workbook(piece).sheets
+            sheets = open_workbook(member).sheets
             if sheets:
-                self.open_table(piece, Options(sheet=sheets[0]))
+                self.open_table(member, Options(sheet=sheets[0]))
         except InputError as error:
             return str(error)
         return "" if sheets else "it has no visible sheet"
 
-    def choices(self, trees: Sequence[Tree]) -> Mapping[str, tuple[str, ...]]:
-        sheets = tables(trees[0].pieces[0], Options())
+    def choices(self, archives: Sequence[Archive]) -> Mapping[str, tuple[str, ...]]:
+        sheets = tables(archives[0].members[0], Options())
         return {"sheet": sheets} if len(sheets) > 1 else {}
 
-    def look(self, tree: Tree, options: Options) -> Look:
-        piece = tree.pieces[0]
-        table = sheet_table(piece, _sheet(piece, options, asking=False), LOOK_ROWS)
+    def look(self, archive: Archive, options: Options) -> Look:
+        member = archive.members[0]
+        table = sheet_table(member, _sheet(member, options, asking=False), LOOK_ROWS)
         columns = table.rows.columns
-        means = looked_at(table, _said_of(columns, options, piece.name), piece.name)
+        means = looked_at(table, _said_of(columns, options, member.name), member.name)
         return Look(table.rows, tuple(columns), means.names, means.is_row)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        imported = super().read(trees, options)
-        return merged((imported, *(_sheet_notes(tree.pieces[0], options) for tree in trees)))
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        imported = super().read(archives, options)
+        return merged((imported, *(_sheet_notes(archive.members[0], options) for archive in archives)))
 
-    def open_table(self, piece: Piece, options: Options) -> Opened:
+    def open_table(self, member: Member, options: Options) -> Opened:
         """The chosen sheet."""
-        if not is_workbook(piece):
-            raise InputError("This is no .xlsx workbook.", where=piece.name)
-        table = sheet_table(piece, _sheet(piece, options, asking=True))
-        return opened_as(piece, table, options)
+        if not is_workbook(member):
+            raise InputError("This is no .xlsx workbook.", where=member.name)
+        table = sheet_table(member, _sheet(member, options, asking=True))
+        return opened_as(member, table, options)
 
 
-def sheet_table(piece: Piece, sheet: str, most: int | None = None) -> Table:
+def sheet_table(member: Member, sheet: str, most: int | None = None) -> Table:
     """A sheet of a workbook, or its first rows."""
-    rows, lines = open_workbook(piece).rows(sheet, most)
+    rows, lines = open_workbook(member).rows(sheet, most)
     if rows.is_empty():
-        raise InputError("The sheet holds no rows below its header.", where=f"{piece.name}, {shown(sheet)}")
-    table = Table(f"{piece.name}, sheet {shown(sheet)}", rows, lines)
-    check_header(rows.columns, piece)
-    check_cells(table, piece.limits)
+        raise InputError("The sheet holds no rows below its header.", where=f"{member.name}, {shown(sheet)}")
+    table = Table(f"{member.name}, sheet {shown(sheet)}", rows, lines)
+    check_header(rows.columns, member)
+    check_cells(table, member.limits)
     return table
 
 
-def tables(piece: Piece, options: Options) -> tuple[str, ...]:
+def tables(member: Member, options: Options) -> tuple[str, ...]:
     """The visible sheets whose columns are those of a table."""
     sheets = []
     with suppress(InputError):
-        for sheet in open_workbook(piece).sheets:
+        for sheet in open_workbook(member).sheets:
             with suppress(InputError):
-                columns = open_workbook(piece).columns(sheet)
-                said = _said_of(columns, options, piece.name)
-                if meaning(columns, said, piece.name).kind is not None:
+                columns = open_workbook(member).columns(sheet)
+                said = _said_of(columns, options, member.name)
+                if meaning(columns, said, member.name).kind is not None:
                     sheets.append(sheet)
     return tuple(sheets)
 
@@ -105,26 +105,26 @@ def _said_of(columns: Sequence[str], options: Options, name: str) -> TableAs:
     return replace(said, columns=there)
 
 
-def _sheet(piece: Piece, options: Options, *, asking: bool) -> str:
+def _sheet(member: Member, options: Options, *, asking: bool) -> str:
     """The sheet to read: as chosen, else the only one that is a table, else the first."""
-    book = open_workbook(piece)
+    book = open_workbook(member)
     if options.sheet is not None:
         if options.sheet not in (*book.sheets, *book.hidden):
-            raise UnknownNameError("sheet", options.sheet, (*book.sheets, *book.hidden), where=piece.name)
+            raise UnknownNameError("sheet", options.sheet, (*book.sheets, *book.hidden), where=member.name)
         return options.sheet
-    sheets = tables(piece, options)
+    sheets = tables(member, options)
     if len(sheets) > 1 and asking:
         said = f"Several sheets hold tables: {', '.join(map(shown, sheets[:12]))}."
-        raise InputError(said, where=piece.name, do="Choose one (--sheet).")
+        raise InputError(said, where=member.name, do="Choose one (--sheet).")
     if not sheets and not book.sheets:
-        raise InputError("The workbook has no visible sheet.", where=piece.name)
+        raise InputError("The workbook has no visible sheet.", where=member.name)
     return sheets[0] if sheets else book.sheets[0]
 
 
-def _sheet_notes(piece: Piece, options: Options) -> Import:
-    book, chosen = open_workbook(piece), _sheet(piece, options, asking=True)
+def _sheet_notes(member: Member, options: Options) -> Import:
+    book, chosen = open_workbook(member), _sheet(member, options, asking=True)
     others = [sheet for sheet in (*book.sheets, *book.hidden) if sheet != chosen]
-    notes = [f"{piece.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]
-    notes += [f"{piece.name}: its macros were not looked at."] if book.macros else []
+    notes = [f"{member.name}: the sheet {shown(chosen)} is read; formulas count as they were saved."]
+    notes += [f"{member.name}: its macros were not looked at."] if book.macros else []
     left = counted({"sheets that were not chosen": len(others)}, "".join(others[:1]))
     return Import(notes=tuple(notes), left_out=left)

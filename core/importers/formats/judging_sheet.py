@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.excel import sheet_table
 from core.importers.judgements import mapping_text
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import again, identified, numbers, refuse
 from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import shown
 from core.importers.read.workbook import is_workbook, open_workbook
+from core.importers.report import TAKEN, FileReport, settled
 from core.importers.runs import slug
 from core.records import GoldenSet
 from core.tables import frame
@@ -43,17 +43,17 @@ class JudgingSheet(Format):
         "All sheets of one judge make one golden set, named after the collection and the judge.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1:
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1:
             return 0.0
-        return SURE if set(_READ) <= set(_names(probe.pieces[0])) else 0.0
+        return SURE if set(_READ) <= set(_names(probe.members[0])) else 0.0
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        return Look(_opened(tree.pieces[0], LOOK_ROWS).texts)
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
+        return Look(_opened(archive.members[0], LOOK_ROWS).texts)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all sheets; those of one judge are one golden set."""
-        rows = pl.concat([_rows(tree.pieces[0]) for tree in trees])
+        rows = pl.concat([_rows(archive.members[0]) for archive in archives])
         graded = rows.filter(pl.col("grade").is_not_null())
         if graded.is_empty():
             problem = "No row has a grade."
@@ -65,32 +65,32 @@ class JudgingSheet(Format):
         left = counted({"rows without a grade": rows.height - graded.height}, str(rows["file"][0]))
         return merged((*imports, Import(left_out=left)))
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
         texts = dict.fromkeys(COLUMNS, "the texts of the collection count")
-        for piece in pieces_of(trees):
-            yield settled(piece.name, "column", _names(piece), {**texts, **dict.fromkeys(_READ, TAKEN)})
+        for member in members_of(archives):
+            yield settled(member.name, "column", _names(member), {**texts, **dict.fromkeys(_READ, TAKEN)})
 
 
-def _names(piece: Piece) -> list[str]:
-    if not is_workbook(piece):
-        return columns(piece)
+def _names(member: Member) -> list[str]:
+    if not is_workbook(member):
+        return columns(member)
     try:
-        book = open_workbook(piece)
+        book = open_workbook(member)
         return book.columns(SHEET) if SHEET in book.sheets else []
     except InputError:
         return []
 
 
-def _opened(piece: Piece, most: int | None = None) -> Table:
-    if is_workbook(piece):
-        return sheet_table(piece, SHEET, most)
-    return read_table(piece, kind_of(piece), most, do=f"A sheet has {', '.join(_READ)}.")
+def _opened(member: Member, most: int | None = None) -> Table:
+    if is_workbook(member):
+        return sheet_table(member, SHEET, most)
+    return read_table(member, kind_of(member), most, do=f"A sheet has {', '.join(_READ)}.")
 
 
-def _rows(piece: Piece) -> pl.DataFrame:
-    table = _opened(piece)
+def _rows(member: Member) -> pl.DataFrame:
+    table = _opened(member)
     rows = table.taking({name: name for name in _READ}).with_columns(file=pl.lit(table.name))
-    if not is_workbook(piece):  # texts have several lines: people know the row
+    if not is_workbook(member):  # texts have several lines: people know the row
         rows = rows.with_columns(line=pl.int_range(2, pl.len() + 2, dtype=pl.Int64))
     rows = rows.with_columns(pl.col(*_READ).str.replace(_GUARD, "$1"))
     rows = identified(rows, table.name, "collection", "query_id", "passage_id")

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, account
 from core.importers.base import RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.read.jsons import Json, at, expect, number, optional, outline, read_object
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.text import shown
+from core.importers.report import TAKEN, FileReport, file_report
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.settings import kept
 
@@ -83,35 +83,35 @@ class Mteb(Format):
         "Numbers of queries are not in the files, so that they stay unknown.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        kinds = {kind(piece) for piece in probe.pieces}
+    def sniff(self, probe: Archive) -> float:
+        kinds = {kind(member) for member in probe.members}
         return SURE if "results" in kinds else RESEMBLES if "model" in kinds else 0.0
 
-    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
         return "it describes a model, but there are no results beside it"
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
-        return tuple(piece for piece in probe.pieces if kind(piece))
+    def mine(self, probe: Archive) -> tuple[Member, ...]:
+        return tuple(member for member in probe.members if kind(member))
 
-    def choices(self, trees: Sequence[Tree]) -> dict[str, tuple[str, ...]]:
+    def choices(self, archives: Sequence[Archive]) -> dict[str, tuple[str, ...]]:
         """Whether tasks of other kinds are taken too, by the last keys of all paths in a file's head."""
-        outlines = [outline(piece) for piece in pieces_of(trees) if kind(piece) == "results"]
+        outlines = [outline(member) for member in members_of(archives) if kind(member) == "results"]
         kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in paths) for paths in outlines]
         return {"tasks": (_RETRIEVAL, "all")} if set(kinds) - {_RETRIEVAL} else {}
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         done = _Read(all_tasks=options.all_tasks)
-        for tree in trees:
-            done.tree(tree)
+        for archive in archives:
+            done.archive(archive)
         if not done.reports:
             raise InputError(
                 "There is no measure of retrieval in these results.",
-                where=trees[0].name,
+                where=archives[0].name,
                 do="--all-tasks takes the measures of other tasks." if done.other_tasks else "",
             )
         notes = (*done.notes, "MTEB does not say how many queries a result is over.")
         runs = reported_runs(done.reports, options, importer=self.name, source="MTEB results")
-        rest = Import(left_out=counted(done.left), accounts=tuple(done.accounts), notes=notes)
+        rest = Import(left_out=counted(done.left), reports=tuple(done.file_reports), notes=notes)
         return merged((runs, rest))
 
 
@@ -119,32 +119,32 @@ class Mteb(Format):
 class _Read:
     all_tasks: bool  # whether other tasks than retrieval are taken
     reports: list[Reported] = field(default_factory=list)  # results that are taken
-    accounts: list[Account] = field(default_factory=list)  # of the files
+    file_reports: list[FileReport] = field(default_factory=list)  # of the files
     notes: list[str] = field(default_factory=list)
     other_tasks: int = 0  # files of other tasks
     left: Counter[str] = field(default_factory=Counter)
 
-    def tree(self, tree: Tree) -> None:
+    def archive(self, archive: Archive) -> None:
         """Read the files of one offer."""
-        metas = {_folder(piece): piece for piece in tree.pieces if kind(piece) == "model"}
-        results = [piece for piece in tree.pieces if kind(piece) != "model"]
-        for piece in results:
-            self._file(piece, metas.get(_folder(piece)))
+        metas = {_folder(member): member for member in archive.members if kind(member) == "model"}
+        results = [member for member in archive.members if kind(member) != "model"]
+        for member in results:
+            self._file(member, metas.get(_folder(member)))
         described = set(map(_folder, results))
-        for place, piece in metas.items():
+        for place, member in metas.items():
             idle = "it describes a model without results"
-            self.accounts.append(account(piece, {"*": TAKEN} if place in described else idle))
+            self.file_reports.append(file_report(member, {"*": TAKEN} if place in described else idle))
 
-    def _file(self, piece: Piece, meta: Piece | None) -> None:
+    def _file(self, member: Member, meta: Member | None) -> None:
         model_meta = read_object(meta) if meta else {}
-        parts, _ = _place(piece)
+        parts, _ = _place(member)
         above = parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
         model = (optional(model_meta, "name", str, meta.name) if meta else None) or above
-        held = [(_task_kind(result.scores), result) for result in _results(piece)]
+        held = [(_task_kind(result.scores), result) for result in _results(member)]
         taken = [(task, entry) for task, entry in held if task == _RETRIEVAL or self.all_tasks]
         if held and not taken:
             self.other_tasks += 1
-            self.accounts.append(account(piece, f"a task of {held[0][0]} (--all-tasks takes it)"))
+            self.file_reports.append(file_report(member, f"a task of {held[0][0]} (--all-tasks takes it)"))
             return
         self.left[_EMPTY] += len(held) - len(taken)
         for task, entry in taken:
@@ -155,12 +155,12 @@ class _Read:
             self.reports += [reported] if reported.figures else []
         if meta is None:
             self.notes.append(f"No model_meta.json beside its results; the model is called {shown(model)}.")
-        self.accounts.append(account(piece, _ALL_PARTS if self.all_tasks else _PARTS))
+        self.file_reports.append(file_report(member, _ALL_PARTS if self.all_tasks else _PARTS))
 
 
 def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
     """The stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
-    where = at(result.piece.name, result.split, result.subset)
+    where = at(result.member.name, result.split, result.subset)
     figures, others = [], 0
     for key, given in result.scores.items():
         matched = _MEASURE.fullmatch(key) if ranks else None
@@ -174,11 +174,11 @@ def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[
             name = MEASURES[matched["name"]] if matched else shown(key)
             figures.append(Figure(measure=name, value=value, k=k))
     revision = optional(meta, "revision", str, "model_meta.json") or ""
-    _, experiment = _place(result.piece)
+    _, experiment = _place(result.member)
     reported = Reported(
         label=f"{model} · {experiment}" if experiment else model,
-        stem=revision[:12] or result.piece.stem,
-        digest=result.piece.digest,
+        stem=revision[:12] or result.member.stem,
+        digest=result.member.digest,
         decided={
             "task": shown(result.task, 200),
             "split": shown(result.split),
@@ -204,7 +204,7 @@ def _spec(model: str, meta: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    piece: Piece
+    member: Member
     task: str
     split: str
     subset: str
@@ -233,9 +233,9 @@ def _task_kind(keys: Iterable[str]) -> str:
     return next(kinds, _OTHER)
 
 
-def kind(piece: Piece) -> str | None:
+def kind(member: Member) -> str | None:
     """Whether a file holds "results", describes a "model", or neither."""
-    seen = outline(piece)
+    seen = outline(member)
     if "object" not in seen.get("", ()):
         return None
     keys = {path for path in seen if path and "." not in path and "[" not in path}
@@ -250,25 +250,25 @@ def kind(piece: Piece) -> str | None:
     return None
 
 
-def _folder(piece: Piece) -> str:
+def _folder(member: Member) -> str:
     """The folder of a file: results and the description of their model are in the same."""
-    return str(PurePosixPath(piece.relative).parent)
+    return str(PurePosixPath(member.relative).parent)
 
 
-def _place(piece: Piece) -> tuple[tuple[str, ...], str]:
+def _place(member: Member) -> tuple[tuple[str, ...], str]:
     """Folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``) if any."""
-    parts = PurePosixPath(piece.relative).parts
-    if len(parts) < 5 and piece.path is not None:
-        parts = piece.path.absolute().parts
+    parts = PurePosixPath(member.relative).parts
+    if len(parts) < 5 and member.path is not None:
+        parts = member.path.absolute().parts
     if len(parts) > 2 and parts[-3] == _EXPERIMENTS:
         return (*parts[:-3], parts[-1]), shown(parts[-2], 100)
     return parts, ""
 
 
-def _results(piece: Piece) -> Iterator[_Result]:
-    whole, name = read_object(piece), piece.name
+def _results(member: Member) -> Iterator[_Result]:
+    whole, name = read_object(member), member.name
     named = optional(whole, "task_name", str, name) or optional(whole, "mteb_dataset_name", str, name)
-    task = named or piece.stem
+    task = named or member.stem
     facts = {key: value for key, value in whole.items() if key in _FACTS}
     if "scores" in whole:
         splits = expect(whole, "scores", dict, name)
@@ -276,7 +276,7 @@ def _results(piece: Piece) -> Iterator[_Result]:
             for index, scores in enumerate(expect(splits, split, list, at(name, "scores"))):
                 where = at(name, "scores", split, index)
                 subset = optional(scores, "hf_subset", str, where) or _SUBSET
-                yield _Result(piece, task, split, subset, scores, facts)
+                yield _Result(member, task, split, subset, scores, facts)
         return
     for split, scores in whole.items():
         if split in _FACTS or not isinstance(scores, dict):
@@ -286,4 +286,4 @@ def _results(piece: Piece) -> Iterator[_Result]:
         if any(_MEASURE.fullmatch(key) for key in scores) or not subsets:
             subsets = {_SUBSET: scores}
         for subset, values in subsets.items():
-            yield _Result(piece, task, split, subset, values, facts)
+            yield _Result(member, task, split, subset, values, facts)

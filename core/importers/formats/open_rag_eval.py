@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import columns, first_rows, kind_of, read_table
+from core.importers.report import TAKEN
 from core.importers.samples import Answered, assemble, completed
 
 _NEEDED = ("query_id", "query", "passage_id", "passage", "generated_answer")
@@ -37,29 +37,29 @@ class OpenRagEval(Format):
     known = {"table": dict.fromkeys((*_NEEDED, _REPEAT), TAKEN)}
     names_collection = 1
 
-    def kind(self, piece: Piece) -> str | None:
-        return "table" if set(_NEEDED) <= set(columns(piece)) else None
+    def kind(self, member: Member) -> str | None:
+        return "table" if set(_NEEDED) <= set(columns(member)) else None
 
-    def look(self, tree: Tree, options: Options) -> Look:
-        rows = first_rows(tree.pieces[0], LOOK_ROWS)
-        return super().look(tree, options) if rows is None else Look(rows)
+    def look(self, archive: Archive, options: Options) -> Look:
+        rows = first_rows(archive.members[0], LOOK_ROWS)
+        return super().look(archive, options) if rows is None else Look(rows)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Every repeat of the queries is a run."""
-        runs = [run for piece in pieces_of(trees) for run in _read(piece)]
+        runs = [run for member in members_of(archives) for run in _read(member)]
         return assemble(runs, options, importer=self.name, source="imported: open-rag-eval")
 
 
-def _read(piece: Piece) -> list[Answered]:
-    table = read_table(piece, kind_of(piece))
+def _read(member: Member) -> list[Answered]:
+    table = read_table(member, kind_of(member))
     chosen = (*_NEEDED, _REPEAT) if _REPEAT in table.rows.columns else _NEEDED
-    rows = identified(table.taking({name: name for name in chosen}), piece.name, "query_id")
+    rows = identified(table.taking({name: name for name in chosen}), member.name, "query_id")
     if rows.is_empty():
-        raise InputError("The table has no rows.", where=piece.name)
+        raise InputError("The table has no rows.", where=member.name)
     if _REPEAT not in chosen:
         rows = rows.with_columns(pl.lit("").alias(_REPEAT))
     rows = rows.with_columns(pl.col(_REPEAT).fill_null(""))
-    _refuse_several(rows, piece.name)
+    _refuse_several(rows, member.name)
     given = rows.filter(pl.col("passage").is_not_null())
     by_place = bool((given.group_by("passage_id").agg(pl.col("passage").n_unique())["passage"] > 1).any())
     named = given if not by_place else given.with_columns(passage_id=pl.lit(None, pl.String))
@@ -71,17 +71,17 @@ def _read(piece: Piece) -> list[Answered]:
         pl.col("generated_answer").drop_nulls().first().alias("answer"),
     )
     samples = asked.join(lists, on=_RESULT, how="left", maintain_order="left")
-    notes = [f"{piece.name}: rows of a query stand in the order of its ranking."]
+    notes = [f"{member.name}: rows of a query stand in the order of its ranking."]
     if by_place:
         notes.append(
-            f"{piece.name}: its passage ids have several texts, so passages are named by their text."
+            f"{member.name}: its passage ids have several texts, so passages are named by their text."
         )
-    left = counted({"rows without a passage": rows.height - given.height}, piece.name)
+    left = counted({"rows without a passage": rows.height - given.height}, member.name)
     repeats = samples[_REPEAT].unique(maintain_order=True).to_list()
     return [
         Answered(
-            piece=piece,
-            label="" if len(repeats) == 1 else f"{piece.stem} · run {repeat}",
+            member=member,
+            label="" if len(repeats) == 1 else f"{member.stem} · run {repeat}",
             rows=completed(samples.filter(pl.col(_REPEAT) == repeat)),
             decided={_REPEAT: repeat},
             rest=Import(notes=tuple(notes), left_out=left),

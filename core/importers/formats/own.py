@@ -25,12 +25,12 @@ import polars as pl
 from core.answers import EARLIER, parted
 from core.errors import InputError
 from core.files import target
-from core.importers.account import TAKEN, Account, Parts, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.read.jsons import Json, expect, json_rows, optional
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_objects, read_table
 from core.importers.read.text import place, quoted, shown
+from core.importers.report import TAKEN, FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.tables import TABLES
 
@@ -69,66 +69,70 @@ class Own(Format):
     takes = dict.fromkeys(TABLES, "")
     recognised = "A manifest that names the format"
 
-    def sniff(self, probe: Tree) -> float:
-        manifest = _piece(probe, MANIFEST)
+    def sniff(self, probe: Archive) -> float:
+        manifest = _member(probe, MANIFEST)
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
         """Records are read as a whole, of tables the columns that they have here; other files are not."""
-        for tree in trees:
-            manifest = _manifest(tree)
+        for archive in archives:
+            manifest = _manifest(archive)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
             known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
             for table, entry in listed.items():
                 columns = (*_READ.get(table, TABLES[table]), "doc_id")
                 known[root + entry["file"]] = dict.fromkeys(columns, TAKEN)
-            for piece in tree.pieces:
-                yield account(piece, known.get(piece.relative, "the manifest does not list it"))
+            for member in archive.members:
+                yield file_report(member, known.get(member.relative, "the manifest does not list it"))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:  # noqa: ARG002
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:  # noqa: ARG002
         """Read exports as they are; of the options none applies."""
-        return merged(_read(tree) for tree in trees)
+        return merged(_read(archive) for archive in archives)
 
 
-def _piece(tree: Tree, name: str) -> Piece | None:
+def _member(archive: Archive, name: str) -> Member | None:
     """A file of the export; an archive may hold it within one folder."""
     matches = [
-        piece for piece in tree.pieces if piece.relative == name or piece.relative.endswith(f"/{name}")
+        member
+        for member in archive.members
+        if member.relative == name or member.relative.endswith(f"/{name}")
     ]
-    return min(matches, key=lambda piece: piece.relative.count("/"), default=None)
+    return min(matches, key=lambda member: member.relative.count("/"), default=None)
 
 
-def _read(tree: Tree) -> Import:
-    manifest = _manifest(tree)
+def _read(archive: Archive) -> Import:
+    manifest = _manifest(archive)
     root = manifest.relative.removesuffix(MANIFEST)
-    pieces = {
-        piece.relative.removeprefix(root): piece for piece in tree.pieces if piece.relative.startswith(root)
+    members = {
+        member.relative.removeprefix(root): member
+        for member in archive.members
+        if member.relative.startswith(root)
     }
     listed = _listed(manifest)
     frames: dict[str, pl.DataFrame] = {}
     for table, entry in listed.items():
         file = entry["file"]
-        if file not in pieces:
+        if file not in members:
             raise InputError(f"The file {quoted(file)} is listed but missing.", where=manifest.name)
-        rows = _table(pieces[file], table, entry)
+        rows = _table(members[file], table, entry)
         frames |= parted(rows) if table == "answers" else {table: rows}
     return Import(
-        collections=_small(Collection, pieces.get("collections.jsonl"), "collection_id"),
-        golden_sets=_small(GoldenSet, pieces.get("golden_sets.jsonl"), "golden_set_id"),
-        runs=tuple(_records(pieces.get("runs.jsonl"), _run, "run_id")),
+        collections=_small(Collection, members.get("collections.jsonl"), "collection_id"),
+        golden_sets=_small(GoldenSet, members.get("golden_sets.jsonl"), "golden_set_id"),
+        runs=tuple(_records(members.get("runs.jsonl"), _run, "run_id")),
         frames=frames,
     )
 
 
-def _manifest(tree: Tree) -> Piece:
-    manifest = _piece(tree, MANIFEST)
+def _manifest(archive: Archive) -> Member:
+    manifest = _member(archive, MANIFEST)
     if manifest is None:
         do = "Offer the whole exported folder or zip."
-        raise InputError(f"There is no {MANIFEST}.", where=tree.name, do=do)
+        raise InputError(f"There is no {MANIFEST}.", where=archive.name, do=do)
     return manifest
 
 
-def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
+def _listed(manifest: Member) -> dict[str, Mapping[str, Any]]:
     with manifest.stream() as stream:
         text = stream.read(_MANIFEST_BYTES)
     try:
@@ -156,39 +160,39 @@ def _listed(manifest: Piece) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _table(piece: Piece, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
-    content = piece.read()
+def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame:
+    content = member.read()
     if "blake2b" in entry and entry["blake2b"] != _hash(content):
-        raise InputError("The file was changed after the export: its hash differs.", where=piece.name)
+        raise InputError("The file was changed after the export: its hash differs.", where=member.name)
     schema = _READ.get(table, TABLES[table])
     try:
-        rows = _rows(piece, content, schema)
+        rows = _rows(member, content, schema)
         if "passage_id" in schema and "passage_id" not in rows.columns and "doc_id" in rows.columns:
             rows = rows.rename({"doc_id": "passage_id"})
         missing = [column for column in schema if column not in {*rows.columns, *_MAY_LACK.get(table, ())}]
         if missing:
             listed = ", ".join(map(shown, rows.columns[:20]))
-            raise InputError(f"no column `{missing[0]}` in {piece.name}; found: {listed}.")
+            raise InputError(f"no column `{missing[0]}` in {member.name}; found: {listed}.")
         rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name in rows.columns)
     except READ_ERRORS as error:
-        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=member.name) from error
     if "rows" in entry and entry["rows"] != rows.height:
-        raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=piece.name)
+        raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=member.name)
     return rows
 
 
-def _rows(piece: Piece, content: bytes, schema: pl.Schema) -> pl.DataFrame:
+def _rows(member: Member, content: bytes, schema: pl.Schema) -> pl.DataFrame:
     """The rows as they are: of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown)."""
     if content.startswith(PARQUET):
-        return read_table(piece, "parquet").rows
+        return read_table(member, "parquet").rows
     if content.lstrip()[:1] in (b"{", b""):
         # Of JSON Polars reads no small integers.
         wide = {name: pl.Int64() if dtype.is_integer() else dtype for name, dtype in schema.items()}
         return read_objects(content, wide)
-    kind = kind_of(piece)
+    kind = kind_of(member)
     if kind is None:
-        raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=piece.name)
-    rows = read_table(piece, kind).rows.with_columns(pl.col(pl.String).replace("", None))
+        raise InputError("It is neither Parquet, nor JSON lines, nor a table.", where=member.name)
+    rows = read_table(member, kind).rows.with_columns(pl.col(pl.String).replace("", None))
     return rows.with_columns(
         pl.col(name).str.json_decode(dtype)
         for name, dtype in schema.items()
@@ -248,13 +252,13 @@ def _run_row(run: Run) -> dict[str, Any]:
     }
 
 
-def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
+def _records(member: Member | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
     """The records of a file, each once by its id."""
-    if piece is None:
+    if member is None:
         return
     ids: set[str] = set()
-    for line, row in json_rows(piece):
-        where = place(piece.name, line)
+    for line, row in json_rows(member):
+        where = place(member.name, line)
         try:
             json.dumps(row, allow_nan=False)
             record = make(row, where)
@@ -267,7 +271,7 @@ def _records(piece: Piece | None, make: Callable[[Json, str], Record], key: str)
         yield record
 
 
-def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, ...]:
+def _small(kind: type[_Small], member: Member | None, key: str) -> tuple[_Small, ...]:
     """Records whose fields are texts; those without a default have to be there."""
     known = {field.name: field for field in fields(kind)}
 
@@ -281,7 +285,7 @@ def _small(kind: type[_Small], piece: Piece | None, key: str) -> tuple[_Small, .
             given["parents"] = tuple(map(str, given["parents"]))
         return kind(**{name: value for name, value in given.items() if value is not None})
 
-    return tuple(_records(piece, make, key))
+    return tuple(_records(member, make, key))
 
 
 def _run(row: Json, where: str) -> Run:

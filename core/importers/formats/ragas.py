@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, account, settled
 from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted
 from core.importers.judgements import VALUE
 from core.importers.read.jsons import (
@@ -30,11 +29,12 @@ from core.importers.read.jsons import (
     texts,
     words,
 )
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of
-from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place
+from core.importers.report import TAKEN, FileReport, file_report, settled
 from core.importers.samples import SAMPLE, Answered, assemble, completed
 
 
@@ -101,39 +101,39 @@ class Ragas(Format):
     names_collection = 1
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
+    def kind(member: Member) -> str | None:
         """Rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
-        shape = outline(piece)
+        shape = outline(member)
         if any(path.endswith(f"[].{_ANNOTATED[0]}.user_input") for path in shape):
             return "annotated"
         prefix = "[]." if "list" in shape.get("", ()) else ""
         keys = {path.removeprefix(prefix) for path in shape if path.startswith(prefix)}
-        names = keys if shape else set(columns(piece))
+        names = keys if shape else set(columns(member))
         new = "user_input" in names and names & {"retrieved_contexts", "response", "reference"}
         if not new and not {"question", "contexts", "answer"} <= names:
             return None
         return "objects" if shape else "table"
 
-    def look(self, tree: Tree, options: Options) -> Look:
-        rows = None if outline(tree.pieces[0]) else first_rows(tree.pieces[0], LOOK_ROWS)
-        return super().look(tree, options) if rows is None else Look(rows)
+    def look(self, archive: Archive, options: Options) -> Look:
+        rows = None if outline(archive.members[0]) else first_rows(archive.members[0], LOOK_ROWS)
+        return super().look(archive, options) if rows is None else Look(rows)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Every file is a run; questions and passages of the same text are the same."""
-        runs = [_read(piece) for piece in pieces_of(trees)]
+        runs = [_read(member) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 
 
-def _read(piece: Piece) -> Answered:
-    kind = Ragas.kind(piece)
+def _read(member: Member) -> Answered:
+    kind = Ragas.kind(member)
     if kind == "annotated":
-        return _annotated(piece)
+        return _annotated(member)
     if kind == "objects":
-        return _objects(piece, list(objects(piece, most=MOST_BYTES)))
-    form = kind_of(piece)
+        return _objects(member, list(objects(member, most=MOST_BYTES)))
+    form = kind_of(member)
     if form is None or form == "jsonl":
-        raise InputError("This is neither a table nor JSON with questions in it.", where=piece.name)
-    return _table(read_table(piece, form), piece)
+        raise InputError("This is neither a table nor JSON with questions in it.", where=member.name)
+    return _table(read_table(member, form), member)
 
 
 def _roles(names: Sequence[str], where: str) -> dict[str, str]:
@@ -144,9 +144,9 @@ def _roles(names: Sequence[str], where: str) -> dict[str, str]:
     return {role: name for role, name in roles.items() if name}
 
 
-def _table(table: Table, piece: Piece) -> Answered:
+def _table(table: Table, member: Member) -> Answered:
     names = table.rows.columns
-    roles = _roles(names, piece.name)
+    roles = _roles(names, member.name)
     own = next((name for name in _IDS if name in names), None)
     known = table.taking({**roles, **({"query_id": own} if own else {})})
     lists: list[pl.Series | pl.Expr] = []
@@ -159,7 +159,7 @@ def _table(table: Table, piece: Piece) -> Answered:
         else:
             parse = id_list if role in _ID_LISTS else text_list
             cells = known.select(role, "line").iter_rows()
-            parsed = [parse(cell, place(piece.name, line, column)) for cell, line in cells]
+            parsed = [parse(cell, place(member.name, line, column)) for cell, line in cells]
             lists.append(pl.Series(role, parsed, dtype=pl.List(pl.String)))
     rest = _numbered(names, roles, own)
     texts_of = table.taking({name: name for name in rest})
@@ -167,13 +167,13 @@ def _table(table: Table, piece: Piece) -> Answered:
     metrics = {
         name: series for name, series in values.items() if series.null_count() == texts_of[name].null_count()
     }
-    there = _account(piece, "column", names, {*roles.values(), own or "", *metrics})
-    return _finished(piece, known.with_columns(lists), metrics, there)
+    there = _account(member, "column", names, {*roles.values(), own or "", *metrics})
+    return _finished(member, known.with_columns(lists), metrics, there)
 
 
-def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
+def _objects(member: Member, spots: Sequence[tuple[str, Json]]) -> Answered:
     names = list(dict.fromkeys(key for _, row in spots for key in row))
-    roles = _roles(names, piece.name)
+    roles = _roles(names, member.name)
     own = next((name for name in _IDS if name in names), None)
     table = {role: (name, _ROLES[role][1]) for role, name in roles.items()}
     table |= {"query_id": (own, identifier)} if own else {}
@@ -186,32 +186,34 @@ def _objects(piece: Piece, spots: Sequence[tuple[str, Json]]) -> Answered:
     }
     dtypes = {role: dtype for role, dtype in SAMPLE.items() if role in roles or role == "query_id"}
     frame = pl.DataFrame(rows, schema_overrides=dtypes, infer_schema_length=None)
-    there = _account(piece, "key", names, {*roles.values(), own or "", *metrics})
-    return _finished(piece, frame, metrics, there)
+    there = _account(member, "key", names, {*roles.values(), own or "", *metrics})
+    return _finished(member, frame, metrics, there)
 
 
-def _finished(piece: Piece, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: Account) -> Answered:
+def _finished(
+    member: Member, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: FileReport
+) -> Answered:
     rows = rows.with_columns(*metrics.values())
     silent = (pl.col("text").fill_null("").str.strip_chars() == "") | (
         pl.col("text").str.contains(r"^\[(\{|\w+Message\()")
     )
     asked = rows.filter(~silent)
     if asked.is_empty():
-        raise InputError("No row holds a question.", where=piece.name)
+        raise InputError("No row holds a question.", where=member.name)
     asked = completed(asked)
     values = asked.select("query_id", *metrics).unpivot(
         index="query_id", variable_name="signal", value_name="value"
     )
     again = asked.height - asked["text"].n_unique()
-    repeated = f"{piece.name}: {again} rows repeat a question; each counts as a question of its own."
+    repeated = f"{member.name}: {again} rows repeat a question; each counts as a question of its own."
     left = {"rows without a single question (empty, or a conversation)": rows.height - asked.height}
     return Answered(
-        piece=piece,
+        member=member,
         rows=asked,
         values=values.cast(VALUE) if metrics else VALUE.to_frame(),
         decided={"metrics": sorted(metrics)},
         rest=Import(
-            left_out=counted(left, piece.name), notes=(repeated,) if again else (), accounts=(there,)
+            left_out=counted(left, member.name), notes=(repeated,) if again else (), reports=(there,)
         ),
     )
 
@@ -220,23 +222,23 @@ def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -
     return [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
 
 
-def _account(piece: Piece, kind: str, names: Sequence[str], taken: Collection[str]) -> Account:
+def _account(member: Member, kind: str, names: Sequence[str], taken: Collection[str]) -> FileReport:
     why = dict.fromkeys(names, "holds no numbers") | dict.fromkeys(_OTHER, _NO_PLACE)
     why |= dict.fromkeys(_INDEX, "numbers the rows")
     named = [name for name in names if name != "line"]
-    return settled(piece.name, kind, named, {**why, **dict.fromkeys(taken, TAKEN)})
+    return settled(member.name, kind, named, {**why, **dict.fromkeys(taken, TAKEN)})
 
 
-def _annotated(piece: Piece) -> Answered:
+def _annotated(member: Member) -> Answered:
     """Verdicts of judges, metric by metric, with what people thought of them."""
-    value = read_json(piece)
+    value = read_json(member)
     if not isinstance(value, dict):
-        raise InputError("It is not a map of metrics.", where=piece.name)
+        raise InputError("It is not a map of metrics.", where=member.name)
     rows: list[Json] = []
     values: list[dict[str, float | None]] = []
     for metric in value:
-        for index, item in enumerate(expect(value, metric, list, piece.name)):
-            where = at(piece.name, metric, index)
+        for index, item in enumerate(expect(value, metric, list, member.name)):
+            where = at(member.name, metric, index)
             given = Row(expect(item, _ANNOTATED[0], dict, where), _GIVEN, where)
             rows.append({role: given[role] for role in _GIVEN})
             accepted = optional(item, "is_accepted", bool, where)
@@ -244,9 +246,9 @@ def _annotated(piece: Piece) -> Answered:
             if accepted is not None:
                 values[-1][f"{metric} accepted"] = float(accepted)
     if not rows:
-        raise InputError("It holds no annotated sample.", where=piece.name)
+        raise InputError("It holds no annotated sample.", where=member.name)
     frame = pl.DataFrame(rows, schema={role: SAMPLE[role] for role in ("query_id", *_GIVEN)}, orient="row")
     metrics = pl.DataFrame(values, infer_schema_length=None).cast(pl.Float64)
     keys = keys_of(_GIVEN, f"*.{_ANNOTATED[0]}.")
     parts = dict.fromkeys((*keys, *(f"*.{name}" for name in (_ANNOTATED[1], "is_accepted"))), TAKEN)
-    return _finished(piece, frame, {column.name: column for column in metrics}, account(piece, parts))
+    return _finished(member, frame, {column.name: column for column in metrics}, file_report(member, parts))

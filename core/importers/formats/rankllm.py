@@ -17,7 +17,6 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.read.jsons import (
     Json,
@@ -30,9 +29,10 @@ from core.importers.read.jsons import (
     outline,
     text,
 )
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of
-from core.importers.read.piece import Piece, Tree, pieces_of
 from core.importers.read.text import quoted, shown
+from core.importers.report import TAKEN
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 
@@ -79,8 +79,8 @@ class RankLlm(Format):
         "calls": dict.fromkeys(keys_of(_HISTORY), TAKEN),
     }
 
-    def kind(self, piece: Piece) -> str | None:
-        seen = outline(piece)
+    def kind(self, member: Member) -> str | None:
+        seen = outline(member)
         for root in ("[]", ""):
             keys = {path.removeprefix(f"{root}.").lstrip(".") for path in seen if path.startswith(root)}
             if "query.qid" in keys and "candidates" in keys:
@@ -89,17 +89,17 @@ class RankLlm(Format):
                 return "calls"
         return None
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read every file of results as a run."""
-        pieces = pieces_of(trees)
-        results = [piece for piece in pieces if self.kind(piece) != "calls"]
-        calls = [piece for piece in pieces if piece not in results]
+        members = members_of(archives)
+        results = [member for member in members if self.kind(member) != "calls"]
+        calls = [member for member in members if member not in results]
         if not results:
             raise InputError("There is a history of calls, but no results.", where=calls[0].name)
         used: dict[str, dict[str, float]] = {}
-        for piece in calls if len(results) == 1 else ():
-            _count_tokens(piece, used)
-        parts = [_answered(piece, used) for piece in results]
+        for member in calls if len(results) == 1 else ():
+            _count_tokens(member, used)
+        parts = [_answered(member, used) for member in results]
         imported = assemble(parts, options, importer=self.name, source="rank_llm results")
         if not calls:
             return imported
@@ -108,9 +108,9 @@ class RankLlm(Format):
         return merged((imported, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
 
 
-def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered:
+def _answered(member: Member, used: Mapping[str, Mapping[str, float]]) -> Answered:
     samples: dict[str, Sample] = {}
-    for where, entry in objects(piece):
+    for where, entry in objects(member):
         result = Row(entry, _RESULT, where)
         if (query := result["id"]) in samples:
             raise InputError(f"The query {quoted(query)} stands twice.", where=where)
@@ -124,8 +124,8 @@ def _answered(piece: Piece, used: Mapping[str, Mapping[str, float]]) -> Answered
             used={("rerank", UNNAMED, unit): count for unit, count in used.get(query, {}).items()},
         )
     if not samples:
-        raise InputError("The file holds no results.", where=piece.name)
-    return answered(piece, list(samples.values()))
+        raise InputError("The file holds no results.", where=member.name)
+    return answered(member, list(samples.values()))
 
 
 def _text(candidate: object) -> str | None:
@@ -141,8 +141,8 @@ def _text(candidate: object) -> str | None:
     return f"{title}\n{words}" if title and words else words or title
 
 
-def _count_tokens(piece: Piece, used: dict[str, dict[str, float]]) -> None:
-    for where, entry in objects(piece):
+def _count_tokens(member: Member, used: dict[str, dict[str, float]]) -> None:
+    for where, entry in objects(member):
         history = Row(entry, _HISTORY, where)
         counts = used.setdefault(history["id"], {})
         for call in history["calls"]:
@@ -163,26 +163,26 @@ class RankLlmResults(Format):
         "Of several lines for one file of rankings the last counts: the tool adds to its file.",
     )
 
-    def kind(self, piece: Piece) -> str | None:
-        shape = outline(piece)
+    def kind(self, member: Member) -> str | None:
+        shape = outline(member)
         root = "[]." if "list" in shape.get("", ()) else ""
         lines = "text" in shape.get(f"{root}result[]", ())
         known = f"{root}file" in shape and (lines or f"{root}result[].metric" in shape)
         return "results" if known else None
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read the results of every file of rankings."""
         latest: dict[tuple[str, str], Reported] = {}
         lines, unknown = 0, 0
-        for piece in pieces_of(trees):
-            for where, entry in objects(piece):
-                reported, others = _reported(piece, entry, where)
+        for member in members_of(archives):
+            for where, entry in objects(member):
+                reported, others = _reported(member, entry, where)
                 lines += 1
                 unknown += others
-                latest[piece.name, str(reported.decided["file"])] = reported
+                latest[member.name, str(reported.decided["file"])] = reported
         with_figures = [report for report in latest.values() if report.figures]
         if not with_figures:
-            raise InputError("No file of rankings has a result.", where=trees[0].name)
+            raise InputError("No file of rankings has a result.", where=archives[0].name)
         left = {
             "earlier results of a file of rankings that has later ones": lines - len(latest),
             "files of rankings without a mean over all queries": len(latest) - len(with_figures),
@@ -191,10 +191,10 @@ class RankLlmResults(Format):
         note = "Data sets are told by the names of the files of rankings; each is a collection of its own."
         named = any(with_figure.collection for with_figure in with_figures)
         made_runs = reported_runs(with_figures, options, importer=self.name, source="rank_llm results")
-        return merged((made_runs, Import(left_out=counted(left, trees[0].name), notes=(note,) * named)))
+        return merged((made_runs, Import(left_out=counted(left, archives[0].name), notes=(note,) * named)))
 
 
-def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
+def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
     """The run of a line, and how many of its results are none."""
     path = expect(entry, "file", str, where)
     name = PurePosixPath(path.replace("\\", "/")).name
@@ -215,8 +215,8 @@ def _reported(piece: Piece, entry: Json, where: str) -> tuple[Reported, int]:
     dataset = _DATASETS.search(own)
     reported = Reported(
         label=label,
-        stem=piece.stem,
-        digest=piece.digest,
+        stem=member.stem,
+        digest=member.digest,
         decided={"file": shown(path, 500)},
         spec={"name": label, **_spec(own, stage)},
         figures=_figures(values, queries),

@@ -13,15 +13,15 @@ from itertools import pairwise
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, account
 from core.importers.base import Format, Import, Options, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import MOST_BYTES, Json, at, kind_of_value, read_object
-from core.importers.read.piece import MIB, Piece, Tree, per_piece
+from core.importers.read.member import MIB, Archive, Member, per_member
 from core.importers.read.rows import identified, refuse
 from core.importers.read.streamed import ordered_blocks
 from core.importers.read.tabular import PARQUET, read_table
 from core.importers.read.text import shown
+from core.importers.report import TAKEN, FileReport, file_report
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -45,26 +45,26 @@ class RanxRun(Format):
     takes = {"rankings": "every passage with its score, ordered by score as trec_eval does"}
     recognised = "a JSON object of objects of numbers; small integers throughout are taken for qrels"
 
-    def sniff(self, probe: Tree) -> float:
-        return _confidence(probe.pieces[0])[0] if len(probe.pieces) == 1 else 0.0
+    def sniff(self, probe: Archive) -> float:
+        return _confidence(probe.members[0])[0] if len(probe.members) == 1 else 0.0
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        return (Account(tree.pieces[0].name, "key", ("*",)) for tree in trees)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        return (FileReport(archive.members[0].name, "key", ("*",)) for archive in archives)
 
-    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
         return "its lists are short and their scores do not fall. If it is a run, say so (--as ranx-run)"
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        labels = iter(run_labels([("", tree.stem) for tree in trees], options))
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        labels = iter(run_labels([("", archive.stem) for archive in archives], options))
         parts = [Import(collections=collection_of(options, "ranx files"))]
-        for tree in trees:
-            piece = tree.pieces[0]
-            rows = _rows(piece).with_columns(
+        for archive in archives:
+            member = archive.members[0]
+            rows = _rows(member).with_columns(
                 pl.lit("").alias("run"), pl.lit("final").alias("stage"), pl.lit(None, pl.Int64).alias("rank")
             )
-            done = ordered_blocks([rows], piece.name, rows.height, options.tie_order)
+            done = ordered_blocks([rows], member.name, rows.height, options.tie_order)
             run = imported_run(
-                options, next(labels), piece.digest, importer=self.name, decided={"order": done.rules[""]}
+                options, next(labels), member.digest, importer=self.name, decided={"order": done.rules[""]}
             )
             parts += [Import(runs=(run,)), rankings(done, {"": run.run_id})]
         return merged(parts)
@@ -77,46 +77,46 @@ class RanxQrels(Format):
     takes = {"judgements": "every passage with its grade, mapped to 1..5"}
     recognised = "a JSON object of objects of small integers; Parquet of q_id, doc_id and integers as score"
 
-    def sniff(self, probe: Tree) -> float:
-        return _confidence(probe.pieces[0])[1] if len(probe.pieces) == 1 else 0.0
+    def sniff(self, probe: Archive) -> float:
+        return _confidence(probe.members[0])[1] if len(probe.members) == 1 else 0.0
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        for piece in (tree.pieces[0] for tree in trees):
-            if piece.head.startswith(PARQUET):
-                yield account(piece, dict.fromkeys(_COLUMNS, TAKEN))
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        for member in (archive.members[0] for archive in archives):
+            if member.head.startswith(PARQUET):
+                yield file_report(member, dict.fromkeys(_COLUMNS, TAKEN))
             else:
-                yield Account(piece.name, "key", ("*",))
+                yield FileReport(member.name, "key", ("*",))
 
-    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
         return "it holds too few integers to know them for grades. If they are, say so (--as ranx-qrels)"
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         parts = [Import(collections=collection_of(options, "ranx files"))]
-        for tree in trees:
-            piece = tree.pieces[0]
-            rows = _graded(piece) if piece.head.startswith(PARQUET) else _rows(piece, whole=True)
+        for archive in archives:
+            member = archive.members[0]
+            rows = _graded(member) if member.head.startswith(PARQUET) else _rows(member, whole=True)
             rows = rows.rename({"score": "grade"})
-            parts.append(golden_set(rows, piece.name, piece.stem, options, from_zero=True))
+            parts.append(golden_set(rows, member.name, member.stem, options, from_zero=True))
         return merged(parts)
 
 
-def _graded(piece: Piece) -> pl.DataFrame:
-    table = read_table(piece, "parquet")
+def _graded(member: Member) -> pl.DataFrame:
+    table = read_table(member, "parquet")
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
     scores = pl.col("score").cast(pl.Int64, strict=False)
-    refuse(rows.filter(scores.is_null()), "The score is not an integer.", piece.name)
+    refuse(rows.filter(scores.is_null()), "The score is not an integer.", member.name)
     graded = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
-    return identified(graded, piece.name, "query_id", "passage_id")
+    return identified(graded, member.name, "query_id", "passage_id")
 
 
-@per_piece
-def _confidence(piece: Piece) -> tuple[float, float]:
+@per_member
+def _confidence(member: Member) -> tuple[float, float]:
     """How sure a file is a run, and qrels, by the numbers in its head."""
-    if piece.head.startswith(PARQUET):
-        return 0.0, _of_parquet(piece)
-    if _is_cbor(piece.head):
+    if member.head.startswith(PARQUET):
+        return 0.0, _of_parquet(member)
+    if _is_cbor(member.head):
         return _RUN, 0.0  # ranx packs runs only
-    text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
+    text = member.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
     bare = re.sub(r"\s+", "", _TEXT.sub("S", text)).partition('"')[0]  # the end of the head cuts off a text
     lists = _lists(text) if text.startswith("{") else []
     numbers = [number for ranking in lists for _, number in ranking]
@@ -131,10 +131,10 @@ def _confidence(piece: Piece) -> tuple[float, float]:
     return (_UNLIKELY, _QRELS) if all(number.isdigit() for number in numbers) else (_EITHER, _EITHER)
 
 
-def _of_parquet(piece: Piece) -> float:
+def _of_parquet(member: Member) -> float:
     """How sure a Parquet file is qrels; of a run ranx writes the same columns with fractions."""
     try:
-        schema = read_table(piece, "parquet", 1).rows.schema
+        schema = read_table(member, "parquet", 1).rows.schema
     except InputError:
         return 0.0
     return _QRELS if list(schema) == list(_COLUMNS) and schema["score"].is_integer() else 0.0
@@ -171,46 +171,46 @@ def _is_cbor(head: bytes) -> bool:
     return True
 
 
-def _cbor(piece: Piece) -> Json:
+def _cbor(member: Member) -> Json:
     try:
         import cbor2  # noqa: PLC0415
     except ImportError:
         problem = "The file holds CBOR, whose package is not installed."
-        raise InputError(problem, where=piece.name, do="Install it: pip install cbor2.") from None
-    if piece.size > MOST_BYTES:
-        raise InputError(f"A file of more than {MOST_BYTES // MIB:,} MiB is not read.", where=piece.name)
+        raise InputError(problem, where=member.name, do="Install it: pip install cbor2.") from None
+    if member.size > MOST_BYTES:
+        raise InputError(f"A file of more than {MOST_BYTES // MIB:,} MiB is not read.", where=member.name)
     broken = (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError, MemoryError, EOFError)
     try:
-        value: object = cbor2.loads(piece.read())
+        value: object = cbor2.loads(member.read())
     except (*broken, re.error) as error:
-        raise InputError(f"This is not valid CBOR: {shown(error, 200)}.", where=piece.name) from error
+        raise InputError(f"This is not valid CBOR: {shown(error, 200)}.", where=member.name) from error
     if isinstance(value, dict):
         maps = [value, *(inner for inner in value.values() if isinstance(inner, dict))]
         if all(isinstance(key, str) for mapping in maps for key in mapping):
             return value
-    raise InputError("This is no map of texts to maps of texts to scores.", where=piece.name)
+    raise InputError("This is no map of texts to maps of texts to scores.", where=member.name)
 
 
-def _rows(piece: Piece, *, whole: bool = False) -> pl.DataFrame:
+def _rows(member: Member, *, whole: bool = False) -> pl.DataFrame:
     """query_id, passage_id, score, line (the number of the pair)."""
-    value = _cbor(piece) if _is_cbor(piece.head) else read_object(piece)
+    value = _cbor(member) if _is_cbor(member.head) else read_object(member)
     queries: list[str] = []
     passages: list[str] = []
     scores: list[float] = []
     for query, scored in value.items():
         if not isinstance(scored, dict):
-            raise InputError(f"It is {kind_of_value(scored)}, not an object.", where=at(piece.name, query))
+            raise InputError(f"It is {kind_of_value(scored)}, not an object.", where=at(member.name, query))
         kinds = {int} if whole else {int, float}
         for passage, score in scored.items():
             good = type(score) in kinds or (type(score) is float and score.is_integer())
             if not good or not -1e300 < score < 1e300:
                 problem = f"The score is not {'an integer' if whole else 'a finite number'}."
-                raise InputError(problem, where=at(piece.name, query, passage))
+                raise InputError(problem, where=at(member.name, query, passage))
         queries += [query] * len(scored)
         passages += scored
         scores += [float(score) for score in scored.values()]
     if not queries:
-        raise InputError("The file holds no pair of query and passage.", where=piece.name)
+        raise InputError("The file holds no pair of query and passage.", where=member.name)
     rows = pl.DataFrame({"query_id": queries, "passage_id": passages, "score": scores})
     numbered = rows.with_columns(line=pl.int_range(1, pl.len() + 1))
-    return identified(numbered, piece.name, "query_id", "passage_id")
+    return identified(numbered, member.name, "query_id", "passage_id")

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.formats.traces.spans import number_of
-from core.importers.read.piece import Piece, Tree, head_lines
+from core.importers.read.member import Archive, Member, head_lines
 from core.importers.read.text import place, quoted, shown, whole
+from core.importers.report import TAKEN, FileReport, settled
 from core.importers.runs import Figure, Reported, reported_runs
 
 _MEASURE = re.compile(r"(?P<name>nDCG|NDCG|AP|MAP|RR|MRR|R|Recall|P)@(?P<k>[1-9]\d{0,5})")
@@ -32,10 +32,10 @@ class Regressions(Format):
     recognised = "a Markdown table whose first cell is a measure with its cutoff, such as **nDCG@10**"
     traps = ("Measures without a cutoff and other tables of the page are not taken.",)
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1:
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1:
             return 0.0
-        lines = head_lines(probe.pieces[0], 5_000)
+        lines = head_lines(probe.members[0], 5_000)
         if not any(line.lstrip().startswith("|") and _MEASURE.search(line) for line in lines):
             return 0.0
         try:
@@ -43,20 +43,20 @@ class Regressions(Format):
         except InputError:
             return SURE
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
         """Every head of a table on the page: a measure with its cutoff, or another."""
-        for tree in trees:
-            rows = filter(None, map(_cells, whole(tree.pieces[0]).decode().split("\n")))
+        for archive in archives:
+            rows = filter(None, map(_cells, whole(archive.members[0]).decode().split("\n")))
             heads = dict.fromkeys(cells[0] for cells in rows if _is_head(cells))
             parts = {
                 head: TAKEN if _MEASURE.fullmatch(head) else "no measure with a cutoff" for head in heads
             }
-            yield settled(tree.pieces[0].name, "table", heads, parts)
+            yield settled(archive.members[0].name, "table", heads, parts)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Equal systems of one collection are one run."""
         left: list[LeftOut] = []
-        reports = [report for tree in trees for report in _reported(tree.pieces[0], left)]
+        reports = [report for archive in archives for report in _reported(archive.members[0], left)]
         imported = reported_runs(reports, options, importer=self.name, source="Anserini regression pages")
         return merged((imported, Import(left_out=tuple(left))))
 
@@ -108,27 +108,27 @@ def _results(
             yield cells[0], system, Figure(measure=kind, value=value, k=int(measure["k"])), number
 
 
-def _reported(piece: Piece, left: list[LeftOut]) -> Iterator[Reported]:
+def _reported(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
     lost: dict[str, list[int]] = {}
     groups: dict[tuple[str, str], dict[tuple[str, int | None], Figure]] = {}
-    for collection, system, figure, line in _results(whole(piece).decode().split("\n"), piece.name, lost):
+    for collection, system, figure, line in _results(whole(member).decode().split("\n"), member.name, lost):
         known = groups.setdefault((collection, system), {})
         key = (figure.measure, figure.k)
         if known.get(key, figure) != figure:
             problem = f"{figure.measure}@{figure.k} of {quoted(system)} stands twice."
-            raise InputError(problem, where=place(piece.name, line))
+            raise InputError(problem, where=place(member.name, line))
         if key in known:
             lost.setdefault("figures that stand twice: they count once", []).append(line)
         known[key] = figure
     if not groups:
-        raise InputError("The page holds no table of measures.", where=piece.name)
-    left += [LeftOut(len(at), why, place(piece.name, at[0])) for why, at in lost.items()]
+        raise InputError("The page holds no table of measures.", where=member.name)
+    left += [LeftOut(len(at), why, place(member.name, at[0])) for why, at in lost.items()]
     for (collection, system), figures in groups.items():
         name, is_bm25 = shown(system, 200), re.fullmatch(r"BM25(\s*\(.*\))?", system)
         yield Reported(
             label=system,
-            stem=piece.stem,
-            digest=piece.digest,
+            stem=member.stem,
+            digest=member.digest,
             decided={"collection": shown(collection, 200), "system": name},
             # What is sure of a name: BM25 alone is BM25.
             spec={"mode": "sparse", "sparse": "bm25", "name": name} if is_bm25 else {"name": name},

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of
-from core.importers.read.piece import Piece, Tree, digest_of, head_lines, pieces_of
+from core.importers.read.member import Archive, Member, digest_of, head_lines, members_of
 from core.importers.read.rows import again, refuse
 from core.importers.read.tabular import READ_ERRORS, objects_of
 from core.importers.read.text import shown, whole
+from core.importers.report import TAKEN
 from core.importers.runs import chosen_id, collection_frames, collection_of, imported_run, run_labels
 from core.records import GoldenSet, Run
 
@@ -68,29 +68,29 @@ class RetrievalResponse(Format):
     }
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
-        lines = [line for line in head_lines(piece, 40) if line.strip()]
+    def kind(member: Member) -> str | None:
+        lines = [line for line in head_lines(member, 40) if line.strip()]
         if not lines or lines[0].lstrip()[0] not in "[{":
             return None
         names = set(re.findall(r'"(\w+)"\s*:', "\n".join(lines)[:60_000]))
         return next((kind for kind, keys in _KEYS.items() if {"id", *keys} <= names), None)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        pieces = pieces_of(trees)
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        members = members_of(archives)
         tables = {
             kind: pl.concat(
                 [
                     pl.DataFrame(schema=schema),
-                    *(_rows(piece, schema) for piece in pieces if self.kind(piece) == kind),
+                    *(_rows(member, schema) for member in members if self.kind(member) == kind),
                 ]
             )
             for kind, schema in _SCHEMAS.items()
         }
-        ranked = _deepest(tables["ranked"], tables["graded"], pieces[0].name)
+        ranked = _deepest(tables["ranked"], tables["graded"], members[0].name)
         if ranked.is_empty() and tables["texts"].is_empty():
-            raise InputError("The files hold no sample.", where=pieces[0].name)
+            raise InputError("The files hold no sample.", where=members[0].name)
         pools = ranked.unique(["id", "Nc", "Np"], maintain_order=True).with_columns(query_id=_VARIANT)
-        runs, by_name = _runs(pieces, ranked, options)
+        runs, by_name = _runs(members, ranked, options)
         graded = tables["graded"].with_columns(query_id=_VARIANT)
         queries, passages = _queries(pools, tables["texts"]), _passages(tables["texts"])
         wanted = options.golden_set_id
@@ -109,7 +109,7 @@ class RetrievalResponse(Format):
             | frames_of(
                 judgements=_judgements(pools, golden.golden_set_id),
                 rankings=_rankings(ranked, by_name),
-                answers=_answers(graded, by_name, pieces[0].name),
+                answers=_answers(graded, by_name, members[0].name),
                 gold_answers=_ideal(graded, options),
             ),
             left_out=_left_out(graded, pools, tables["texts"]),
@@ -117,19 +117,21 @@ class RetrievalResponse(Format):
         )
 
 
-def _rows(piece: Piece, schema: _Fields) -> pl.DataFrame:
+def _rows(member: Member, schema: _Fields) -> pl.DataFrame:
     try:
-        if head_lines(piece, 1)[0].lstrip().startswith("["):
-            rows = pl.read_json(io.BytesIO(whole(piece)), schema=schema)
+        if head_lines(member, 1)[0].lstrip().startswith("["):
+            rows = pl.read_json(io.BytesIO(whole(member)), schema=schema)
         else:
-            rows = objects_of(piece, schema)
+            rows = objects_of(member, schema)
     except READ_ERRORS as error:
-        raise InputError(f"The file cannot be read as JSON: {shown(error, 200)}", where=piece.name) from error
+        raise InputError(
+            f"The file cannot be read as JSON: {shown(error, 200)}", where=member.name
+        ) from error
     needed = [name for name in schema if name not in ("answer_topK", "answer_ideal", "grade")]
     numbered = rows.select(list(schema)).with_columns(sample=pl.int_range(1, pl.len() + 1))
     broken = numbered.filter(pl.any_horizontal(pl.col(needed).is_null()))
     absent = next((name for name in needed if broken[:1][name].null_count()), "")
-    refuse(broken, f"Sample {{sample}} has no {absent!r}, or not of its type.", piece.name)
+    refuse(broken, f"Sample {{sample}} has no {absent!r}, or not of its type.", member.name)
     return numbered.drop("sample")
 
 
@@ -157,12 +159,12 @@ def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataF
 
 
 def _runs(
-    pieces: Sequence[Piece], ranked: pl.DataFrame, options: Options
+    members: Sequence[Member], ranked: pl.DataFrame, options: Options
 ) -> tuple[tuple[Run, ...], pl.DataFrame]:
     """One run per embedder, and E → run_id."""
     embedders = ranked["E"].unique().sort().to_list()
     labels = run_labels([(name, "") for name in embedders], options)
-    digest = digest_of(pieces)
+    digest = digest_of(members)
     runs = tuple(
         imported_run(
             options,

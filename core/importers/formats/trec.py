@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import Account
 from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
+from core.importers.read.member import Archive, Member, head_lines, members_of, per_member
 from core.importers.read.ordering import Ordered
-from core.importers.read.piece import Piece, Tree, head_lines, per_piece, pieces_of
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.streamed import ordered_blocks
 from core.importers.read.text import Block, blocks, place, quoted
+from core.importers.report import FileReport
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 
 _SPACE = np.zeros(256, dtype=bool)
@@ -42,18 +42,18 @@ class _Fields:
 class _File:
     """A file of fields separated by any number of blanks or tabs; blank lines do not count."""
 
-    def __init__(self, piece: Piece, columns: Sequence[str], short: str) -> None:
-        lines = _lines(piece)
+    def __init__(self, member: Member, columns: Sequence[str], short: str) -> None:
+        lines = _lines(member)
         if lines and _is_json(lines):  # whose blanks part fields by chance
-            raise InputError("A JSON object: this is no TREC file.", where=place(piece.name, lines[0][0]))
-        self.piece, self._columns, self._short = piece, columns, short
+            raise InputError("A JSON object: this is no TREC file.", where=place(member.name, lines[0][0]))
+        self.member, self._columns, self._short = member, columns, short
         self._comments = self.longer = self._first_longer = 0
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """The rows of the file, block by block."""
         any_data = False
-        for block in blocks(self.piece):
-            part = _block(self.piece, block, self._columns, self._short)
+        for block in blocks(self.member):
+            part = _block(self.member, block, self._columns, self._short)
             self._comments += part.comments
             self.longer += part.longer
             self._first_longer = self._first_longer or part.first_longer
@@ -61,26 +61,26 @@ class _File:
                 any_data = True
                 yield part.rows
         if not any_data:
-            raise InputError("The file holds no lines of data.", where=self.piece.name)
+            raise InputError("The file holds no lines of data.", where=self.member.name)
 
     @property
     def ignored(self) -> Import:
         """Return what was not read of it, once its blocks were."""
-        name = self.piece.name
+        name = self.member.name
         notes = (f"{name}: {self._comments} comment lines skipped.",) if self._comments else ()
         left = counted({"fields after the last known one": self.longer}, place(name, self._first_longer))
         return Import(left_out=left, notes=notes)
 
 
-def _block(piece: Piece, block: Block, columns: Sequence[str], short: str) -> _Fields:
+def _block(member: Member, block: Block, columns: Sequence[str], short: str) -> _Fields:
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
     rows = _regular(data, columns)
     if rows is None:
-        return _irregular(piece, data, block.first_line, columns, short)
+        return _irregular(member, data, block.first_line, columns, short)
     first = block.first_line
     rows = rows.with_columns(pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("line"))
-    if len(data) > piece.limits.cell_bytes:
-        _refuse_long(piece, rows, columns)
+    if len(data) > member.limits.cell_bytes:
+        _refuse_long(member, rows, columns)
     return _Fields(rows)
 
 
@@ -107,7 +107,7 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     return None
 
 
-def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str], short: str) -> _Fields:
+def _irregular(member: Member, data: bytes, first_line: int, columns: Sequence[str], short: str) -> _Fields:
     """Read a block of any fields, blanks and tabs, comments and blank lines."""
     text = np.frombuffer(data, dtype=np.uint8)
     newline = text == _NEWLINE
@@ -121,7 +121,7 @@ def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str
     few = np.flatnonzero(wanted & (counts < len(columns)))
     if few.size:
         line = data[starts[few[0]] : ends[few[0]]].decode()
-        where = place(piece.name, first_line + int(few[0]))
+        where = place(member.name, first_line + int(few[0]))
         problem = f"{short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
         raise InputError(problem, where=where)
     # One tab after each field, none before: polars then reads a plain tab-separated text.
@@ -131,7 +131,7 @@ def _irregular(piece: Piece, data: bytes, first_line: int, columns: Sequence[str
     lines = np.flatnonzero(wanted)
     longer = np.flatnonzero(wanted & (counts > len(columns)))
     rows = _parse(tidy, columns).with_columns(pl.Series("line", (lines + first_line).astype(np.int64)))
-    _refuse_long(piece, rows, columns)
+    _refuse_long(member, rows, columns)
     first = int(longer[0]) + first_line if longer.size else 0
     return _Fields(rows, int(comment.sum()), int(longer.size), first)
 
@@ -151,10 +151,10 @@ def _parse(tidy: bytes, columns: Sequence[str], separator: str = "\t") -> pl.Dat
     )
 
 
-def _refuse_long(piece: Piece, rows: pl.DataFrame, columns: Sequence[str]) -> None:
+def _refuse_long(member: Member, rows: pl.DataFrame, columns: Sequence[str]) -> None:
     for column in columns:
-        long = rows.filter(pl.col(column).str.len_bytes() > piece.limits.cell_bytes)
-        refuse(long, f"A field is longer than {piece.limits.cell_bytes:,} bytes.", piece.name, column)
+        long = rows.filter(pl.col(column).str.len_bytes() > member.limits.cell_bytes)
+        refuse(long, f"A field is longer than {member.limits.cell_bytes:,} bytes.", member.name, column)
 
 
 _RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
@@ -171,26 +171,26 @@ class TrecRun(Format):
     name, title, takes = "trec-run", "TREC run", {"rankings": ""}
     recognised = "Lines of six fields or more, of which the fifth is a number"
 
-    def sniff(self, probe: Tree) -> float:
+    def sniff(self, probe: Archive) -> float:
         return _confidence(probe, _is_run, len(_RUN))
 
-    def why_not(self, probe: Tree) -> str:
+    def why_not(self, probe: Archive) -> str:
         wanted = "a TREC run has 6: query, iteration, passage, rank, score (a number), tag"
         return _misfit(probe, _is_run, wanted)
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        return _accounts(trees, _RUN)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        return _accounts(archives, _RUN)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Each tag of each file is a run."""
         files, room = [], options.limits.rows_in_memory
-        for piece in pieces_of(trees):
-            file = _File(piece, _RUN, _SHORT_RUN)
-            _refuse_qrels(piece)
-            done = ordered_blocks(_ranked(file), piece.name, room, options.tie_order)
+        for member in members_of(archives):
+            file = _File(member, _RUN, _SHORT_RUN)
+            _refuse_qrels(member)
+            done = ordered_blocks(_ranked(file), member.name, room, options.tie_order)
             room -= done.rows.height if isinstance(done, Ordered) else 0
             files.append((file, done))
-        own = [(tag, file.piece.stem) for file, done in files for tag in sorted(done.rules)]
+        own = [(tag, file.member.stem) for file, done in files for tag in sorted(done.rules)]
         labels = iter(run_labels(own, options))
         parts = [Import(collections=collection_of(options, "imported: TREC"))]
         for file, done in files:
@@ -198,7 +198,7 @@ class TrecRun(Format):
                 tag: imported_run(
                     options,
                     next(labels),
-                    file.piece.digest,
+                    file.member.digest,
                     importer=self.name,
                     decided={"order": rule, "tag": tag},
                 )
@@ -216,39 +216,39 @@ class TrecQrels(Format):
     recognised = "Lines of four fields, of which the last is an integer"
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
+    def sniff(self, probe: Archive) -> float:
         return _confidence(probe, _is_qrels, len(_QRELS))
 
-    def why_not(self, probe: Tree) -> str:
+    def why_not(self, probe: Archive) -> str:
         return _misfit(probe, _is_qrels, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        return _accounts(trees, _QRELS)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        return _accounts(archives, _QRELS)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Each file is a golden set unless the options name one for all."""
         parts = [Import(collections=collection_of(options, "imported: TREC"))]
-        for piece in pieces_of(trees):
-            file = _File(piece, _QRELS, _SHORT_QRELS)
+        for member in members_of(archives):
+            file = _File(member, _QRELS, _SHORT_QRELS)
             rows = pl.concat(list(file.blocks()), rechunk=True)
             if file.longer == rows.height:
                 problem = "Every line has more than 4 fields: this is not a qrels file."
-                raise InputError(problem, where=piece.name)
-            parts += [file.ignored, golden_set(rows, piece.name, piece.stem, options, from_zero=True)]
+                raise InputError(problem, where=member.name)
+            parts += [file.ignored, golden_set(rows, member.name, member.stem, options, from_zero=True)]
         return merged(parts)
 
 
-def _accounts(trees: Sequence[Tree], fields: Sequence[str]) -> Iterator[Account]:
+def _accounts(archives: Sequence[Archive], fields: Sequence[str]) -> Iterator[FileReport]:
     taken = tuple(name for name in fields if name not in _UNUSED)
-    return (Account(piece.name, "field", taken, _UNUSED) for piece in pieces_of(trees))
+    return (FileReport(member.name, "field", taken, _UNUSED) for member in members_of(archives))
 
 
-def _refuse_qrels(piece: Piece) -> None:
-    head = _lines(piece)
+def _refuse_qrels(member: Member) -> None:
+    head = _lines(member)
     if head and all(len(fields) == len(_QRELS) for _, fields in head):
         raise InputError(
             "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
-            where=place(piece.name, head[0][0]),
+            where=place(member.name, head[0][0]),
             do="Offer it as trec-qrels, or let the format be recognised.",
         )
 
@@ -259,20 +259,20 @@ def _ranked(file: _File) -> Iterator[pl.DataFrame]:
         # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
         yield rows.with_columns(
             pl.col("rank").cast(pl.Int64, strict=False),
-            score=numbers(rows, "score", file.piece.name),
+            score=numbers(rows, "score", file.member.name),
             stage=pl.lit("final"),
         ).drop("iteration")
 
 
-@per_piece
-def _lines(piece: Piece) -> list[tuple[int, list[str]]]:
+@per_member
+def _lines(member: Member) -> list[tuple[int, list[str]]]:
     """Numbers and fields of the lines that hold data, from the head of the file."""
-    numbered = enumerate(head_lines(piece), 1)
+    numbered = enumerate(head_lines(member), 1)
     return [(number, line.split()) for number, line in numbered if line.strip() and line[0] != "#"]
 
 
-def _confidence(probe: Tree, good: Callable[[list[str]], bool], fields: int) -> float:
-    lines = _lines(probe.pieces[0]) if len(probe.pieces) == 1 else []
+def _confidence(probe: Archive, good: Callable[[list[str]], bool], fields: int) -> float:
+    lines = _lines(probe.members[0]) if len(probe.members) == 1 else []
     if not lines or _is_json(lines):
         return 0.0
     share = sum(good(line) for _, line in lines) / len(lines)
@@ -288,8 +288,8 @@ def _is_json(lines: Sequence[tuple[int, list[str]]]) -> bool:
     return _OBJECT.match(" ".join(lines[0][1])) is not None
 
 
-def _misfit(probe: Tree, good: Callable[[list[str]], bool], wanted: str) -> str:
-    bad = next(((number, line) for number, line in _lines(probe.pieces[0]) if not good(line)), None)
+def _misfit(probe: Archive, good: Callable[[list[str]], bool], wanted: str) -> str:
+    bad = next(((number, line) for number, line in _lines(probe.members[0]) if not good(line)), None)
     return f"line {bad[0]} has {len(bad[1])} fields, {quoted(' '.join(bad[1]))}; {wanted}" if bad else ""
 
 

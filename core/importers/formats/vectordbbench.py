@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, LeftOut, Options, merged, summed
 from core.importers.read.jsons import Json, amount, expect, number, objects, optional, outline
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.text import shown
+from core.importers.report import TAKEN
 from core.importers.runs import Figure, Reported, reported_runs
 from core.importers.settings import kept
 from core.records import canonical_json, short_hash
@@ -84,40 +84,42 @@ class VectorDbBench(Format):
     }
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
-        known = {"results[].metrics", "results[].task_config"} <= outline(piece).keys()
+    def kind(member: Member) -> str | None:
+        known = {"results[].metrics", "results[].task_config"} <= outline(member).keys()
         return "results" if known else None
 
-    def sniff(self, probe: Tree) -> float:
-        return _PRICED if probe.pieces[0].stem == _PRICES and len(probe.pieces) == 1 else super().sniff(probe)
+    def sniff(self, probe: Archive) -> float:
+        return (
+            _PRICED if probe.members[0].stem == _PRICES and len(probe.members) == 1 else super().sniff(probe)
+        )
 
-    def why_not(self, probe: Tree) -> str:  # noqa: ARG002
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
         return "it holds prices of databases, no results"
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+    def mine(self, probe: Archive) -> tuple[Member, ...]:
         """Results, and tables of prices of the same databases, which hold no results."""
-        results = [piece for piece in probe.pieces if self.kind(piece)]
-        names = {name for piece in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', piece.head)}
-        return tuple(piece for piece in probe.pieces if piece in results or _is_prices(piece, names))
+        results = [member for member in probe.members if self.kind(member)]
+        names = {name for member in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', member.head)}
+        return tuple(member for member in probe.members if member in results or _is_prices(member, names))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read the entries that are done."""
         reports: list[Reported] = []
         left: list[LeftOut] = []
         assumed = 0
-        for piece in pieces_of(trees):
-            if not self.kind(piece) and len(trees[0].pieces) > 1:
+        for member in members_of(archives):
+            if not self.kind(member) and len(archives[0].members) > 1:
                 continue
-            for index, (where, entry) in enumerate(objects(piece, "results")):
+            for index, (where, entry) in enumerate(objects(member, "results")):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
                     left.append(LeftOut(1, _FAILED, where))
                     continue
-                searches = [search for search in _searches(piece, index, entry, where) if search.figures]
+                searches = [search for search in _searches(member, index, entry, where) if search.figures]
                 reports += searches
                 assumed += any(search.manifest["k_assumed"] for search in searches)
                 left += [] if searches else [LeftOut(1, _IDLE, where)]
         if not reports:
-            raise InputError("No entry is done and has results of a search.", where=trees[0].name)
+            raise InputError("No entry is done and has results of a search.", where=archives[0].name)
         default = f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
         runs = reported_runs(reports, options, importer=self.name, source="VectorDBBench results")
         partly = any("loaded" in report.spec for report in reports)
@@ -125,15 +127,15 @@ class VectorDbBench(Format):
         return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
-def _is_prices(piece: Piece, names: set[bytes]) -> bool:
-    seen = outline(piece)
+def _is_prices(member: Member, names: set[bytes]) -> bool:
+    seen = outline(member)
     top = {path for path in seen if path and "." not in path}
     known = {name.decode("utf-8", "replace") for name in names}
     flat = all(kinds <= {"object", "number"} for kinds in seen.values())
     return bool(top & known) and flat and all("object" in seen[path] for path in top)
 
 
-def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
+def _reported(member: Member, index: int, entry: Json, where: str) -> Reported:
     task = expect(entry, "task_config", dict, where)
     metrics = expect(entry, "metrics", dict, where)
     case = optional(task, "case_config", dict, where) or {}
@@ -153,8 +155,8 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
     size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
     return Reported(
         label=f"{database} {label} {spec['index']} {params}".replace("  ", " ").strip(),
-        stem=f"{piece.stem} {index}",
-        digest=piece.digest,
+        stem=f"{member.stem} {index}",
+        digest=member.digest,
         decided={"entry": index},
         spec=spec,
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
@@ -164,9 +166,9 @@ def _reported(piece: Piece, index: int, entry: Json, where: str) -> Reported:
     )
 
 
-def _searches(piece: Piece, index: int, entry: Json, where: str) -> Iterator[Reported]:
+def _searches(member: Member, index: int, entry: Json, where: str) -> Iterator[Reported]:
     """The search of an entry, or those of every stage of a streaming case."""
-    whole = _reported(piece, index, entry, where)
+    whole = _reported(member, index, entry, where)
     metrics = expect(entry, "metrics", dict, where)
     stages = optional(metrics, _STAGES, list, where) or []
     if not stages or whole.figures:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from core.errors import InputError
-from core.importers.read.piece import GIB, MIB, Piece, head_lines, per_piece
+from core.importers.read.member import GIB, MIB, Member, head_lines, per_member
 from core.importers.read.text import blocks, place, shown, whole
 
 Json = dict[str, Any]
@@ -33,28 +33,28 @@ _KINDS: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def read_json(piece: Piece, most: int = MOST_BYTES) -> object:
+def read_json(member: Member, most: int = MOST_BYTES) -> object:
     """One JSON value from a file."""
-    if piece.size > most:
-        raise too_large(piece, most)
-    data = whole(piece)
+    if member.size > most:
+        raise too_large(member, most)
+    data = whole(member)
     if len(data) > most:
-        raise too_large(piece, most)
-    return parsed(data, piece.name)
+        raise too_large(member, most)
+    return parsed(data, member.name)
 
 
-def read_object(piece: Piece) -> Json:
+def read_object(member: Member) -> Json:
     """One JSON object from a file."""
-    value = read_json(piece)
+    value = read_json(member)
     if not isinstance(value, dict):
-        raise InputError(f"It is {kind_of_value(value)}, not an object.", where=piece.name)
+        raise InputError(f"It is {kind_of_value(value)}, not an object.", where=member.name)
     return value
 
 
-def too_large(piece: Piece, most: int) -> InputError:
+def too_large(member: Member, most: int) -> InputError:
     """The error for a file that has to be held in memory and is too large for that."""
     problem = f"A JSON file of more than {most // MIB:,} MiB is not read."
-    return InputError(problem, where=piece.name, do="Offer it in parts.")
+    return InputError(problem, where=member.name, do="Offer it in parts.")
 
 
 def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
@@ -96,22 +96,22 @@ def _check_held(data: bytes | str, where: str) -> None:
             raise InputError(problem, where=where, do="Offer it in parts.")
 
 
-def broken(piece: Piece) -> InputError | None:
+def broken(member: Member) -> InputError | None:
     """Where a file that begins as JSON stops being it; None where it is sound, large, or no JSON at all."""
-    lines = head_lines(piece, 1)
-    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or _exceeds(piece, MOST_LOOKED_AT):
+    lines = head_lines(member, 1)
+    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or _exceeds(member, MOST_LOOKED_AT):
         return None
     try:
-        for _ in json_rows(piece) if _object(lines[0]) else [read_json(piece)]:
+        for _ in json_rows(member) if _object(lines[0]) else [read_json(member)]:
             pass
     except InputError as error:
         return error
     return None
 
 
-def _exceeds(piece: Piece, most: int) -> bool:
+def _exceeds(member: Member, most: int) -> bool:
     """Whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
-    with piece.stream() as stream:
+    with member.stream() as stream:
         return len(stream.read(most + 1)) > most
 
 
@@ -122,19 +122,19 @@ def _object(line: str) -> bool:
         return False
 
 
-def json_rows(piece: Piece, most: int | None = None) -> Iterator[tuple[int, Json]]:
+def json_rows(member: Member, most: int | None = None) -> Iterator[tuple[int, Json]]:
     """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count."""
     read = 0
-    for block in blocks(piece):
+    for block in blocks(member):
         read += len(block.data)
         if most is not None and read > most:
-            raise too_large(piece, most)
+            raise too_large(member, most)
         for number, line in enumerate(block.data.split(b"\n"), block.first_line):
             if not line.strip():
                 continue
-            value = parsed(line, piece.name, number)
+            value = parsed(line, member.name, number)
             if not isinstance(value, dict):
-                raise InputError("The line is not a JSON object.", where=place(piece.name, number))
+                raise InputError("The line is not a JSON object.", where=place(member.name, number))
             yield number, value
 
 
@@ -293,21 +293,21 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def objects(piece: Piece, *path: str, most: int | None = None) -> Iterator[tuple[str, Json]]:
+def objects(member: Member, *path: str, most: int | None = None) -> Iterator[tuple[str, Json]]:
     """The objects of a file with where each stands, in order."""
-    head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"[") and not path:
-        for line, value in json_rows(piece, most):
-            yield place(piece.name, line), value
+        for line, value in json_rows(member, most):
+            yield place(member.name, line), value
         return
-    whole = read_json(piece)
+    whole = read_json(member)
     for key in path:
         whole = whole.get(key) if isinstance(whole, dict) else whole
     if not isinstance(whole, list):
-        where = at(piece.name, *path)
+        where = at(member.name, *path)
         raise InputError(f"It is {kind_of_value(whole)}, not a list.", where=where)
     for index, value in enumerate(whole):
-        where = at(piece.name, *path, index)
+        where = at(member.name, *path, index)
         if not isinstance(value, dict):
             raise InputError(f"It is {kind_of_value(value)}, not an object.", where=where)
         yield where, value
@@ -318,8 +318,8 @@ _STARTS = {"{": "object", "[": "list", "null": "null", "true": "flag", "false": 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
-@per_piece
-def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
+@per_member
+def outline(member: Member) -> Mapping[str, frozenset[str]]:
     """Paths of keys in the first 64 KiB of a JSON file or of JSON lines, each with the kinds of its values.
 
     Lists are part of a path as ``[]``: ``{"testCases": [{"input": "x"}]}`` gives ``testCases`` → list,
@@ -327,7 +327,7 @@ def outline(piece: Piece) -> Mapping[str, frozenset[str]]:
     list, text, number, flag, null. Empty if it does not look like JSON. A head that was cut off is no
     problem; what is malformed further on is not seen.
     """
-    text = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):
         return {}
     by_path = _kinds_by_path(text.decode("utf-8", "replace"))

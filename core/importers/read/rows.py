@@ -20,46 +20,46 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.read.jsons import MOST_BYTES, json_rows, too_large
-from core.importers.read.piece import Piece, sound
+from core.importers.read.member import Member, sound
 from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
 from core.importers.read.text import Block, blocks, place, quoted, shown
 
 _MOST_BYTES = 4 * MOST_BYTES  # Largest file; of its fields only those that are wanted are held
 
 
-def read_lines(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Some fields of a file of JSON lines."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     read = 0
     try:
-        for block in blocks(piece):
+        for block in blocks(member):
             read += len(block.data)
             if read > _MOST_BYTES:
-                raise too_large(piece, _MOST_BYTES)
+                raise too_large(member, _MOST_BYTES)
             lines = json_lines(block.data, block.first_line)
             if not len(lines):
                 continue
             if b"NaN" in block.data or b"\\ud" in block.data or b"\\uD" in block.data:
-                return _slowly(piece, schema)
+                return _slowly(member, schema)
             rows = read_objects(block.data, schema)
             if rows.height != len(lines):
-                return _slowly(piece, schema)
+                return _slowly(member, schema)
             parts.append(rows.select(list(schema)).with_columns(lines))
     except READ_ERRORS:
-        return _slowly(piece, schema)
+        return _slowly(member, schema)
     return pl.concat(parts)
 
 
-def _slowly(piece: Piece, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Line by line: for files with NaN, and to say which line is wrong."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
-    for number, row in json_rows(piece):
+    for number, row in json_rows(member):
         held = {name: _plain(row.get(name)) for name in schema}
         try:
             one = read_objects(json.dumps(held, allow_nan=False).encode(), schema)
         except (*READ_ERRORS, ValueError) as error:
             problem = f"A field of the line is of another type: {shown(error, 120)}."
-            raise InputError(problem, where=place(piece.name, number)) from error
+            raise InputError(problem, where=place(member.name, number)) from error
         parts.append(one.select(list(schema)).with_columns(pl.lit(number, pl.Int64).alias("line")))
     return pl.concat(parts)
 
@@ -168,17 +168,17 @@ _PACKED = (b"\x1f\x8b", b"\x04\x22")
 _UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
 
 
-def is_large(piece: Piece) -> bool:
+def is_large(member: Member) -> bool:
     """Whether a table is too large to be read at once."""
-    with sound(piece.name), piece.opener() as stored:
+    with sound(member.name), member.opener() as stored:
         packed = stored.read(2) in _PACKED
-    return piece.size * (_UNFOLDS if packed else 1) > piece.limits.table_bytes
+    return member.size * (_UNFOLDS if packed else 1) > member.limits.table_bytes
 
 
-def read_blocks(piece: Piece, kind: str) -> Iterator[Table]:
+def read_blocks(member: Member, kind: str) -> Iterator[Table]:
     """Read a table block by block."""
     head, ahead = b"", 0
-    for block in blocks(piece) if kind == "jsonl" else _records(piece):
+    for block in blocks(member) if kind == "jsonl" else _records(member):
         data = block.data
         if kind != "jsonl" and not head:
             head, _, data = data.partition(b"\n")
@@ -189,23 +189,23 @@ def read_blocks(piece: Piece, kind: str) -> Iterator[Table]:
         shift = block.first_line - 1 if not head else block.first_line + ahead - 2
         ahead = 0
         try:
-            table = read_text(piece, head + data, kind)
+            table = read_text(member, head + data, kind)
         except InputError as error:
-            named = re.fullmatch(re.escape(piece.name) + r":(\d+)(.*)", error.where, flags=re.DOTALL)
-            where = f"{piece.name}:{int(named[1]) + shift}{named[2]}" if named else error.where
+            named = re.fullmatch(re.escape(member.name) + r":(\d+)(.*)", error.where, flags=re.DOTALL)
+            where = f"{member.name}:{int(named[1]) + shift}{named[2]}" if named else error.where
             raise InputError(error.found, where=where, do=error.do) from error
         yield Table(table.name, table.rows, table.lines + shift)
 
 
-def _records(piece: Piece) -> Iterator[Block]:
+def _records(member: Member) -> Iterator[Block]:
     """Blocks that end where a record ends: not within a quoted cell that holds line breaks."""
     rest, first = b"", 0
-    for block in blocks(piece):
+    for block in blocks(member):
         data, first = rest + block.data, first or block.first_line
         cut = _last_record(data)
-        if len(data) - cut > piece.limits.line_bytes:
-            problem = f"A record is longer than {piece.limits.line_bytes:,} bytes."
-            where = place(piece.name, first + data.count(b"\n", 0, cut))
+        if len(data) - cut > member.limits.line_bytes:
+            problem = f"A record is longer than {member.limits.line_bytes:,} bytes."
+            where = place(member.name, first + data.count(b"\n", 0, cut))
             raise InputError(problem, where=where, do="Check its quotes.")
         if cut:
             yield Block(data[:cut], first)

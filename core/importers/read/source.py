@@ -1,4 +1,4 @@
-"""Opens what a user offers: files, folders, .gz, .zip and uploads, as a tree of readable pieces.
+"""Opens what a user offers: files, folders, .gz, .zip and uploads, as archives of readable members.
 
 Nothing is unpacked to disk and nothing outside the offer is read: links are not followed, names that leave
 their archive are refused, and what a compressed file may unfold to is bounded while it is being read.
@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.read.piece import Limits, Piece, Tree, check_unfolded, sound
+from core.importers.read.member import Archive, Limits, Member, check_unfolded, sound
 from core.importers.read.text import shown
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -56,7 +56,7 @@ Offered = str | os.PathLike[str] | Named
 
 
 @contextmanager
-def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Tree, ...]]:
+def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Archive, ...]]:
     """Open everything that was offered, and close it again.
 
     Args:
@@ -64,7 +64,7 @@ def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Tree, .
         limits: Bounds on reading them.
 
     Yields:
-        One tree for each, in order; its pieces are readable until the context ends.
+        One archive for each, in order; its members are readable until the context ends.
 
     Raises:
         InputError: Absent, not a regular file, or an archive that is broken, hostile or encrypted.
@@ -73,12 +73,12 @@ def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Tree, .
         yield tuple(_open(item, limits, stack) for item in offered)
 
 
-def _open(item: Offered, limits: Limits, stack: ExitStack) -> Tree:
+def _open(item: Offered, limits: Limits, stack: ExitStack) -> Archive:
     if isinstance(item, Named) and not isinstance(item, os.PathLike):
         data = item.getvalue()
         name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload", _NAME)
-        piece = Piece(name, name, len(data), limits, lambda: io.BytesIO(data))
-        return _unzip(piece, "", stack) if data.startswith(_ZIP) else Tree(name, (piece,))
+        member = Member(name, name, len(data), limits, lambda: io.BytesIO(data))
+        return _unzip(member, "", stack) if data.startswith(_ZIP) else Archive(name, (member,))
     path = Path(cast("str | os.PathLike[str]", item))
     name, parent = shown(path.name or path, _NAME), path.absolute().parent.name
     if path.is_dir():
@@ -87,14 +87,14 @@ def _open(item: Offered, limits: Limits, stack: ExitStack) -> Tree:
         raise InputError("There is no such file or folder.", where=shown(path, 200))
     if not path.is_file():
         raise InputError("This is neither a regular file nor a folder.", where=shown(path, 200))
-    piece = Piece(name, name, path.stat().st_size, limits, lambda: path.open("rb"), path)
-    with piece.opener() as file:
+    member = Member(name, name, path.stat().st_size, limits, lambda: path.open("rb"), path)
+    with member.opener() as file:
         zipped = file.read(4) in _ZIP
-    return _unzip(piece, parent, stack) if zipped else Tree(name, (piece,), parent)
+    return _unzip(member, parent, stack) if zipped else Archive(name, (member,), parent)
 
 
-def _walk(folder: Path, name: str, limits: Limits) -> Tree:
-    pieces: list[Piece] = []
+def _walk(folder: Path, name: str, limits: Limits) -> Archive:
+    members: list[Member] = []
     skipped: list[str] = []
     for root, folders, files in os.walk(folder, followlinks=False):
         skipped += [shown(child) for child in folders if (Path(root) / child).is_symlink()]
@@ -107,43 +107,43 @@ def _walk(folder: Path, name: str, limits: Limits) -> Tree:
             relative = shown(path.relative_to(folder).as_posix(), 200)
             size = path.stat().st_size
             opener = cast("Callable[[], BinaryIO]", partial(path.open, "rb"))
-            pieces.append(Piece(f"{name}/{relative}", relative, size, limits, opener, path))
-            if len(pieces) > limits.members:
+            members.append(Member(f"{name}/{relative}", relative, size, limits, opener, path))
+            if len(members) > limits.members:
                 raise InputError(f"The folder holds more than {limits.members:,} files.", where=name)
-    if not pieces:
+    if not members:
         raise InputError("The folder holds no files.", where=name)
-    return Tree(name, tuple(sorted(pieces, key=lambda piece: piece.relative)), skipped=tuple(skipped))
+    return Archive(name, tuple(sorted(members, key=lambda member: member.relative)), skipped=tuple(skipped))
 
 
-def _unzip(archive: Piece, parent: str, stack: ExitStack) -> Tree:
-    with sound(archive.name):
-        packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(archive.opener())))
-    members = [info for info in packed.infolist() if not info.filename.endswith("/")]
-    if len(members) > archive.limits.members:
-        raise InputError(f"The archive holds more than {archive.limits.members:,} files.", where=archive.name)
-    kept = [info for info in members if not any(part in _CLUTTER for part in info.filename.split("/"))]
-    for info in members:
-        _check_member(archive.name, info)
-    if len({info.filename for info in members}) < len(members):
-        raise InputError("The archive holds two files of the same name.", where=archive.name)
+def _unzip(file: Member, parent: str, stack: ExitStack) -> Archive:
+    with sound(file.name):
+        packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(file.opener())))
+    infos = [info for info in packed.infolist() if not info.filename.endswith("/")]
+    if len(infos) > file.limits.members:
+        raise InputError(f"The archive holds more than {file.limits.members:,} files.", where=file.name)
+    kept = [info for info in infos if not any(part in _CLUTTER for part in info.filename.split("/"))]
+    for info in infos:
+        _check_member(file.name, info)
+    if len({info.filename for info in infos}) < len(infos):
+        raise InputError("The archive holds two files of the same name.", where=file.name)
     # Overlapping members make the sum of the packed sizes larger than the archive: judge by the archive.
-    check_unfolded(archive.name, sum(info.file_size for info in members), archive.size, archive.limits)
-    if any(info.filename == WORKBOOK for info in members):
-        return Tree(archive.name, (archive,), parent)
+    check_unfolded(file.name, sum(info.file_size for info in infos), file.size, file.limits)
+    if any(info.filename == WORKBOOK for info in infos):
+        return Archive(file.name, (file,), parent)
     if not kept:
-        raise InputError("The archive holds no files.", where=archive.name)
-    pieces = [
-        Piece(
-            f"{archive.name}/{shown(info.filename, 200)}",
+        raise InputError("The archive holds no files.", where=file.name)
+    members = [
+        Member(
+            f"{file.name}/{shown(info.filename, 200)}",
             shown(info.filename, 200),
             max(info.compress_size, 1),
-            archive.limits,
+            file.limits,
             cast("Callable[[], BinaryIO]", partial(packed.open, info)),
         )
         for info in kept
     ]
-    skipped = tuple(shown(info.filename) for info in members if info not in kept)
-    return Tree(archive.name, tuple(sorted(pieces, key=lambda piece: piece.relative)), parent, skipped)
+    skipped = tuple(shown(info.filename) for info in infos if info not in kept)
+    return Archive(file.name, tuple(sorted(members, key=lambda member: member.relative)), parent, skipped)
 
 
 def _check_member(archive: str, info: zipfile.ZipInfo) -> None:

@@ -26,8 +26,8 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.read import ordering
+from core.importers.read.member import current
 from core.importers.read.ordering import TieOrder
-from core.importers.read.piece import current
 from core.importers.read.text import place
 from core.tables import Pieces
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from core.bounded import Bounded
 from core.errors import InputError
-from core.importers.read.piece import GIB, HEAD_BYTES, MIB, Limits, Piece, head_lines, per_piece
+from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
 from core.importers.read.text import Block, blocks, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
@@ -80,11 +80,11 @@ def as_text(values: pl.Series) -> pl.Series:
     return text.replace("", None)
 
 
-def kind_of(piece: Piece) -> str | None:
+def kind_of(member: Member) -> str | None:
     """Judge by content: parquet, jsonl, a delimiter, or None if it is no table."""
-    if piece.head.startswith(PARQUET):
+    if member.head.startswith(PARQUET):
         return "parquet"
-    lines = [line for line in head_lines(piece) if line.strip()]
+    lines = [line for line in head_lines(member) if line.strip()]
     if not lines:
         return None
     if lines[0].lstrip().startswith("{"):
@@ -94,7 +94,7 @@ def kind_of(piece: Piece) -> str | None:
     return best if counts[best] else None
 
 
-def read_table(piece: Piece, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:
+def read_table(member: Member, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:
     """Read a table.
 
     Args:
@@ -106,18 +106,18 @@ def read_table(piece: Piece, kind: str | None, rows: int | None = None, *, do: s
         InputError: Naming file, line and column of what is wrong.
     """
     if kind is None:
-        raise InputError("This is not a table.", where=piece.name, do=do)
+        raise InputError("This is not a table.", where=member.name, do=do)
     if kind == "parquet":
-        return _parquet(piece, rows)
-    data = whole(piece) if rows is None else "\n".join(_first_lines(piece, kind, rows + 1)).encode()
-    return read_text(piece, data, kind)
+        return _parquet(member, rows)
+    data = whole(member) if rows is None else "\n".join(_first_lines(member, kind, rows + 1)).encode()
+    return read_text(member, data, kind)
 
 
-def _first_lines(piece: Piece, kind: str, records: int) -> list[str]:
+def _first_lines(member: Member, kind: str, records: int) -> list[str]:
     """The lines of the first records that the head holds in full: a quoted cell may have many."""
-    lines, end = head_lines(piece, records), records
+    lines, end = head_lines(member, records), records
     if kind != "jsonl" and any('"' in line for line in lines):
-        lines, end = head_lines(piece, HEAD_BYTES), 1
+        lines, end = head_lines(member, HEAD_BYTES), 1
         reader = csv.reader(map("{}\n".format, lines), delimiter=kind, strict=True)
         with suppress(csv.Error):  # the head ends within a record
             for _ in islice(reader, records):
@@ -125,29 +125,29 @@ def _first_lines(piece: Piece, kind: str, records: int) -> list[str]:
     return lines[:end] if end > 1 else lines  # with no whole record, reading says what is wrong
 
 
-def read_text(piece: Piece, data: bytes, kind: str) -> Table:
+def read_text(member: Member, data: bytes, kind: str) -> Table:
     """Read the text of a table, or of its first records; arguments and errors as for `read_table`."""
     if kind == "jsonl":
-        table = Table(piece.name, *_objects(piece, Block(data, 1), None))
-        check_header(table.rows.columns, piece)
+        table = Table(member.name, *_objects(member, Block(data, 1), None))
+        check_header(table.rows.columns, member)
     else:
-        table = _delimited(piece, data, kind)
-    check_cells(table, piece.limits)
+        table = _delimited(member, data, kind)
+    check_cells(table, member.limits)
     return table
 
 
-def first_rows(piece: Piece, rows: int) -> pl.DataFrame | None:
+def first_rows(member: Member, rows: int) -> pl.DataFrame | None:
     """The first rows of a table as text, for a preview; None if it is no table."""
-    return None if (kind := kind_of(piece)) is None else read_table(piece, kind, rows).texts
+    return None if (kind := kind_of(member)) is None else read_table(member, kind, rows).texts
 
 
-def header(piece: Piece, kind: str) -> list[str]:
+def header(member: Member, kind: str) -> list[str]:
     """Column names of a table, from its head only."""
     if kind == "parquet":
-        return _names(piece)
-    lines = head_lines(piece, 50)
+        return _names(member)
+    lines = head_lines(member, 50)
     if kind != "jsonl":
-        return _header_cells(piece, lines[0] if lines else "", kind)
+        return _header_cells(member, lines[0] if lines else "", kind)
     names: dict[str, None] = {}
     for line in lines:
         with suppress(ValueError, RecursionError):
@@ -156,51 +156,53 @@ def header(piece: Piece, kind: str) -> list[str]:
     return list(names)
 
 
-def columns(piece: Piece) -> list[str]:
+def columns(member: Member) -> list[str]:
     """Names of the columns of what may be a table; none if it is none, or its header cannot be read."""
-    kind = kind_of(piece)
+    kind = kind_of(member)
     try:
-        return header(piece, kind) if kind else []
+        return header(member, kind) if kind else []
     except InputError:
         return []
 
 
-def _header_cells(piece: Piece, line: str, delimiter: str) -> list[str]:
+def _header_cells(member: Member, line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error as error:
-        raise InputError(f"The header cannot be read: {shown(error)}.", where=place(piece.name, 1)) from error
+        raise InputError(
+            f"The header cannot be read: {shown(error)}.", where=place(member.name, 1)
+        ) from error
 
 
-def check_header(names: Sequence[str], piece: Piece) -> None:
+def check_header(names: Sequence[str], member: Member) -> None:
     """Refuse too many columns, or a name that occurs twice."""
-    if len(names) > piece.limits.columns:
-        problem = f"{len(names):,} columns; the limit is {piece.limits.columns:,}."
-        raise InputError(problem, where=place(piece.name, 1))
+    if len(names) > member.limits.columns:
+        problem = f"{len(names):,} columns; the limit is {member.limits.columns:,}."
+        raise InputError(problem, where=place(member.name, 1))
     for name, times in Counter(names).items():
         if times > 1:
-            raise InputError("The column occurs twice.", where=place(piece.name, 1, name))
+            raise InputError("The column occurs twice.", where=place(member.name, 1, name))
 
 
-def _delimited(piece: Piece, data: bytes, delimiter: str) -> Table:
+def _delimited(member: Member, data: bytes, delimiter: str) -> Table:
     first = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-    names = _header_cells(piece, first, delimiter)
+    names = _header_cells(member, first, delimiter)
     again = names[0] if names and names[0] in names[1:] and _NO_NAME not in names else None
     names = [_NO_NAME, *names[1:]] if again else names
-    check_header(names, piece)
-    _check_cells_of(piece, len(data), data.count(b"\n"), len(names))
+    check_header(names, member)
+    _check_cells_of(member, len(data), data.count(b"\n"), len(names))
     try:
         rows = pl.read_csv(data, separator=delimiter, infer_schema=False, new_columns=names)
     except READ_ERRORS as error:
-        _explain_csv(piece, data, delimiter, len(names))
-        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=piece.name) from error
+        _explain_csv(member, data, delimiter, len(names))
+        raise InputError(f"The table cannot be read: {shown(error, 200)}", where=member.name) from error
     if again:  # pandas writes an index that is also a column twice
         if not rows[_NO_NAME].equals(rows[again]):
-            raise InputError("The column occurs twice.", where=place(piece.name, 1, again))
+            raise InputError("The column occurs twice.", where=place(member.name, 1, again))
         rows = rows.drop(_NO_NAME)
     lines = _csv_lines(data, delimiter, rows.height)
     filled = rows.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
-    return Table(piece.name, rows.filter(filled), lines.filter(filled))
+    return Table(member.name, rows.filter(filled), lines.filter(filled))
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
@@ -217,7 +219,7 @@ def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
     return pl.Series("line", starts, dtype=pl.Int64)
 
 
-def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> None:
+def _explain_csv(member: Member, data: bytes, delimiter: str, columns: int) -> None:
     """Refuse with the first record that does not fit the header; return if none is found."""
     reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter, strict=True)
     line = 1
@@ -225,10 +227,10 @@ def _explain_csv(piece: Piece, data: bytes, delimiter: str, columns: int) -> Non
         for record in reader:
             if record and len(record) > columns:
                 problem = f"{len(record)} cells, the header has {columns}."
-                raise InputError(problem, where=place(piece.name, line))
+                raise InputError(problem, where=place(member.name, line))
             line = reader.line_num + 1
     except csv.Error as error:
-        where = place(piece.name, line)
+        where = place(member.name, line)
         problem = f"The line cannot be read: {shown(error)}."
         raise InputError(problem, where=where, do="Check its quotes.") from error
 
@@ -239,9 +241,9 @@ def json_lines(data: bytes, first: int = 1) -> pl.Series:
     return pl.Series("line", numbers, dtype=pl.Int64)
 
 
-def objects_of(piece: Piece, schema: Mapping[str, Any]) -> pl.DataFrame:
+def objects_of(member: Member, schema: Mapping[str, Any]) -> pl.DataFrame:
     """Some fields of the objects of a file of JSON lines, with `line`."""
-    parts = [_objects(piece, block, schema) for block in blocks(piece)]
+    parts = [_objects(member, block, schema) for block in blocks(member)]
     return pl.concat([rows.with_columns(lines) for rows, lines in parts])
 
 
@@ -271,29 +273,31 @@ def _within(value: object, as_read: str | None) -> str | None:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else as_read
 
 
-def _objects(piece: Piece, block: Block, schema: Mapping[str, Any] | None) -> tuple[pl.DataFrame, pl.Series]:
+def _objects(
+    member: Member, block: Block, schema: Mapping[str, Any] | None
+) -> tuple[pl.DataFrame, pl.Series]:
     """The objects of a block of JSON lines, and the line of each."""
     lines = json_lines(block.data, block.first_line)
-    where = place(piece.name, block.first_line)
+    where = place(member.name, block.first_line)
     try:
         if schema is None:
-            schema = _inferred(piece, block.data, len(lines))
+            schema = _inferred(member, block.data, len(lines))
         rows = read_objects(block.data, schema)
     except READ_ERRORS as error:
-        _explain_json(piece.name, block)
+        _explain_json(member.name, block)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
     if rows.height != len(lines):
-        _explain_json(piece.name, block)
+        _explain_json(member.name, block)
         raise InputError("Each line must hold one JSON object.", where=where)
     return rows, lines
 
 
-def _inferred(piece: Piece, data: bytes, lines: int) -> pl.Schema:
+def _inferred(member: Member, data: bytes, lines: int) -> pl.Schema:
     """The types of JSON lines, found of ever more of them: a key of its own in each would take for ever."""
     known = _FIRST_LINES
     while True:
         schema = pl.scan_ndjson(io.BytesIO(data), infer_schema_length=known).collect_schema()
-        _check_cells_of(piece, len(data), lines, sum(map(_leaves, schema.values())))
+        _check_cells_of(member, len(data), lines, sum(map(_leaves, schema.values())))
         if known >= lines:
             return schema
         known *= 4
@@ -344,39 +348,39 @@ def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = REA
         raise InputError(f"{what} cannot be read: {shown(error, 200)}", where=where) from error
 
 
-def _parquet(piece: Piece, rows: int | None) -> Table:
+def _parquet(member: Member, rows: int | None) -> Table:
     """Read a Parquet file; what its footer claims is checked against the limits before any column is read."""
-    names = _names(piece)
-    check_header(names, piece)
+    names = _names(member)
+    check_header(names, member)
     with tempfile.TemporaryDirectory(prefix="clq-parquet-") as scratch:
         into = Path(scratch) / "rows.arrow"
-        said = _read_apart(piece, into, rows)
+        said = _read_apart(member, into, rows)
         height = int(said["height"])
-        _check_claim(piece, f"{height:,} rows", height * max(len(names), 1))
-        _check_claim(piece, f"{said['values']:,} values of lists", said["values"] * _VALUE_BYTES)
-        _check_claim(piece, "rows", said["bytes"], f"{said['bytes']:,} bytes of ")
-        with reading("The Parquet file", piece.name):
+        _check_claim(member, f"{height:,} rows", height * max(len(names), 1))
+        _check_claim(member, f"{said['values']:,} values of lists", said["values"] * _VALUE_BYTES)
+        _check_claim(member, "rows", said["bytes"], f"{said['bytes']:,} bytes of ")
+        with reading("The Parquet file", member.name):
             frame = pl.read_ipc(into.read_bytes())
-    return Table(piece.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
+    return Table(member.name, frame, pl.Series("line", np.arange(1, frame.height + 1, dtype=np.int64)))
 
 
-def _names(piece: Piece) -> list[str]:
+def _names(member: Member) -> list[str]:
     """Names of the columns of a Parquet file."""
-    footer = _footer(piece)
+    footer = _footer(member)
     if isinstance(footer, InputError):
         raise footer
     return footer
 
 
-@per_piece
-def _footer(piece: Piece) -> list[str] | InputError:
+@per_member
+def _footer(member: Member) -> list[str] | InputError:
     try:
-        return list(_read_apart(piece)["columns"])
+        return list(_read_apart(member)["columns"])
     except InputError as error:  # every format asks
         return error
 
 
-def _read_apart(piece: Piece, into: Path | None = None, rows: int | None = None) -> Mapping[str, Any]:
+def _read_apart(member: Member, into: Path | None = None, rows: int | None = None) -> Mapping[str, Any]:
     """Have another process read a Parquet file: a few bytes can ask for all memory there is.
 
     Returns:
@@ -385,46 +389,46 @@ def _read_apart(piece: Piece, into: Path | None = None, rows: int | None = None)
     Raises:
         InputError: If it cannot be read, or not within the bounds.
     """
-    with _on_disk(piece) as path:
+    with _on_disk(member) as path:
         asked = {"file": str(path), "into": into and str(into), "rows": rows}
-        asked |= {"columns": piece.limits.columns, "most": _most(piece)}
-        with reading("The Parquet file", piece.name, (ChildProcessError,)):
+        asked |= {"columns": member.limits.columns, "most": _most(member)}
+        with reading("The Parquet file", member.name, (ChildProcessError,)):
             said = _READER.ask(asked)
     if "error" in said:
-        raise InputError(f"The Parquet file cannot be read: {shown(said['error'], 200)}", where=piece.name)
+        raise InputError(f"The Parquet file cannot be read: {shown(said['error'], 200)}", where=member.name)
     return said
 
 
 @contextmanager
-def _on_disk(piece: Piece) -> Iterator[Path]:
+def _on_disk(member: Member) -> Iterator[Path]:
     """The file where it lies, or a copy of what is packed or was uploaded."""
-    with piece.opener() as stored:
-        if piece.path is not None and stored.read(len(PARQUET)) == PARQUET:
-            yield piece.path.absolute()
+    with member.opener() as stored:
+        if member.path is not None and stored.read(len(PARQUET)) == PARQUET:
+            yield member.path.absolute()
             return
     with tempfile.NamedTemporaryFile(prefix="clq-parquet-") as copy:
-        with piece.stream() as packed:
+        with member.stream() as packed:
             shutil.copyfileobj(packed, copy, MIB)
         copy.flush()
         yield Path(copy.name)
 
 
-def _most(piece: Piece) -> int:
+def _most(member: Member) -> int:
     """Bytes that the rows of a file may take in memory."""
-    return max(_GRACES * piece.limits.grace_bytes, piece.limits.ratio * piece.size)
+    return max(_GRACES * member.limits.grace_bytes, member.limits.ratio * member.size)
 
 
-def _check_claim(piece: Piece, what: str, unfolds: int, amount: str = "") -> None:
+def _check_claim(member: Member, what: str, unfolds: int, amount: str = "") -> None:
     """Refuse what unfolds to more than the limits allow: a few bytes can stand for a billion values."""
-    if unfolds > _most(piece):
-        raise InputError(f"The file claims {amount}{what} in {piece.size:,} bytes.", where=piece.name)
+    if unfolds > _most(member):
+        raise InputError(f"The file claims {amount}{what} in {member.size:,} bytes.", where=member.name)
 
 
-def _check_cells_of(piece: Piece, size: int, rows: int, columns: int) -> None:
+def _check_cells_of(member: Member, size: int, rows: int, columns: int) -> None:
     """Refuse rows of hardly any cell below more columns: cells that are not there take memory, too."""
-    if rows * columns * _VALUE_BYTES > max(_GRACES * piece.limits.grace_bytes, _VALUE_BYTES * size):
+    if rows * columns * _VALUE_BYTES > max(_GRACES * member.limits.grace_bytes, _VALUE_BYTES * size):
         problem = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
-        raise InputError(problem, where=piece.name, do="Leave out the lines and columns that hold nothing.")
+        raise InputError(problem, where=member.name, do="Leave out the lines and columns that hold nothing.")
 
 
 def check_cells(table: Table, limits: Limits) -> None:

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.written import CONTROLS
 
 if TYPE_CHECKING:
-    from core.importers.read.piece import Piece
+    from core.importers.read.member import Member
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -52,35 +52,35 @@ class Block:
     first_line: int
 
 
-def blocks(piece: Piece) -> Iterator[Block]:
-    """Read a text file as blocks of whole lines, in memory bounded by the limits of the piece."""
+def blocks(member: Member) -> Iterator[Block]:
+    """Read a text file as blocks of whole lines, in memory bounded by the limits of the member."""
     line, offset, rest = 1, 0, b""
-    with piece.stream() as stream:
+    with member.stream() as stream:
         while True:
-            fresh = stream.read(piece.limits.block_bytes)
+            fresh = stream.read(member.limits.block_bytes)
             data = rest + fresh
             if offset == 0:
                 if data.startswith(UTF16):
-                    where = place(piece.name, 1)
+                    where = place(member.name, 1)
                     raise InputError("The file is UTF-16, not UTF-8.", where=where, do=SAVE_AS)
                 if data.startswith(BOM):
                     data, offset = data[len(BOM) :], len(BOM)
             cut = data.rfind(b"\n") + 1 if fresh else len(data)
             ready, rest = data[:cut], data[cut:]
             if ready:
-                _check(piece.name, ready, line, offset)
+                _check(member.name, ready, line, offset)
                 yield Block(ready, line)
                 line, offset = line + ready.count(b"\n"), offset + len(ready)
             if not fresh:
                 return
-            if len(rest) > piece.limits.line_bytes:
-                problem = f"The line is longer than {piece.limits.line_bytes:,} bytes."
-                raise InputError(problem, where=place(piece.name, line))
+            if len(rest) > member.limits.line_bytes:
+                problem = f"The line is longer than {member.limits.line_bytes:,} bytes."
+                raise InputError(problem, where=place(member.name, line))
 
 
-def whole(piece: Piece) -> bytes:
+def whole(member: Member) -> bytes:
     """All the text of a file, checked as in `blocks`."""
-    return b"".join(block.data for block in blocks(piece))
+    return b"".join(block.data for block in blocks(member))
 
 
 def _check(name: str, data: bytes, line: int, offset: int) -> None:

@@ -21,7 +21,7 @@ import polars as pl
 
 from core.bounded import out_of_memory, run_bounded
 from core.errors import InputError
-from core.importers.read.piece import BROKEN, GIB, MIB, Limits, Piece, check_unfolded, per_piece
+from core.importers.read.member import BROKEN, GIB, MIB, Limits, Member, check_unfolded, per_member
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import READ_ERRORS
 from core.importers.read.text import quoted, shown
@@ -83,37 +83,37 @@ class Workbook:
         return body.filter(kept), lines.slice(1, most).filter(kept)
 
 
-@per_piece
-def is_workbook(piece: Piece) -> bool:
+@per_member
+def is_workbook(member: Member) -> bool:
     """Whether a file is a zip archive with a workbook in it."""
-    if not piece.head.startswith(ZIP):
+    if not member.head.startswith(ZIP):
         return False
     try:
-        with zipfile.ZipFile(io.BytesIO(piece.read())) as packed:
+        with zipfile.ZipFile(io.BytesIO(member.read())) as packed:
             return WORKBOOK in packed.namelist()
     except (InputError, *BROKEN):
         return False
 
 
-@per_piece
-def open_workbook(piece: Piece) -> Workbook:
+@per_member
+def open_workbook(member: Member) -> Workbook:
     """Check and read a workbook."""
     if importlib.util.find_spec("fastexcel") is None:
         problem = "The reader of Excel files is not installed."
         raise InputError(problem, do="Install it: pip install fastexcel.")
-    data = piece.read()
+    data = member.read()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            macros = _check(packed, piece.name, len(data), piece.limits)
+            macros = _check(packed, member.name, len(data), member.limits)
             states = [bool(_AWAY.search(tag)) for tag in _SHEET.findall(packed.read(WORKBOOK))]
     except (KeyError, *BROKEN) as error:
-        raise _unreadable(piece.name, str(error) or type(error).__name__) from error
-    cells = _apart(data, piece.name)
+        raise _unreadable(member.name, str(error) or type(error).__name__) from error
+    cells = _apart(data, member.name)
     names = list(cells)
     away = states if len(states) == len(names) else [False] * len(names)
     visible = tuple(name for name, hides in zip(names, away, strict=True) if not hides)
     hidden = tuple(name for name in names if name not in visible)
-    return Workbook(piece.name, visible, hidden, macros, cells)
+    return Workbook(member.name, visible, hidden, macros, cells)
 
 
 def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
@@ -175,7 +175,7 @@ def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> b
 
 
 def _chunks(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """A part in pieces that overlap, its checksum checked at its end."""
+    """A part in blocks that overlap, its checksum checked at its end."""
     rest = b""
     with packed.open(info) as part:
         while fresh := part.read(MIB):

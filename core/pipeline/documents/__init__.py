@@ -19,7 +19,7 @@ from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options, load
 from core.importers.formats.beir import Beir
 from core.importers.naming import roles_by
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
 from core.importers.read.source import opened
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import no_column, place, quoted, shown
@@ -77,32 +77,32 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 """Role of a column to the names that it goes by, the likeliest first."""
 
 
-def _holds_documents(piece: Piece, given: Mapping[str, str]) -> bool:
+def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
     """Whether a file is a table with a column of ids and one of texts."""
-    kind = kind_of(piece)
+    kind = kind_of(member)
     try:
-        roles = roles_by(header(piece, kind), given, ROLES, piece.name) if kind else {}
+        roles = roles_by(header(member, kind), given, ROLES, member.name) if kind else {}
     except (InputError, UnknownNameError):
         return False
     return {"source", "text"} <= roles.keys()
 
 
-def _tables(pieces: Sequence[Piece], given: Mapping[str, str]) -> Documents:
+def _tables(members: Sequence[Member], given: Mapping[str, str]) -> Documents:
     """Read tables of documents that belong together."""
-    frame = pl.concat([_table(piece, given) for piece in pieces])
+    frame = pl.concat([_table(member, given) for member in members])
     again = frame.filter(~pl.col("source").is_first_distinct())
     if again.height:
-        raise InputError(f"The id {quoted(again['source'][0])} stands in two files.", where=pieces[0].name)
+        raise InputError(f"The id {quoted(again['source'][0])} stands in two files.", where=members[0].name)
     empty = frame.filter(pl.col("text").str.strip_chars() == "").height
     return Documents(frame, notes=(f"{empty} documents have no text.",) if empty else ())
 
 
-def _table(piece: Piece, given: Mapping[str, str]) -> pl.DataFrame:
-    kind, name = kind_of(piece), piece.name
+def _table(member: Member, given: Mapping[str, str]) -> pl.DataFrame:
+    kind, name = kind_of(member), member.name
     if kind is None:
         do = "Documents need a column of ids and one of texts."
         raise InputError("This is not a table.", where=name, do=do)
-    table = read_table(piece, kind)
+    table = read_table(member, kind)
     roles = roles_by(table.rows.columns, given, ROLES, name)
     for role in ("source", "text"):
         if role not in roles:
@@ -130,7 +130,7 @@ def _complete(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-Reader = Callable[[Piece], Content]
+Reader = Callable[[Member], Content]
 READERS: Mapping[str, Reader] = {
     ".txt": read_text,
     ".text": read_text,
@@ -160,8 +160,8 @@ def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str]
     if form not in FORMATS:
         raise UnknownNameError("format of documents", form, FORMATS)
     given = columns or {}
-    with opened([path], Limits()) as (tree,):
-        kind = _kind(tree, given) if form == "auto" else form
+    with opened([path], Limits()) as (archive,):
+        kind = _kind(archive, given) if form == "auto" else form
         if kind == "beir":
             passages = load([path], Options(format="beir", split="all")).frames.get("passages")
             if passages is None:
@@ -170,9 +170,9 @@ def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str]
                 _complete(passages.lazy().select("title", "text", source="passage_id").collect())
             )
         elif kind == "documents":
-            documents = _files(tree)
+            documents = _files(archive)
         else:
-            documents = _tables(tree.pieces, given)
+            documents = _tables(archive.members, given)
     if documents.frame.is_empty():
         raise InputError(
             "There are no documents with text.",
@@ -182,45 +182,45 @@ def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str]
     return documents
 
 
-def _kind(tree: Tree, given: Mapping[str, str]) -> str:
-    alone = len(tree.pieces) == 1
-    if alone and _reader(tree.pieces[0]) is None and _holds_documents(tree.pieces[0], given):
+def _kind(archive: Archive, given: Mapping[str, str]) -> str:
+    alone = len(archive.members) == 1
+    if alone and _reader(archive.members[0]) is None and _holds_documents(archive.members[0], given):
         return "table"
-    corpus = any(piece.stem.lower() == "corpus" for piece in tree.pieces)
-    return "beir" if corpus and not alone and Beir().sniff(tree) else "documents"
+    corpus = any(member.stem.lower() == "corpus" for member in archive.members)
+    return "beir" if corpus and not alone and Beir().sniff(archive) else "documents"
 
 
-def _files(tree: Tree) -> Documents:
+def _files(archive: Archive) -> Documents:
     contents: dict[str, Content] = {}
-    left: dict[str, list[str]] = {"links or system files": list(tree.skipped)}
+    left: dict[str, list[str]] = {"links or system files": list(archive.skipped)}
     notes: list[str] = []
-    for piece in tree.pieces:
-        reader = _reader(piece)
-        content = reader(piece) if reader else Content("")
+    for member in archive.members:
+        reader = _reader(member)
+        content = reader(member) if reader else Content("")
         if not content.text.strip():
             reason = "documents without text" if reader else "files that are no documents"
-            left.setdefault(reason, []).append(piece.name)
+            left.setdefault(reason, []).append(member.name)
             continue
-        source = piece.relative if len(tree.pieces) > 1 else PurePosixPath(piece.relative).name
+        source = member.relative if len(archive.members) > 1 else PurePosixPath(member.relative).name
         if source in contents:
             do = "Shorten or change one."
-            raise InputError(f"Two documents have the name {shown(source)}.", where=tree.name, do=do)
+            raise InputError(f"Two documents have the name {shown(source)}.", where=archive.name, do=do)
         pages = pairwise([*content.pages, len(content.text)])
         blank = sum(not content.text[start:end].strip() for start, end in pages)
         if blank:
-            notes.append(f"{piece.name}: {blank} of {len(content.pages)} pages have no text (pictures?).")
-        contents[source] = replace(content, title=content.title or _name(piece).stem)
+            notes.append(f"{member.name}: {blank} of {len(content.pages)} pages have no text (pictures?).")
+        contents[source] = replace(content, title=content.title or _name(member).stem)
     notes += [
         f"{len(names)} {reason} left out, the first {names[0]}." for reason, names in left.items() if names
     ]
     return Documents(documents_frame([*contents], [*contents.values()]).sort("source"), tuple(notes))
 
 
-def _reader(piece: Piece) -> Reader | None:
-    return READERS.get(_name(piece).suffix.lower())
+def _reader(member: Member) -> Reader | None:
+    return READERS.get(_name(member).suffix.lower())
 
 
-def _name(piece: Piece) -> PurePosixPath:
+def _name(member: Member) -> PurePosixPath:
     """The file's name; an ending that says how it is packed does not count."""
-    path = PurePosixPath(piece.relative)
+    path = PurePosixPath(member.relative)
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path

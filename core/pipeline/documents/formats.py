@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core.errors import InputError
-from core.importers.read.piece import MIB, Piece
+from core.importers.read.member import MIB, Member
 from core.importers.read.text import shown, whole
 
 DOCUMENT_BYTES = 64 * MIB  # A single document file is not larger; books of a thousand pages take a tenth
@@ -45,14 +45,14 @@ def unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def all_bytes(piece: Piece) -> bytes:
+def all_bytes(member: Member) -> bytes:
     """The content of one document."""
-    with piece.stream() as stream:
+    with member.stream() as stream:
         data = stream.read(DOCUMENT_BYTES + 1)
     if len(data) > DOCUMENT_BYTES:
         raise InputError(
             f"The document has more than {DOCUMENT_BYTES:,} bytes.",
-            where=piece.name,
+            where=member.name,
             do="Split it, or offer its text as a table with a row per part.",
         )
     return data
@@ -66,25 +66,25 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
 _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
 
 
-def read_text(piece: Piece) -> Content:
+def read_text(member: Member) -> Content:
     """A text file in UTF-8; form feeds begin pages."""
-    text = _decoded(piece)
+    text = _decoded(member)
     breaks = [match.end() for match in re.finditer("\f", text)]
     return Content(text, pages=(0, *breaks) if breaks else ())
 
 
-def read_markdown(piece: Piece) -> Content:
+def read_markdown(member: Member) -> Content:
     """A Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
-    text = _decoded(piece)
+    text = _decoded(member)
     headings = tuple(_headings(text))
     top = min((heading.level for heading in headings), default=0)
     title = next((heading.title for heading in headings if heading.level == top), "")
     return Content(text, title if top == 1 else "", headings)
 
 
-def _decoded(piece: Piece) -> str:
-    all_bytes(piece)  # the size, before anything is made of it
-    return unix_lines(whole(piece).decode("utf-8"))
+def _decoded(member: Member) -> str:
+    all_bytes(member)  # the size, before anything is made of it
+    return unix_lines(whole(member).decode("utf-8"))
 
 
 def _headings(text: str) -> Iterator[Heading]:
@@ -126,20 +126,20 @@ def _front_matter(lines: list[str]) -> int:
     return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
 
 
-def read_pdf(piece: Piece) -> Content:
+def read_pdf(member: Member) -> Content:
     """A PDF file."""
     # The library tells about every blemish that it works around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    data = io.BytesIO(all_bytes(piece))
+    data = io.BytesIO(all_bytes(member))
     try:
         read = _pages(data)
     except Exception as error:  # a malformed file makes it raise anything, not only its own errors
         said = shown(str(error) or type(error).__name__, 200)
         raise InputError(
-            f"The PDF cannot be read: {said}.", where=piece.name, do="Save it anew, or leave it out."
+            f"The PDF cannot be read: {said}.", where=member.name, do="Save it anew, or leave it out."
         ) from error
     if read is None:
-        raise InputError("The PDF is encrypted.", where=piece.name, do="Save it without a password.")
+        raise InputError("The PDF is encrypted.", where=member.name, do="Save it without a password.")
     texts, title = read
     pages: list[int] = []
     text = ""

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, field
 
 from core.errors import InputError
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.text import shown
 from core.pipeline.documents.formats import Content, Heading, all_bytes, storable
 
@@ -29,14 +29,14 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
-def read_html(piece: Piece) -> Content:
+def read_html(member: Member) -> Content:
     """An HTML file."""
     import bs4  # noqa: PLC0415 - needed for HTML only
 
-    data = all_bytes(piece)
+    data = all_bytes(member)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # guesses at what else the text might be
-        soup = bs4.BeautifulSoup(_decoded(data, piece.name), "html.parser")
+        soup = bs4.BeautifulSoup(_decoded(data, member.name), "html.parser")
     text, places = _Text(), {id(soup): _TOP}
     for node in soup.descendants:
         if isinstance(node, bs4.element.Tag):
@@ -73,7 +73,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a piece of text stands: its innermost block and cell, and what that means for it."""
+    """Where a stretch of text stands: its innermost block and cell, and what that means for it."""
 
     block: int
     name: str

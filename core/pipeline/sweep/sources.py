@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
 from core.importers.naming import roles_by
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, shown
@@ -163,14 +163,14 @@ The entity is what a question names, several with ";" between them; a table of q
 
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Read questions."""
-    with opened([path], Limits()) as (tree,):
-        if len(tree.pieces) != 1:
-            raise InputError("Questions are one file.", where=tree.name)
-        if not columns and Beir().sniff(tree):
+    with opened([path], Limits()) as (archive,):
+        if len(archive.members) != 1:
+            raise InputError("Questions are one file.", where=archive.name)
+        if not columns and Beir().sniff(archive):
             frames = load([path], Options(format="beir", collection_id=collection_id)).frames
             if "queries" in frames:
                 return frames["queries"].lazy().with_columns(collection_id=pl.lit(collection_id)).collect()
-        return _questions(tree.pieces[0], collection_id, columns or {})
+        return _questions(archive.members[0], collection_id, columns or {})
 
 
 def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None, seed: int) -> pl.DataFrame:
@@ -186,26 +186,26 @@ def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None
     return queries[np.sort(drawn)]
 
 
-def _questions(piece: Piece, collection_id: str, given: Mapping[str, str]) -> pl.DataFrame:
-    kind = kind_of(piece)
+def _questions(member: Member, collection_id: str, given: Mapping[str, str]) -> pl.DataFrame:
+    kind = kind_of(member)
     if kind is None:
         do = "Questions are a table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts."
-        raise InputError("This holds no questions.", where=piece.name, do=do)
-    table = read_table(piece, kind)
+        raise InputError("This holds no questions.", where=member.name, do=do)
+    table = read_table(member, kind)
     columns = table.rows.columns
-    roles = roles_by(columns, given, ROLES, piece.name)
+    roles = roles_by(columns, given, ROLES, member.name)
     for role in ("query_id", "text"):
         if role not in roles:
-            raise no_column(role, columns, piece.name, f"Name the column with the {role}.")
+            raise no_column(role, columns, member.name, f"Name the column with the {role}.")
     rows = table.taking(roles)
     lacking = rows.filter(pl.col("query_id").is_null() | pl.col("text").is_null())
     if lacking.height:
-        where = f"{piece.name}:{lacking['line'][0]}"
+        where = f"{member.name}:{lacking['line'][0]}"
         raise InputError("The question has no id or no text.", where=where)
     again = rows.filter(~pl.col("query_id").is_first_distinct())
     if again.height:
         problem = f"The id {shown(again['query_id'][0])!r} occurs twice."
-        raise InputError(problem, where=f"{piece.name}:{again['line'][0]}")
+        raise InputError(problem, where=f"{member.name}:{again['line'][0]}")
     rows = rows.with_columns(collection_id=pl.lit(collection_id))
     questions = {name: rows[name] for name in ("collection_id", "query_id", "text")}
     return frame("queries", {**questions, "tags": tagged(rows["entity"])} if "entity" in roles else questions)

@@ -90,7 +90,7 @@ INNER = '{"_id": "q1", "text": "what?", "metadata": {"title": "T"}}\n{"_id": "q2
 def test_the_name_of_a_file_decides_before_its_keys(queries, name):
     made = read(up("c.zip", zipped({"corpus.jsonl": CORPUS, name: queries})))
     assert made.taken["passages"] == made.taken["queries"] == 2
-    assert [each.file for each in made.accounts if "title" in each.left_out] == [f"c.zip/{name}"] * (
+    assert [each.file for each in made.reports if "title" in each.left_out] == [f"c.zip/{name}"] * (
         queries is TITLED
     )
 

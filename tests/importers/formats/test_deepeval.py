@@ -73,8 +73,8 @@ def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
     assert left["cases without an input"] == 1
     assert left["measures that a case holds twice: the first counts"] == 1
     assert left["measures without a value: missing, not 0"] == 1
-    (account,) = made.accounts
-    assert any(name.endswith("evaluationCost") for name in account.left_out)
+    (file_report,) = made.reports
+    assert any(name.endswith("evaluationCost") for name in file_report.left_out)
     assert any("seconds to milliseconds" in note for note in made.notes)
     store = Store.open(tmp_path / "store")
     with store.write("import") as writer:
@@ -120,7 +120,7 @@ def test_cases_of_either_spelling_are_the_same():
         ("Faithfulness", 1.0), ("usd_per_1k", 500.0)
     ]  # fmt: skip
     assert {"answers", "rankings"} <= made.taken.keys()
-    assert not any(each.left_out for each in made.accounts)
+    assert not any(each.left_out for each in made.reports)
 
 
 @pytest.mark.parametrize(

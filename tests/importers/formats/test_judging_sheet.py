@@ -138,8 +138,8 @@ def test_what_is_written_is_read_again_and_nothing_runs(tmp_path: Path):
 @pytest.mark.parametrize("lines", [30, 12_000])  # more than are looked at; more than the head of a file
 def test_texts_of_many_lines_are_looked_at_in_whole_rows(lines: int):
     csv = CSV.replace("lines", "lines\n" * lines)
-    with opened([up("sheet.csv", csv)], Limits()) as trees:
-        shown = first_rows(trees[0].pieces[0], 3)
+    with opened([up("sheet.csv", csv)], Limits()) as archives:
+        shown = first_rows(archives[0].members[0], 3)
     assert shown is not None
     assert shown["passage_id"].to_list() == ["p1", "p2", "'-p3"][: 3 if lines == 30 else 2]
     assert len(read(up("sheet.csv", csv)).golden_sets) == 1

@@ -164,7 +164,7 @@ def test_other_tasks_are_summed_up_and_taken_on_request():
     assert [(each.count, each.reason.rpartition("a task of ")[2]) for each in lines] == [
         (20, f"{kind} (--all-tasks takes it)") for kind in sorted(OTHER)
     ]
-    assert {account.file for account in made.accounts} == {
+    assert {file_report.file for file_report in made.reports} == {
         *(f"x.zip/{name}" for name in files), "x.zip/m/r/SciFact.json", "x.zip/m/r/model_meta.json"
     }  # fmt: skip
     (seen,) = preview([offered])

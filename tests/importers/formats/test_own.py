@@ -153,4 +153,4 @@ def test_answers_of_an_earlier_release_have_their_grade_as_a_score(tmp_path, for
     assert rows(made, "answer_scores").select("k", "scorer", "value", "scale", "source").rows() == [
         (1, "f1", 0.5, "0-1", GRADE), (2, "grade", 4.0, "1-5", GRADE)
     ]  # fmt: skip
-    assert not [each for account in made.accounts for each in account.left_out]
+    assert not [each for file_report in made.reports for each in file_report.left_out]

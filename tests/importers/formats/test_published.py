@@ -217,10 +217,10 @@ def test_the_folder_is_imported_as_any_other(tmp_path):
     }
     assert made.collections == BATCH.collections
     files = {path.name for path in DEFAULT_PATH.parent.iterdir()}
-    accounts = {each.file.rsplit("/", 1)[-1]: each for each in made.accounts}
-    assert accounts.keys() == files
-    assert not accounts["clq_tables.csv"].left_out
-    assert {name for name, each in accounts.items() if each.kind == "file"} == files - {"clq_tables.csv"}
+    file_reports = {each.file.rsplit("/", 1)[-1]: each for each in made.reports}
+    assert file_reports.keys() == files
+    assert not file_reports["clq_tables.csv"].left_out
+    assert {name for name, each in file_reports.items() if each.kind == "file"} == files - {"clq_tables.csv"}
     store = Store.open(tmp_path / "store")
     assert bring(store, made, "published")[0]
     again = read(DEFAULT_PATH.parent, known_collections=frozenset({"clq-paper"}))

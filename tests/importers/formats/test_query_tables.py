@@ -78,7 +78,7 @@ def test_heads(name):
 
 def test_a_quantile_of_latency_and_a_cost_in_euros_are_of_no_query():
     made = read(up("x.csv", "stack,qid,nDCG@10,latency_p95_ms,Cost per query (€)\nA,q1,0.5,9,1\n"))
-    assert {column: why.split(":")[0].split(";")[0] for column, why in made.accounts[0].left_out.items()} == {
+    assert {column: why.split(":")[0].split(";")[0] for column, why in made.reports[0].left_out.items()} == {
         "latency_p95_ms": "over several queries", "Cost per query (€)": "a price in another currency"
     }  # fmt: skip
     assert "timings" not in made.frames
@@ -128,7 +128,7 @@ def test_scores_join_the_run_of_rankings_offered_with_them():
 
 def test_measures_beside_passages_are_not_stored():
     made = read(up("x.csv", "stack,qid,did,rank,ndcg@10\nA,q1,d,1,0.5\n"))
-    assert made.accounts[0].left_out == {"ndcg@10": "not stored: a row is a passage"}
+    assert made.reports[0].left_out == {"ndcg@10": "not stored: a row is a passage"}
 
 
 def test_scores_beside_answers():

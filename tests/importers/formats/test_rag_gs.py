@@ -125,7 +125,7 @@ def test_the_longest_list_and_the_enriched_grades_count():
     )
     assert rows(made, "rankings").filter(run_id=made.runs[0].run_id).height == 5 + 2
     assert rows(made, "judgements").filter(query_id="Q1")["grade"].to_list() == [2]
-    left = [name for each in made.accounts for name in each.left_out if each.kind == "file"]
+    left = [name for each in made.reports for name in each.left_out if each.kind == "file"]
     assert [name for name in left if "q01" in name] == [
         "runs/r1/q01/s2_candidates/dense/q01.top3.jsonl",
         "runs/r1/q01/s2_candidates/dense/top",
@@ -214,7 +214,7 @@ def test_real_run():
         ]
         for query, held in each("q*/s6_ranked/*.jsonl").items()
     }
-    assert {account.file for account in made.accounts} == {
+    assert {file_report.file for file_report in made.reports} == {
         f"rag_gs/{path.relative_to(REAL)}" for path in REAL.rglob("*") if path.is_file()
     }
 

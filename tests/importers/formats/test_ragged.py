@@ -204,7 +204,7 @@ def test_modes_stand_beside_the_first_k():
         ("exact_match", 1.0, "0-1"), ("f1", 0.1, "0-1"), ("rougel", 0.5, "0-1"),
         ("substring_match", 0.0, "0-1"),
     ]  # fmt: skip
-    left = {name: why for each in made.accounts for name, why in each.left_out.items() if each.kind == "file"}
+    left = {name: why for each in made.reports for name, why in each.left_out.items() if each.kind == "file"}
     assert left == {
         "flan/nq/gold/reader_results.jsonl": "its answers stand evaluated beside it",
         "flan/nq/gold/additional_metadata.jsonl": "it does not say of which question",

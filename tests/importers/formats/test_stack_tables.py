@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from core.importers import Options, Preview, preview
-from core.importers.account import Account
 from core.importers.meaning import TableAs
 from core.importers.naming import Value, named, normal
 from core.importers.read.written import Reading
+from core.importers.report import FileReport
 from tests.importers.formats.test_excel import book
 from tests.importers.helpers import parquet, read, refusal, rows, up
 
@@ -224,8 +224,8 @@ def test_every_figure_that_is_offered_is_taken():
     assert figures(made)["A"] == {
         "nDCG@10": 0.47, "R@100": 0.9, "latency_p50": 340.0, "latency_p95": 700.0, "usd_per_1k": 1.9
     }  # fmt: skip
-    assert made.accounts == (
-        Account("board.csv", "column", tuple(TEN.split("\n", maxsplit=1)[0].split(",")), {}),
+    assert made.reports == (
+        FileReport("board.csv", "column", tuple(TEN.split("\n", maxsplit=1)[0].split(",")), {}),
     )
 
 
@@ -273,8 +273,8 @@ def test_forms(name):
     text, options, expected = FORMS[name]
     made = read(up("x.csv", text), **options)
     assert figures(made)["A"] == pytest.approx(expected)
-    account = made.accounts[0]
-    assert {*account.taken, *account.left_out} == set(text.split("\n")[0].split(","))
+    file_report = made.reports[0]
+    assert {*file_report.taken, *file_report.left_out} == set(text.split("\n")[0].split(","))
 
 
 def test_usage_of_a_stack():
@@ -287,7 +287,7 @@ def test_usage_of_a_stack():
 def test_a_figure_that_stands_twice_is_taken_once():
     made = read(up("x.csv", "stack,quality,latency_ms,latency_p50_ms\nA,0.5,9,8\n"))
     assert figures(made)["A"]["latency_p50"] == 8.0
-    assert list(made.accounts[0].left_out) == ["latency_ms"]
+    assert list(made.reports[0].left_out) == ["latency_ms"]
 
 
 ROWS = {
@@ -303,7 +303,7 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_what_a_row_is(row):
     text, taken = ROWS[row]
-    assert set(read(up("x.csv", text), row=row).accounts[0].taken) == taken
+    assert set(read(up("x.csv", text), row=row).reports[0].taken) == taken
 
 
 def test_a_row_that_the_columns_cannot_make():
@@ -350,7 +350,7 @@ def test_numbers_that_say_two_things_are_asked():
 def test_an_index_that_became_a_column_is_left_out():
     made = read(up("x.csv", "index,Unnamed: 0,stack,nDCG@10\n0,0,A,0.5\n1,1,B,0.4\n"))
     assert [run.label for run in made.runs] == ["A", "B"]
-    assert set(made.accounts[0].left_out.values()) == {"numbers the rows"}
+    assert set(made.reports[0].left_out.values()) == {"numbers the rows"}
 
 
 def test_a_long_table_of_stacks():

@@ -46,7 +46,7 @@ def test_answers_of_several_readers_modes_and_passes():
     assert rows(made, "answer_scores").select("scorer", "judge", "source").unique().rows() == [
         ("grade", "m", GRADE)
     ]  # fmt: skip
-    assert not made.accounts[0].left_out
+    assert not made.reports[0].left_out
     alone = read(up("a.csv", "qid,answer,generate_ms,first_token_ms\nq1,x,20,9\n"), collection_id="c")
     assert rows(alone, "timings").select("stage", "ms").rows() == [
         ("generate", 20.0), ("first_token", 9.0)

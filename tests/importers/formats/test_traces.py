@@ -293,9 +293,9 @@ def test_a_tool_is_a_table_of_paths():
 def test_observations_in_a_column_are_taken():
     trace = {"id": "t1", "timestamp": "2024-05-29T13:46:19.000Z", "sessionId": "s", "input": "q",
              "output": "a", "observations": LANGFUSE[:3]}  # fmt: skip
-    (account,) = read(up("traces.csv", as_csv([trace])), collection_id="c").accounts
-    assert "observations" in account.taken
-    assert set(account.left_out) == {"sessionId"}
+    (file_report,) = read(up("traces.csv", as_csv([trace])), collection_id="c").reports
+    assert "observations" in file_report.taken
+    assert set(file_report.left_out) == {"sessionId"}
 
 
 @pytest.mark.parametrize(

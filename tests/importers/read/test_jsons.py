@@ -19,13 +19,13 @@ from core.importers.read.jsons import (
     read_json,
     texts,
 )
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.tabular import read_objects
 
 
-def piece(content: str | bytes) -> Piece:
+def member(content: str | bytes) -> Member:
     data = content.encode() if isinstance(content, str) else content
-    return Piece("f.json", "f.json", len(data), Limits(), lambda: io.BytesIO(data))
+    return Member("f.json", "f.json", len(data), Limits(), lambda: io.BytesIO(data))
 
 
 @pytest.mark.parametrize(
@@ -46,29 +46,29 @@ def piece(content: str | bytes) -> Piece:
 )
 def test_hostile_json_is_refused(content, message):
     with pytest.raises(InputError, match=r"f\.json") as caught:
-        read_json(piece(content))
+        read_json(member(content))
     assert message in str(caught.value)
 
 
 def test_json_is_read_as_it_is():
     value = {"a": [1, 2.5, None, True, "ü\U0001f600"], "b": {"c": {}}}
-    assert read_json(piece(json.dumps(value))) == value
-    assert read_json(piece("[" * 60 + "]" * 60)) is not None
-    assert math.isnan(read_json(piece('{"a": NaN}'))["a"])
+    assert read_json(member(json.dumps(value))) == value
+    assert read_json(member("[" * 60 + "]" * 60)) is not None
+    assert math.isnan(read_json(member('{"a": NaN}'))["a"])
     with pytest.raises(InputError, match="not read"):
-        read_json(piece("[1, 2, 3, 4]"), most=4)
+        read_json(member("[1, 2, 3, 4]"), most=4)
 
 
 def test_lines_are_objects_with_their_numbers():
-    assert list(json_rows(piece('{"a": 1}\n\n{"a": 2}'))) == [(1, {"a": 1}), (3, {"a": 2})]
+    assert list(json_rows(member('{"a": 1}\n\n{"a": 2}'))) == [(1, {"a": 1}), (3, {"a": 2})]
     for bad in ('{"a": 1}\n[2]', '{"a": 1}\n{"a": '):
         with pytest.raises(InputError, match=r"f\.json:2"):
-            list(json_rows(piece(bad)))
+            list(json_rows(member(bad)))
 
 
 def test_rows_that_are_kept_are_bounded():
     with pytest.raises(InputError, match="not read"):
-        list(json_rows(piece('{"a": 1}\n' * 5), most=20))
+        list(json_rows(member('{"a": 1}\n' * 5), most=20))
 
 
 def test_values_are_taken_by_type():
@@ -119,17 +119,17 @@ def test_a_place_is_readable():
 
 def test_the_outline_of_a_head():
     value = {"cases": [{"input": "x {\\", "n": 1, "on": False, "none": None}], "k": {"q": {"d": 1}}}
-    found = outline(piece(json.dumps(value)))
+    found = outline(member(json.dumps(value)))
     assert found["cases[].input"] == {"text"}
     assert found["cases[].on"] == {"flag"}
     assert found["k.q.d"] == {"number"}
-    assert outline(piece(json.dumps(value)[:60]))["cases[].n"] == {"number"}
-    assert outline(piece('{"a": 1}\n{"b": "x"}')) == {"": {"object"}, "a": {"number"}, "b": {"text"}}
-    assert outline(piece("[[1], [null]]"))["[][]"] == {"number", "null"}
+    assert outline(member(json.dumps(value)[:60]))["cases[].n"] == {"number"}
+    assert outline(member('{"a": 1}\n{"b": "x"}')) == {"": {"object"}, "a": {"number"}, "b": {"text"}}
+    assert outline(member("[[1], [null]]"))["[][]"] == {"number", "null"}
     for other in ("a,b\n1,2", "", '"text"', b"PAR1\0"):
-        assert outline(piece(other)) == {}
+        assert outline(member(other)) == {}
     for odd in ("]" * 5, "{]:,", "{" * 5000, "[:", '{"a" "b"}', "[1}"):
-        outline(piece(odd))
+        outline(member(odd))
 
 
 WITHIN = [

@@ -161,7 +161,7 @@ def test_links_and_special_files_are_not_read(tmp_path):
     os.mkfifo(folder / "pipe")
     made = read(folder)
     assert [run.label for run in made.runs] == ["bm25"]
-    assert {each.file for each in made.accounts if each.left_out and each.kind == "file"} == {
+    assert {each.file for each in made.reports if each.left_out and each.kind == "file"} == {
         "away", "link.txt", "pipe"
     }  # fmt: skip
     assert sum(left.count for left in made.left_out) == 3
@@ -179,18 +179,18 @@ def test_nothing_there(tmp_path):
 def test_digest_is_of_the_content():
     with opened(
         [up("a", RUN), up("b.gz", gzip.compress(RUN.encode(), mtime=0)), up("c", QRELS)], Limits()
-    ) as trees:
-        first, second, third = (tree.pieces[0].digest for tree in trees)
+    ) as archives:
+        first, second, third = (archive.members[0].digest for archive in archives)
     assert first == second != third
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
 def test_blocks_join_to_the_text(size):
     text = "\ufeffé1\n\nlast ü"
-    with opened([Upload("x", text.encode())], Limits(block_bytes=size)) as trees:
-        piece = trees[0].pieces[0]
-        found = list(blocks(piece))
-        assert whole(piece).decode() == text.removeprefix("\ufeff")
+    with opened([Upload("x", text.encode())], Limits(block_bytes=size)) as archives:
+        member = archives[0].members[0]
+        found = list(blocks(member))
+        assert whole(member).decode() == text.removeprefix("\ufeff")
     assert all(block.data.endswith(b"\n") for block in found[:-1])
     assert [block.first_line for block in found] == [
         1 + text.encode()[: sum(len(b.data) for b in found[:n]) + 3].count(b"\n") if n else 1
@@ -201,10 +201,10 @@ def test_blocks_join_to_the_text(size):
 @pytest.mark.parametrize("size", [4, 1000])
 def test_bad_bytes_are_placed_exactly(size):
     with (
-        opened([Upload("x", b"\xef\xbb\xbfab\ncd\n\xff\n")], Limits(block_bytes=size)) as trees,
+        opened([Upload("x", b"\xef\xbb\xbfab\ncd\n\xff\n")], Limits(block_bytes=size)) as archives,
         pytest.raises(InputError, match=r"^x:3: Byte 9 \(0xff\) is not valid UTF-8\."),
     ):
-        whole(trees[0].pieces[0])
+        whole(archives[0].members[0])
 
 
 def test_shown_is_one_safe_short_line():

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.importers.read.piece import Limits, Piece
+from core.importers.read.member import Limits, Member
 from core.pipeline.documents.formats import Content, read_markdown, read_pdf, read_text
 from core.pipeline.documents.html import read_html
 from tests.pipeline.documents.pdfs import pdf
 
 
-def piece(data: bytes) -> Piece:
-    return Piece("x", "x", len(data), Limits(), lambda: io.BytesIO(data))
+def member(data: bytes) -> Member:
+    return Member("x", "x", len(data), Limits(), lambda: io.BytesIO(data))
 
 
 def heads(content: Content) -> list[tuple[int, str, bool]]:
@@ -29,8 +29,8 @@ def heads(content: Content) -> list[tuple[int, str, bool]]:
 
 
 def test_text_keeps_its_characters():
-    assert read_text(piece("\ufeffa\r\nb  ö\n".encode())) == Content("a\nb  ö\n")
-    assert read_text(piece(b"one\ftwo\f")).pages == (0, 4, 8)
+    assert read_text(member("\ufeffa\r\nb  ö\n".encode())) == Content("a\nb  ö\n")
+    assert read_text(member(b"one\ftwo\f")).pages == (0, 4, 8)
 
 
 MARKDOWN = {
@@ -49,14 +49,14 @@ MARKDOWN = {
 
 @pytest.mark.parametrize(("text", "expected"), MARKDOWN.values(), ids=MARKDOWN.keys())
 def test_markdown_headings(text, expected):
-    found = read_markdown(piece(text.encode()))
+    found = read_markdown(member(text.encode()))
     assert found.text == text.replace("\r\n", "\n")
     assert heads(found) == [(level, title, True) for level, title in expected]
 
 
 def test_markdown_titles():
-    assert read_markdown(piece(b"text\n\n# One\n\n# Two\n")).title == "One"
-    assert read_markdown(piece(b"## Section\n")).title == ""
+    assert read_markdown(member(b"text\n\n# One\n\n# Two\n")).title == "One"
+    assert read_markdown(member(b"## Section\n")).title == ""
 
 
 HTML = {
@@ -77,16 +77,16 @@ HTML = {
 
 @pytest.mark.parametrize(("markup", "expected"), HTML.values(), ids=HTML.keys())
 def test_html_text(markup, expected):
-    assert read_html(piece(markup.encode())).text == expected
+    assert read_html(member(markup.encode())).text == expected
 
 
 def test_html_headings_and_title():
     found = read_html(
-        piece(b"<title> The\n title </title><h1>One</h1>text<h2>Two <em>more</em></h2><h3></h3>")
+        member(b"<title> The\n title </title><h1>One</h1>text<h2>Two <em>more</em></h2><h3></h3>")
     )
     assert found.title == "The title"
     assert heads(found) == [(1, "One", True), (2, "Two more", True)]
-    assert read_html(piece(b"<h2>Sub</h2><h1>Main</h1>")).title == "Main"
+    assert read_html(member(b"<h2>Sub</h2><h1>Main</h1>")).title == "Main"
 
 
 @pytest.mark.parametrize(
@@ -100,31 +100,31 @@ def test_html_headings_and_title():
     ],
 )
 def test_html_encodings(data):
-    assert read_html(piece(data)).text == "é"
+    assert read_html(member(data)).text == "é"
 
 
 def test_html_in_an_encoding_that_does_not_exist():
     with pytest.raises(InputError, match="not utf-8 or klingon"):
-        read_html(piece(b'<meta charset="klingon"><p>\xe9</p>'))
+        read_html(member(b'<meta charset="klingon"><p>\xe9</p>'))
 
 
 @given(st.text(st.sampled_from("<>/abp h1&;#x\n\t\"'=!-"), max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_html_of_any_kind_is_read(markup):
-    found = read_html(piece(markup.encode()))
+    found = read_html(member(markup.encode()))
     assert "\0" not in found.text
     assert all(0 <= each.start < len(found.text) for each in found.headings)
     assert found.text == found.text.strip(" \n") or "pre" in markup
 
 
 def test_pdf_pages():
-    found = read_pdf(piece(pdf("First (page).", "", "Third é.", title="A title")))
+    found = read_pdf(member(pdf("First (page).", "", "Third é.", title="A title")))
     assert found.text == "First (page).\n\nThird é."
     assert found.title == "A title"
     ends = (*found.pages[1:], len(found.text))
     pages = [found.text[start:end].strip() for start, end in zip(found.pages, ends, strict=True)]
     assert pages == ["First (page).", "", "Third é."]
-    assert read_pdf(piece(pdf(""))).text == ""
+    assert read_pdf(member(pdf(""))).text == ""
 
 
 def test_pdf_with_a_password():
@@ -135,7 +135,7 @@ def test_pdf_with_a_password():
     data = io.BytesIO()
     writer.write(data)
     with pytest.raises(InputError, match="encrypted"):
-        read_pdf(piece(data.getvalue()))
+        read_pdf(member(data.getvalue()))
 
 
 @given(st.data())
@@ -145,4 +145,4 @@ def test_damaged_pdfs_are_read_or_refused(data):
     for place in data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=8)):
         whole[place] = data.draw(st.integers(0, 255))
     with suppress(InputError):  # and nothing else
-        read_pdf(piece(bytes(whole))).text.encode()
+        read_pdf(member(bytes(whole))).text.encode()

@@ -12,7 +12,6 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, Parts, account
 from core.importers.base import (
     LOOK_ROWS,
     SURE,
@@ -28,9 +27,10 @@ from core.importers.base import (
 from core.importers.formats.autorag.layout import Project, kind, project
 from core.importers.formats.autorag.trials import makes_run, trials
 from core.importers.judgements import golden_set
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import Table, first_rows, read_table
+from core.importers.report import TAKEN, FileReport, Parts, file_report
 from core.importers.runs import collection_frames, collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
@@ -79,12 +79,12 @@ class AutoRag(Format):
         "summary": {"average_prompt_token": "tokens of prompts before a generator saw them", "*": TAKEN},
     }
 
-    def sniff(self, probe: Tree) -> float:
-        return SURE if any(map(kind, probe.pieces)) else 0.0
+    def sniff(self, probe: Archive) -> float:
+        return SURE if any(map(kind, probe.members)) else 0.0
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
         """The modules of every trial, or else the first questions or passages."""
-        contents = project([tree])
+        contents = project([archive])
         modules = [
             {"trial": module.trial, "node": module.node, "module": module.name, "results": module.file,
              "best": str(module.best)}
@@ -95,30 +95,30 @@ class AutoRag(Format):
         rows = None if modules or data is None else first_rows(data, LOOK_ROWS)
         return Look(pl.DataFrame(modules[:LOOK_ROWS]) if rows is None else rows)
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        contents = project(trees)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        contents = project(archives)
         results = {
             module.results.name: module
             for trial in contents.trials
             for module in trial.modules
             if module.results is not None
         }
-        for piece in pieces_of(trees):
-            if (module := results.get(piece.name)) is not None:
+        for member in members_of(archives):
+            if (module := results.get(member.name)) is not None:
                 known = _ANSWERS if module.node == "generator" else _RANKING
-                yield account(piece, known if makes_run(module) else "it returns no ranking")
-            elif (what := kind(piece)) is not None:
-                read = piece.name in contents.used or what == "qa"
-                yield account(piece, self.known[what] if read else "no summary of a node's modules")
-            elif piece.name in contents.used:
-                yield Account(piece.name, "file", (piece.relative,))
+                yield file_report(member, known if makes_run(module) else "it returns no ranking")
+            elif (what := kind(member)) is not None:
+                read = member.name in contents.used or what == "qa"
+                yield file_report(member, self.known[what] if read else "no summary of a node's modules")
+            elif member.name in contents.used:
+                yield FileReport(member.name, "file", (member.relative,))
             else:
-                yield account(piece, "another file of the project, such as an index")
+                yield file_report(member, "another file of the project, such as an index")
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        contents = project(trees)
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        contents = project(archives)
         if not (contents.qa or contents.corpus or contents.trials):
-            raise InputError("It holds no questions, passages or results of AutoRAG.", where=trees[0].name)
+            raise InputError("It holds no questions, passages or results of AutoRAG.", where=archives[0].name)
         parts = [Import(collections=collection_of(options, "imported: AutoRAG"))]
         questions = _questions(contents, parts, options)
         if contents.corpus:
@@ -126,11 +126,13 @@ class AutoRag(Format):
         if contents.trials and questions is None:
             raise InputError(
                 "There are results but no questions: they join by the order of rows.",
-                where=contents.trials[0].modules[0].summary if contents.trials[0].modules else trees[0].name,
+                where=contents.trials[0].modules[0].summary
+                if contents.trials[0].modules
+                else archives[0].name,
                 do="Offer the whole project folder, with data/qa.parquet.",
             )
         if questions is not None:
-            parts += trials(contents, questions, pieces_of(trees), options)
+            parts += trials(contents, questions, members_of(archives), options)
         parts.append(Import(left_out=_left_out(contents), notes=tuple(_notes(contents))))
         return merged(parts)
 
@@ -177,8 +179,8 @@ def _judgements(table: Table, rows: pl.DataFrame, options: Options) -> Import:
     return replace(imported, notes=(*imported.notes, *notes), left_out=left)
 
 
-def _passages(piece: Piece, options: Options) -> Import:
-    table = read_table(piece, "parquet")
+def _passages(member: Member, options: Options) -> Import:
+    table = read_table(member, "parquet")
     source = "path" if "path" in table.rows.columns else None
     chosen = {"passage_id": "doc_id", "text": "contents"} | ({"source": source} if source else {})
     rows = identified(table.taking(chosen), table.name, "passage_id")

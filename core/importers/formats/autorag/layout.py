@@ -13,7 +13,7 @@ import yaml
 
 from core.errors import InputError
 from core.importers.read.jsons import DEEPEST, Json, plain
-from core.importers.read.piece import BROKEN, MIB, Piece, Tree, head_lines, per_piece
+from core.importers.read.member import BROKEN, MIB, Archive, Member, head_lines, per_member
 from core.importers.read.tabular import PARQUET, Table, read_table
 from core.importers.read.text import place, shown, whole
 
@@ -43,7 +43,7 @@ class Module:
     line: int  # line of that row
     best: bool  # whether the trial went on with it
     # its own results, or else the copy that the trial went on with; None if neither is there
-    results: Piece | None
+    results: Member | None
     summary: str  # name of the summary file
 
     @cached_property
@@ -63,7 +63,7 @@ class Trial:
 
     name: str
     modules: tuple[Module, ...]
-    config: Piece | None
+    config: Member | None
     finished: bool
 
 
@@ -71,22 +71,22 @@ class Trial:
 class Project:
     """Files that were offered of one project."""
 
-    qa: Piece | None  # the questions: the project's own table, or a copy of it in results
-    corpus: Piece | None  # the passages; None if not offered
+    qa: Member | None  # the questions: the project's own table, or a copy of it in results
+    corpus: Member | None  # the passages; None if not offered
     trials: tuple[Trial, ...]  # those with results
     empty: tuple[str, ...]  # trials that hold a configuration only
-    vectors: tuple[Piece, ...]  # files that name the vector stores
+    vectors: tuple[Member, ...]  # files that name the vector stores
     used: frozenset[str]  # every file that says something here
 
 
-@per_piece
-def kind(piece: Piece) -> str | None:
+@per_member
+def kind(member: Member) -> str | None:
     """Judge a file by content: "summary", "qa", "corpus" or None."""
-    if not piece.head.startswith(PARQUET):
-        first = next(iter(head_lines(piece, 1)), "")
+    if not member.head.startswith(PARQUET):
+        first = next(iter(head_lines(member, 1)), "")
         return "summary" if first.startswith(SUMMARY) else None
     try:
-        with piece.opener() as file:
+        with member.opener() as file:
             file.seek(max(0, file.seek(0, 2) - _FOOTER))
             end = file.read(_FOOTER)
     except BROKEN:
@@ -96,12 +96,14 @@ def kind(piece: Piece) -> str | None:
     return "corpus" if all(name in end for name in (b"doc_id", b"contents", b"metadata")) else None
 
 
-def project(trees: Sequence[Tree]) -> Project:
+def project(archives: Sequence[Archive]) -> Project:
     """Find the parts of a project."""
-    pieces = {f"{tree.name}/{piece.relative}": piece for tree in trees for piece in tree.pieces}
-    if any(len(tree.pieces) == 1 for tree in trees):
-        pieces = {f"data/{path}" if "/" not in path else path: piece for path, piece in pieces.items()}
-    kinds = {path: kind(piece) for path, piece in pieces.items()}
+    members = {
+        f"{archive.name}/{member.relative}": member for archive in archives for member in archive.members
+    }
+    if any(len(archive.members) == 1 for archive in archives):
+        members = {f"data/{path}" if "/" not in path else path: member for path, member in members.items()}
+    kinds = {path: kind(member) for path, member in members.items()}
     copies, corpus, nodes = (
         [path for path, role in kinds.items() if role == wanted] for wanted in ("qa", "corpus", "summary")
     )
@@ -113,17 +115,17 @@ def project(trees: Sequence[Tree]) -> Project:
                 f"There are {len(several)} tables of {what}: {names}.", do="Offer one project at a time."
             )
     roots = sorted({_up(path, 3) for path in nodes})
-    configs = [path for path in pieces if path.endswith("/config.yaml")]
+    configs = [path for path in members if path.endswith("/config.yaml")]
     empty = tuple(sorted(_up(path).rsplit("/", 1)[-1] for path in configs if _up(path) not in roots))
-    vectors = [path for path in pieces if path.endswith("resources/vectordb.yaml")]
+    vectors = [path for path in members if path.endswith("resources/vectordb.yaml")]
     chosen = (qa or sorted(copies))[:1]
     return Project(
-        qa=pieces[chosen[0]] if chosen else None,
-        corpus=pieces[corpus[0]] if corpus else None,
-        trials=tuple(_trial(root, nodes, pieces) for root in roots),
+        qa=members[chosen[0]] if chosen else None,
+        corpus=members[corpus[0]] if corpus else None,
+        trials=tuple(_trial(root, nodes, members) for root in roots),
         empty=empty,
-        vectors=tuple(pieces[path] for path in vectors),
-        used=frozenset(pieces[path].name for path in (*chosen, *corpus, *nodes, *configs, *vectors)),
+        vectors=tuple(members[path] for path in vectors),
+        used=frozenset(members[path].name for path in (*chosen, *corpus, *nodes, *configs, *vectors)),
     )
 
 
@@ -132,21 +134,21 @@ def _up(path: str, levels: int = 1) -> str:
     return "/".join(parts[:-levels]) if len(parts) > levels else ""
 
 
-def _trial(root: str, nodes: Sequence[str], pieces: Mapping[str, Piece]) -> Trial:
+def _trial(root: str, nodes: Sequence[str], members: Mapping[str, Member]) -> Trial:
     mine = [path for path in nodes if _up(path, 3) == root]
-    modules = [module for path in mine for module in _modules(path, root, pieces)]
+    modules = [module for path in mine for module in _modules(path, root, members)]
     order = {node: place for place, node in enumerate(_ORDER)}
     modules.sort(key=lambda entry: (order.get(entry.node, len(_ORDER)), entry.node, entry.line))
     return Trial(
         name=root.rsplit("/", 1)[-1],
         modules=tuple(modules),
-        config=pieces.get(f"{root}/config.yaml"),
-        finished=f"{root}/summary.csv" in pieces,
+        config=members.get(f"{root}/config.yaml"),
+        finished=f"{root}/summary.csv" in members,
     )
 
 
-def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
-    summary = pieces[path]
+def _modules(path: str, root: str, members: Mapping[str, Member]) -> list[Module]:
+    summary = members[path]
     table, folder, modules = read_table(summary, ","), _up(path), []
     cells = table.rows.select(pl.col(pl.String)).with_columns(table.lines.alias("line"))
     for row in cells.iter_rows(named=True):
@@ -163,7 +165,7 @@ def _modules(path: str, root: str, pieces: Mapping[str, Piece]) -> list[Module]:
                 row=row,
                 line=line,
                 best=str(row.get("is_best") or "").strip().lower() == "true",
-                results=pieces.get(f"{folder}/{file}") or pieces.get(f"{folder}/best_{file}"),
+                results=members.get(f"{folder}/{file}") or members.get(f"{folder}/best_{file}"),
                 summary=summary.name,
             )
         )
@@ -180,20 +182,20 @@ def _parameters(text: str | None, where: str) -> dict[str, Any]:
     return plain(value)
 
 
-def read_yaml(piece: Piece) -> object:
+def read_yaml(member: Member) -> object:
     """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
-    if piece.size > _MOST_BYTES:
-        raise InputError("A YAML file of this size is not read.", where=piece.name)
-    text = whole(piece).decode()
+    if member.size > _MOST_BYTES:
+        raise InputError("A YAML file of this size is not read.", where=member.name)
+    text = whole(member).decode()
     try:
-        _check(text, piece.name)
+        _check(text, member.name)
         return plain(yaml.safe_load(text), _TEXT_LIMIT)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        at = place(piece.name, mark.line + 1 if mark else None)
+        at = place(member.name, mark.line + 1 if mark else None)
         raise InputError(f"This is not valid YAML: {shown(error.problem, 120)}.", where=at) from error
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"This is not valid YAML: {shown(error, 120)}.", where=piece.name) from error
+        raise InputError(f"This is not valid YAML: {shown(error, 120)}.", where=member.name) from error
 
 
 def _check(text: str, name: str) -> None:

@@ -12,7 +12,7 @@ from core.importers.base import Import, LeftOut, counted, frames_of
 from core.importers.formats.autorag.layout import Module, read_yaml
 from core.importers.judgements import VALUE, graded_by
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, place, quoted, shown
@@ -180,11 +180,11 @@ def stage_of(module: Module) -> str:
     return _STAGES.get(module.node, shown(module.node, 40))
 
 
-def embedders(files: Sequence[Piece]) -> dict[str, str]:
+def embedders(files: Sequence[Member]) -> dict[str, str]:
     """Name of a vector store → the embedding model that fills it, from configurations."""
     models: dict[str, str] = {}
-    for piece in files:
-        value = read_yaml(piece)
+    for member in files:
+        value = read_yaml(member)
         stores = value.get("vectordb") if isinstance(value, dict) else None
         for store in stores if isinstance(stores, list) else []:
             if isinstance(store, dict) and "name" in store and isinstance(store.get("embedding_model"), str):

@@ -11,7 +11,7 @@ from core.importers.base import Import, Options, frames_of, merged
 from core.importers.formats.autorag import results
 from core.importers.formats.autorag.layout import Module, Project, Trial, read_yaml
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece, digest_of
+from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
 from core.importers.runs import imported_run, run_labels
 from core.importers.settings import kept
@@ -52,7 +52,7 @@ def makes_run(module: Module) -> bool:
     return module.results is not None and (module.node in results.RANKS or module.node == "generator")
 
 
-def trials(contents: Project, ids: pl.Series, pieces: Sequence[Piece], options: Options) -> list[Import]:
+def trials(contents: Project, ids: pl.Series, members: Sequence[Member], options: Options) -> list[Import]:
     """Read all trials."""
     models = results.embedders(contents.vectors)
     wanted = [module for trial in contents.trials for module in trial.modules if makes_run(module)]
@@ -65,7 +65,7 @@ def trials(contents: Project, ids: pl.Series, pieces: Sequence[Piece], options: 
         (module.summary, module.line): label
         for module, label in zip(wanted, run_labels(own, options), strict=True)
     }
-    digest = digest_of(piece for piece in pieces if piece.name in contents.used)
+    digest = digest_of(member for member in members if member.name in contents.used)
     return [
         part
         for trial in contents.trials

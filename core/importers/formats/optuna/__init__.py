@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged, summed
 from core.importers.read.jsons import Json, amount, number
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import numbers
 from core.importers.read.tabular import columns, header, kind_of, read_table
 from core.importers.read.text import place, shown
+from core.importers.report import TAKEN, Parts
 from core.importers.runs import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
 from core.records import WHOLE_FLOW
@@ -218,21 +218,21 @@ class OptunaCsv(Format):
         "Which objectives are maximised is not in the file; without syftr's figures all are kept as is.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        piece = probe.pieces[0]
-        text = len(probe.pieces) == 1 and kind_of(piece) not in ("jsonl", "parquet")
-        return SURE if text and _layout(columns(piece)) else 0.0
+    def sniff(self, probe: Archive) -> float:
+        member = probe.members[0]
+        text = len(probe.members) == 1 and kind_of(member) not in ("jsonl", "parquet")
+        return SURE if text and _layout(columns(member)) else 0.0
 
-    def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
-        names = header(piece, kind_of(piece) or ",")
+    def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
+        names = header(member, kind_of(member) or ",")
         layout = _layout(names) or _DASHBOARD
         known = (layout.number, layout.state, *_named(names, layout))
         return dict.fromkeys((*known, f"{layout.param}*", f"{layout.attribute}*"), TAKEN)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read the trials of every file; the study is called as the file is."""
-        pieces = pieces_of(trees)
-        return merged(trial_runs(_trials(piece), piece.digest, options, self.name) for piece in pieces)
+        members = members_of(archives)
+        return merged(trial_runs(_trials(member), member.digest, options, self.name) for member in members)
 
 
 def _layout(names: Sequence[str]) -> _Layout | None:
@@ -252,21 +252,21 @@ def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
     return {name: name for name in other if name not in (layout.number, layout.state)}
 
 
-def _trials(piece: Piece) -> list[Trial]:
-    table = read_table(piece, kind_of(piece) or ",")
+def _trials(member: Member) -> list[Trial]:
+    table = read_table(member, kind_of(member) or ",")
     names = table.rows.columns
     layout = _layout(names) or _DASHBOARD
     cells = table.taking({"Number": layout.number, "State": layout.state})
-    numbered = numbers(cells, "Number", piece.name, whole=True)
+    numbered = numbers(cells, "Number", member.name, whole=True)
     objectives = _named(names, layout)
     trials = []
     for at, line, row in zip(numbered, table.lines, table.rows.iter_rows(named=True), strict=True):
-        where = place(piece.name, line)
+        where = place(member.name, line)
         if at is None:
             raise InputError("The trial has no number.", where=where)
         trials.append(
             Trial(
-                study=piece.stem,
+                study=member.stem,
                 number=at,
                 state=str(row[layout.state] or "").upper().removeprefix("TRIALSTATE."),
                 values=_objectives(row, objectives, str(row[layout.state])),
@@ -276,7 +276,7 @@ def _trials(piece: Piece) -> list[Trial]:
             )
         )
     if not trials:
-        raise InputError("The table has no rows.", where=piece.name)
+        raise InputError("The table has no rows.", where=member.name)
     return trials
 
 

@@ -20,12 +20,12 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.optuna import TAKES, UNITS, Trial, trial_runs
 from core.importers.read.jsons import parsed
-from core.importers.read.piece import Piece, Tree, per_piece, pieces_of
+from core.importers.read.member import Archive, Member, members_of, per_member
 from core.importers.read.text import shown
+from core.importers.report import TAKEN, FileReport, settled
 
 MAGIC = b"SQLite format 3\0"
 _SYSTEM = "study_system_attributes"
@@ -77,21 +77,21 @@ class OptunaStorage(Format):
         "Times include answering: they are of the whole flow.",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1 or not probe.pieces[0].head.startswith(MAGIC):
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1 or not probe.members[0].head.startswith(MAGIC):
             return 0.0
-        return RESEMBLES if _problem(probe.pieces[0]) else SURE
+        return RESEMBLES if _problem(probe.members[0]) else SURE
 
-    def why_not(self, probe: Tree) -> str:
-        return _problem(probe.pieces[0])
+    def why_not(self, probe: Archive) -> str:
+        return _problem(probe.members[0])
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        for piece in pieces_of(trees):
-            with _database(piece) as reader:
-                yield settled(piece.name, "column", reader.columns, _PARTS)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        for member in members_of(archives):
+            with _database(member) as reader:
+                yield settled(member.name, "column", reader.columns, _PARTS)
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
-        with _database(tree.pieces[0]) as reader:
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
+        with _database(archive.members[0]) as reader:
             first = _trials(reader)[:LOOK_ROWS]
         rows = [
             {"study": trial.study, "trial": str(trial.number), "state": trial.state}
@@ -100,56 +100,56 @@ class OptunaStorage(Format):
         ]
         return Look(pl.DataFrame(rows, infer_schema_length=None))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         parts = []
-        for piece in pieces_of(trees):
-            with _database(piece) as reader:
+        for member in members_of(archives):
+            with _database(member) as reader:
                 trials = _trials(reader)
-                left = counted(_untaken(reader), piece.name)
-            parts.append(trial_runs(trials, piece.digest, options, self.name))
+                left = counted(_untaken(reader), member.name)
+            parts.append(trial_runs(trials, member.digest, options, self.name))
             parts.append(Import(notes=reader.notes, left_out=left))
         return merged(parts)
 
 
-@per_piece
-def _problem(piece: Piece) -> str:
+@per_member
+def _problem(member: Member) -> str:
     try:
-        with _database(piece):
+        with _database(member):
             return ""
     except InputError as error:
         return error.found
 
 
 @contextmanager
-def _database(piece: Piece) -> Iterator[_Reader]:
+def _database(member: Member) -> Iterator[_Reader]:
     """Open the file, or a copy of what is packed, for reading only."""
     with tempfile.TemporaryDirectory(prefix="clq-") as folder:
-        path = piece.path
+        path = member.path
         notes: tuple[str, ...] = ()
-        with piece.opener() as stored:
+        with member.opener() as stored:
             plain = path is not None and stored.read(len(MAGIC)) == MAGIC
         if path is None or not plain:
             path = Path(folder) / "storage.db"
-            with piece.stream() as packed, path.open("wb") as copy:
+            with member.stream() as packed, path.open("wb") as copy:
                 shutil.copyfileobj(packed, copy)
         elif path.with_name(f"{path.name}-wal").exists():
-            notes = (f"{piece.name}: a -wal file lies beside it; what only stands there is not read.",)
+            notes = (f"{member.name}: a -wal file lies beside it; what only stands there is not read.",)
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(address, uri=True)) as connection:
-                _guard(connection, piece)
-                yield _Reader(connection, piece.name, notes)
+                _guard(connection, member)
+                yield _Reader(connection, member.name, notes)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             problem = f"The database cannot be read: {shown(error, 200)}."
-            raise InputError(problem, where=piece.name) from error
+            raise InputError(problem, where=member.name) from error
 
 
-def _guard(connection: sqlite3.Connection, piece: Piece) -> None:
+def _guard(connection: sqlite3.Connection, member: Member) -> None:
     """Nothing that the file defines may run, and no query runs for ever."""
     steps = count(1)
     connection.set_progress_handler(lambda: int(next(steps) > _MOST_STEPS), _STEP)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
-    limit = min(piece.limits.cell_bytes, 1 << 30)
+    limit = min(member.limits.cell_bytes, 1 << 30)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")

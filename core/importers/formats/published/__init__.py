@@ -15,11 +15,11 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Format, Import, Options, counted, merged
-from core.importers.read.piece import Piece, Tree, head_lines, pieces_of
+from core.importers.read.member import Archive, Member, head_lines, members_of
 from core.importers.read.rows import again, refuse
 from core.importers.read.text import shown, whole
+from core.importers.report import TAKEN
 from core.paths import PUBLISHED
 from core.records import Basis, Batch, Collection, Origin, Run, Stack
 from core.tables import frame
@@ -75,7 +75,7 @@ _HEADER = [
 _INDEX = "file,table,title,source"
 
 
-def published_batch(source: Path | Piece | None = None) -> Batch:
+def published_batch(source: Path | Member | None = None) -> Batch:
     """Read the printed tables into runs, aggregates and modelled usage.
 
     Args:
@@ -99,7 +99,7 @@ def published_batch(source: Path | Piece | None = None) -> Batch:
     )
 
 
-def read_figures(source: Path | Piece | None = None) -> pl.DataFrame:
+def read_figures(source: Path | Member | None = None) -> pl.DataFrame:
     """The printed figures, one row per table, stack, quantity and cutoff."""
     source = source or DEFAULT_PATH
     integers = ("table", "dim", "candidates_k", "k", "n_queries")
@@ -246,27 +246,27 @@ class PublishedTables(Format):
     }
 
     @staticmethod
-    def kind(piece: Piece) -> str | None:
-        return "figures" if head_lines(piece, 1) == [",".join(_HEADER)] else None
+    def kind(member: Member) -> str | None:
+        return "figures" if head_lines(member, 1) == [",".join(_HEADER)] else None
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+    def mine(self, probe: Archive) -> tuple[Member, ...]:
         """The figures, the list of tables, and the tables that it names."""
-        lists = [piece for piece in probe.pieces if head_lines(piece, 1) == [_INDEX]]
-        named = {line.split(",")[0] for piece in lists for line in head_lines(piece)[1:]}
+        lists = [member for member in probe.members if head_lines(member, 1) == [_INDEX]]
+        named = {line.split(",")[0] for member in lists for line in head_lines(member)[1:]}
         return tuple(
-            piece
-            for piece in probe.pieces
-            if self.kind(piece) or piece in lists or piece.relative.rsplit("/", 1)[-1] in named
+            member
+            for member in probe.members
+            if self.kind(member) or member in lists or member.relative.rsplit("/", 1)[-1] in named
         )
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read the figures as they ship; of the options none applies."""
-        return merged(_figures(piece, options) for piece in pieces_of(trees) if self.kind(piece))
+        return merged(_figures(member, options) for member in members_of(archives) if self.kind(member))
 
 
-def _figures(piece: Piece, options: Options) -> Import:
-    batch = published_batch(piece)
-    others = read_figures(piece).filter(~pl.col("metric").is_in(_TAKEN_FIGURES)).group_by("metric").len()
+def _figures(member: Member, options: Options) -> Import:
+    batch = published_batch(member)
+    others = read_figures(member).filter(~pl.col("metric").is_in(_TAKEN_FIGURES)).group_by("metric").len()
     left = {
         f"figures of `{shown(metric)}`: not stored": count
         for metric, count in others.sort("metric").iter_rows()
@@ -278,4 +278,4 @@ def _figures(piece: Piece, options: Options) -> Import:
     ]
     frames = {table: rows for table, rows in batch.frames.items() if rows.lazy().collect().height}
     imported = Import.of(batch)
-    return replace(imported, collections=tuple(fresh), frames=frames, left_out=counted(left, piece.name))
+    return replace(imported, collections=tuple(fresh), frames=frames, left_out=counted(left, member.name))

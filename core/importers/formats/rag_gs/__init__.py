@@ -14,7 +14,6 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, account
 from core.importers.base import (
     LOOK_ROWS,
     SURE,
@@ -30,9 +29,10 @@ from core.importers.base import (
 from core.importers.formats.rag_gs import layout
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import Json, number
-from core.importers.read.piece import Tree
+from core.importers.read.member import Archive
 from core.importers.read.rows import again, refuse
 from core.importers.read.text import shown
+from core.importers.report import TAKEN, FileReport, file_report
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 
 _NAMES = {"dense": "dense candidates", "sparse": "sparse candidates", "merge": "merged by rank (RRF)"}
@@ -104,43 +104,43 @@ class RagGs(Format):
     )
     names_collection = 2
 
-    def sniff(self, probe: Tree) -> float:
-        return SURE if any(map(layout.is_stage, probe.pieces)) else 0.0
+    def sniff(self, probe: Archive) -> float:
+        return SURE if any(map(layout.is_stage, probe.members)) else 0.0
 
-    def look(self, tree: Tree, options: Options) -> Look:  # noqa: ARG002
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
         """The files of every question's stages."""
         rows = [
             {"question": stage.query_id, "stage": stage.place.split("/")[-1], "list": stage.kind,
-             "file": stage.piece.relative}
-            for stage in layout.folder([tree]).stages
+             "file": stage.member.relative}
+            for stage in layout.folder([archive]).stages
         ]  # fmt: skip
         return Look(pl.DataFrame(sorted(rows, key=str)[:LOOK_ROWS]))
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:  # noqa: ARG002
-        folder = layout.folder(trees)
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        folder = layout.folder(archives)
         for stage in folder.stages:
-            yield account(stage.piece, PARTS[stage.kind])
-        for piece in folder.questions:
-            yield account(piece, PARTS["questions"])
-        for piece in folder.kept:
-            yield account(piece, {"*": TAKEN})
-        for piece in folder.marks:
-            yield Account(piece.name, "file", (piece.relative,))
+            yield file_report(stage.member, PARTS[stage.kind])
+        for member in folder.questions:
+            yield file_report(member, PARTS["questions"])
+        for member in folder.kept:
+            yield file_report(member, {"*": TAKEN})
+        for member in folder.marks:
+            yield FileReport(member.name, "file", (member.relative,))
         left = (
             (
-                [stage.piece for stage in folder.shorter],
+                [stage.member for stage in folder.shorter],
                 "another list of the question is as deep as was asked",
             ),
             (folder.later, "of every stage the first manifest is kept"),
             (folder.other, "it is no file of a stage"),
         )
-        for pieces, why in left:
-            yield from (account(piece, why) for piece in pieces)
+        for members, why in left:
+            yield from (file_report(member, why) for member in members)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
-        folder = layout.folder(trees)
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        folder = layout.folder(archives)
         if not folder.stages and not folder.texts:
-            raise InputError("It holds no stage of a rag-gs run.", where=trees[0].name)
+            raise InputError("It holds no stage of a rag-gs run.", where=archives[0].name)
         refined = layout.refined_order(folder)
         lists = {kind: layout.ranked_list(folder, kind) for kind in layout.LISTS}
         parts = [
@@ -165,7 +165,7 @@ def _runs(
     axes, pools = {"dense": dense, "sparse": sparse, "merge": hybrid}, _pools(folder)
     parts = []
     for kind, label in zip(there, labels, strict=True):
-        digest = "-".join(stage.piece.digest for stage in folder.of(kind))
+        digest = "-".join(stage.member.digest for stage in folder.of(kind))
         run = imported_run(
             options,
             label,
@@ -231,7 +231,7 @@ def _passages(folder: layout.Folder, options: Options) -> Import:
         "text",
         source.alias("source"),
     )
-    left = counted({"passages without a text": silent}, stages[0].piece.name)
+    left = counted({"passages without a text": silent}, stages[0].member.name)
     return Import(frames=collection_frames(options, passages=passages), left_out=left)
 
 
@@ -248,9 +248,9 @@ def _grades(folder: layout.Folder, options: Options) -> Import:
     pairs = graded.select("query_id", "line", passage_id="doc_id", grade="grade_1_5", judge="model")
     judges = ", ".join(sorted(map(shown, pairs["judge"].drop_nulls().unique())))
     chosen = replace(options, grades=options.grades or "1-5")
-    imported = golden_set(pairs, stages[0].piece.name, "s4", chosen, judges) if pairs.height else Import()
+    imported = golden_set(pairs, stages[0].member.name, "s4", chosen, judges) if pairs.height else Import()
     left = {"passages that the judge gave no grade": rows.height - graded.height}
-    return replace(imported, left_out=counted(left, stages[0].piece.name))
+    return replace(imported, left_out=counted(left, stages[0].member.name))
 
 
 def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:

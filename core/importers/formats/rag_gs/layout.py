@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.read.jsons import Json, at, expect, optional, outline, read_json
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
 from core.importers.read.rows import again, read_lines, refuse
 from core.importers.read.text import quoted, shown
 from core.importers.settings import kept
@@ -46,7 +46,7 @@ class Stage:
 
     kind: str
     query_id: str
-    piece: Piece
+    member: Member
     place: str
 
 
@@ -56,17 +56,17 @@ class Folder:
 
     stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
     shorter: list[Stage] = field(default_factory=list)  # lists of which another is as deep as was asked
-    other: list[Piece] = field(default_factory=list)  # files of no stage
+    other: list[Member] = field(default_factory=list)  # files of no stage
     texts: dict[str, str] = field(default_factory=dict)  # question → its text, in order
     rewritten: set[str] = field(default_factory=set)  # questions that were searched with another text
     embedder: Json = field(default_factory=dict)  # axes of the embedder, as the rewrites name it
     manifests: dict[str, object] = field(default_factory=dict)  # stage → what its first manifest says
     # list ("dense", "sparse") and question → how deep it was searched, as its manifest says
     depths: dict[tuple[str, str], int] = field(default_factory=dict)
-    questions: list[Piece] = field(default_factory=list)  # lists of questions
-    marks: list[Piece] = field(default_factory=list)  # marks that a stage finished
-    kept: list[Piece] = field(default_factory=list)  # the first manifest of every stage
-    later: list[Piece] = field(default_factory=list)  # the other manifests
+    questions: list[Member] = field(default_factory=list)  # lists of questions
+    marks: list[Member] = field(default_factory=list)  # marks that a stage finished
+    kept: list[Member] = field(default_factory=list)  # the first manifest of every stage
+    later: list[Member] = field(default_factory=list)  # the other manifests
     # stages of questions without a mark that they finished, where others have one
     unfinished: list[str] = field(default_factory=list)
 
@@ -85,43 +85,43 @@ class Folder:
         return [stage for stage in self.stages if stage.kind == kind]
 
 
-def is_stage(piece: Piece) -> bool:
+def is_stage(member: Member) -> bool:
     """Whether a file lies where a stage's file lies and has the fields of that stage."""
-    matched = _STAGE.fullmatch(piece.relative)
-    return matched is not None and bool(_kind(piece, matched))
+    matched = _STAGE.fullmatch(member.relative)
+    return matched is not None and bool(_kind(member, matched))
 
 
-def _kind(piece: Piece, matched: re.Match[str]) -> str:
+def _kind(member: Member, matched: re.Match[str]) -> str:
     kind, needed = _KINDS.get(matched["stage"], ("", ""))
-    if not piece.head.strip():  # an empty list
+    if not member.head.strip():  # an empty list
         return kind or next((name for name in _MARKS if matched["rest"].startswith(f"{name}/")), "")
-    shape = outline(piece)
+    shape = outline(member)
     if not needed or needed not in shape:
         return ""
     return kind or next((name for name, mark in _MARKS.items() if mark in shape), "")
 
 
-def folder(trees: Sequence[Tree]) -> Folder:
+def folder(archives: Sequence[Archive]) -> Folder:
     """Find the files of one run folder."""
     result, roots, done = Folder(), set(), set()
-    for tree in trees:
-        for piece in tree.pieces:
-            name = piece.relative.rsplit("/", 1)[-1]
-            matched = _STAGE.fullmatch(piece.relative)
+    for archive in archives:
+        for member in archive.members:
+            name = member.relative.rsplit("/", 1)[-1]
+            matched = _STAGE.fullmatch(member.relative)
             if matched is None:
-                (result.questions if name == _QUESTIONS else result.other).append(piece)
+                (result.questions if name == _QUESTIONS else result.other).append(member)
                 continue
-            roots.add(f"{tree.name}/{matched['root'] or ''}")
+            roots.add(f"{archive.name}/{matched['root'] or ''}")
             spot = f"q{matched['q']}/{matched['stage']}"
             if name == _DONE:
                 done.add(spot)
-                result.marks.append(piece)
+                result.marks.append(member)
             elif name == _MANIFEST:
-                _manifest(piece, matched["stage"], f"Q{int(matched['q'])}", result)
+                _manifest(member, matched["stage"], f"Q{int(matched['q'])}", result)
             else:
-                stage = Stage(_kind(piece, matched), f"Q{int(matched['q'])}", piece, spot)
+                stage = Stage(_kind(member, matched), f"Q{int(matched['q'])}", member, spot)
                 result.stages += [stage] if stage.kind else []
-                result.other += [] if stage.kind else [piece]
+                result.other += [] if stage.kind else [member]
     if len(roots) > 1:
         listed = ", ".join(map(shown, sorted(roots)[:4]))
         raise InputError(f"There are {len(roots)} run folders: {listed}.", do="Offer one at a time.")
@@ -132,14 +132,14 @@ def folder(trees: Sequence[Tree]) -> Folder:
     return result
 
 
-def _manifest(piece: Piece, stage: str, query: str, folder: Folder) -> None:
+def _manifest(member: Member, stage: str, query: str, folder: Folder) -> None:
     first = stage not in folder.manifests and len(folder.manifests) < _MOST_MANIFESTS
-    (folder.kept if first else folder.later).append(piece)
+    (folder.kept if first else folder.later).append(member)
     if not first and stage != "s2_candidates":
         return
-    whole = read_json(piece)
+    whole = read_json(member)
     for kind, key in _DEPTHS.items() if stage == "s2_candidates" else ():
-        depth = optional(whole, key, int, piece.name)
+        depth = optional(whole, key, int, member.name)
         if depth is not None and depth > 0:
             folder.depths[kind, query] = depth
     if first:
@@ -159,22 +159,22 @@ def _choose(folder: Folder) -> None:
 
 
 def _rank(stage: Stage, folder: Folder) -> tuple[bool, int, bool, str]:
-    depth, name = _named_depth(stage), stage.piece.relative
+    depth, name = _named_depth(stage), stage.member.relative
     asked = depth > 0 and depth == folder.depths.get((stage.kind, stage.query_id))
     return asked, depth, "enriched" in name, name
 
 
 def _named_depth(stage: Stage) -> int:
     """The depth that a file's name gives; 0 if none."""
-    depth = _DEPTH.search(stage.piece.relative)
+    depth = _DEPTH.search(stage.member.relative)
     return int(depth[1]) if depth else 0
 
 
 def _texts(folder: Folder) -> None:
-    for piece in folder.questions:
+    for member in folder.questions:
         listed: set[str] = set()
-        for index, item in enumerate(expect(read_json(piece), "items", list, piece.name)):
-            where = at(piece.name, "items", index)
+        for index, item in enumerate(expect(read_json(member), "items", list, member.name)):
+            where = at(member.name, "items", index)
             qid = expect(item, "qid", str, where)
             number = re.fullmatch(r"[Qq](\d{1,9})", qid.strip())
             if number is None:
@@ -185,8 +185,8 @@ def _texts(folder: Folder) -> None:
             listed.add(query)
             _text(folder, query, item, where)
     for stage in folder.of("rewrites"):
-        where = stage.piece.name
-        item = read_json(stage.piece)
+        where = stage.member.name
+        item = read_json(stage.member)
         _text(folder, stage.query_id, item, where)
         model, dim = optional(item, "model", str, where), optional(item, "output_dimension", int, where)
         if model and not folder.embedder:
@@ -205,8 +205,8 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
     columns = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
     parts = [pl.DataFrame(schema=columns)]
     for stage in stages:
-        rows = read_lines(stage.piece, schema)
-        parts.append(rows.with_columns(query_id=pl.lit(stage.query_id), file=pl.lit(stage.piece.name)))
+        rows = read_lines(stage.member, schema)
+        parts.append(rows.with_columns(query_id=pl.lit(stage.query_id), file=pl.lit(stage.member.name)))
     rows = pl.concat(parts)
     refuse(rows.filter(pl.col("doc_id").fill_null("") == ""), "The line has no doc_id.", column="doc_id")
     return rows

@@ -16,7 +16,6 @@ from typing import TypeVar
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import account
 from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
 from core.importers.formats.ragged.files import (
     PARTS,
@@ -33,7 +32,8 @@ from core.importers.formats.ragged.files import (
     retrieved,
 )
 from core.importers.formats.ragged.runs import Reader, Retriever, readers, runs
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
+from core.importers.report import file_report
 from core.importers.runs import collection_frames, collection_of, slug
 
 _Kind = TypeVar("_Kind", Retriever, Gold, Reader)
@@ -63,7 +63,7 @@ class _Dataset:
     def name(self) -> str:
         """Return its name: that of the first of its files."""
         first = self.ordered[0]
-        return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.piece.stem
+        return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.member.stem
 
 
 class Ragged(Format):
@@ -93,33 +93,37 @@ class Ragged(Format):
     )
     names_collection = 1
 
-    def sniff(self, probe: Tree) -> float:
-        kinds = {kind(piece) for piece in probe.pieces}
+    def sniff(self, probe: Archive) -> float:
+        kinds = {kind(member) for member in probe.members}
         return SURE if kinds & SURELY else LIKELY if kinds == {"raw"} else 0.0
 
-    def mine(self, probe: Tree) -> tuple[Piece, ...]:
+    def mine(self, probe: Archive) -> tuple[Member, ...]:
         """Files of retrievers, readers and gold passages, and the tool's summaries, which are left out."""
-        return tuple(piece for piece in probe.pieces if kind(piece))
+        return tuple(member for member in probe.members if kind(member))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read everything; a reader that read one of the retrievers is one run with it."""
-        files = [(kind(piece), piece, tree) for tree in trees for piece in tree.pieces]
-        reading, unused = readers([(piece, tree) for what, piece, tree in files if what in ("reader", "raw")])
+        files = [(kind(member), member, archive) for archive in archives for member in archive.members]
+        reading, unused = readers(
+            [(member, archive) for what, member, archive in files if what in ("reader", "raw")]
+        )
         datasets = _together(
             [
-                *(Retriever(f"{tree.name}/{piece.relative}", piece, retrieved(piece))
-                  for what, piece, tree in files if what == "retriever"),
-                *(_GOLD[what](piece) for what, piece, _ in files if what in _GOLD),
+                *(Retriever(f"{archive.name}/{member.relative}", member, retrieved(member))
+                  for what, member, archive in files if what == "retriever"),
+                *(_GOLD[what](member) for what, member, _ in files if what in _GOLD),
                 *reading,
             ]
         )  # fmt: skip
         if not datasets:
-            raise InputError("It holds no output of a retriever or reader.", where=trees[0].name)
+            raise InputError("It holds no output of a retriever or reader.", where=archives[0].name)
         whole = merged(
             _imported(dataset, own) for dataset, own in zip(datasets, _own(options, datasets), strict=True)
         )
-        accounts = tuple(account(piece, unused.get(piece.name, PARTS[what])) for what, piece, _ in files)
-        return replace(whole, left_out=summed(whole.left_out), accounts=accounts)
+        file_reports = tuple(
+            file_report(member, unused.get(member.name, PARTS[what])) for what, member, _ in files
+        )
+        return replace(whole, left_out=summed(whole.left_out), reports=file_reports)
 
 
 def _together(files: Sequence[_File]) -> list[_Dataset]:
@@ -183,7 +187,7 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
         frames={**collection_frames(options, queries, passages), **frames_of(gold_answers=known_answers)},
         left_out=(
             *counted({"questions without a text": len(dataset.ids) - queries.height}, dataset.name),
-            *(entry for retriever in retrievers for entry in lacking(retriever.rows, retriever.piece)),
+            *(entry for retriever in retrievers for entry in lacking(retriever.rows, retriever.member)),
         ),
         notes=("A passage is named page_id:start_par_id; lists keep their order.",)[: len(retrievers)],
     )

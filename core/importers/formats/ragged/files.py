@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN
 from core.importers.base import Import, LeftOut, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import at, expect, objects, optional, outline, texts
-from core.importers.read.piece import Piece, per_piece
+from core.importers.read.member import Member, per_member
 from core.importers.read.rows import again, read_lines, refuse
+from core.importers.report import TAKEN
 from core.tables import schema
 
 _EVALUATED = ("passage-level results", "page-level results")
@@ -109,12 +109,12 @@ PARTS: Mapping[str, Mapping[str, str] | str] = {
 """Kind → what of a file is taken, or why the file is not."""
 
 
-@per_piece
-def kind(piece: Piece) -> str:
+@per_member
+def kind(member: Member) -> str:
     """Name the kind of a file of RAGGED; empty if it is none."""
-    if piece.file in ("combined_metrics.json", "combined_metrics.csv"):
+    if member.file in ("combined_metrics.json", "combined_metrics.csv"):
         return "combined"
-    shape = outline(piece)
+    shape = outline(member)
     return next((name for name, fits in _KINDS.items() if fits(shape)), "")
 
 
@@ -125,12 +125,12 @@ def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return rows
 
 
-def retrieved(piece: Piece) -> pl.DataFrame:
+def retrieved(member: Member) -> pl.DataFrame:
     """id, input, line, `later`, and page_id, start_par_id, text, score of each place.
 
     The place is null where a list is empty; `later` counts those of a question's lists after its first.
     """
-    rows = once(read_lines(piece, _RETRIEVED), piece.name)
+    rows = once(read_lines(member, _RETRIEVED), member.name)
     first = pl.col("output").list.first().struct.field("provenance")
     later = pl.col("output").list.slice(1).list.eval(pl.element().struct.field("provenance").list.len())
     listed = rows.select("id", "input", "line", later.list.sum().alias("later"), first.alias("provenance"))
@@ -142,11 +142,11 @@ def passage() -> pl.Expr:
     return pl.format("{}:{}", "page_id", pl.col("start_par_id").fill_null("0"))
 
 
-def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
+def lists(rows: pl.DataFrame, member: Member) -> pl.DataFrame:
     """Rankings of a retriever: query_id, rank, passage_id, score."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     if there.is_empty():
-        raise InputError("No list holds a passage with a page_id.", where=piece.name)
+        raise InputError("No list holds a passage with a page_id.", where=member.name)
     ranked = there.with_columns(passage_id=passage()).unique(
         ["id", "passage_id"], keep="first", maintain_order=True
     )
@@ -158,7 +158,7 @@ def lists(rows: pl.DataFrame, piece: Piece) -> pl.DataFrame:
     )
 
 
-def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
+def lacking(rows: pl.DataFrame, member: Member) -> tuple[LeftOut, ...]:
     """Count what the lists of a retriever lack or repeat."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
@@ -170,23 +170,23 @@ def lacking(rows: pl.DataFrame, piece: Piece) -> tuple[LeftOut, ...]:
         "places of lists after the first of a question": later,
         "places of lists without a page_id": rows.height - there.height - silent,
     }
-    return counted(left, piece.name)
+    return counted(left, member.name)
 
 
 @dataclass(frozen=True)
 class Gold:
     """Relevant passages as a file says them."""
 
-    piece: Piece  # the file
+    member: Member  # the file
     asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
     pairs: pl.DataFrame  # query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once
     right: pl.DataFrame  # columns of `RIGHT`
     left: tuple[LeftOut, ...]  # what of it is not taken
 
 
-def kilt(piece: Piece) -> Gold:
+def kilt(member: Member) -> Gold:
     """Provenance of every answer of a data set in KILT's form."""
-    rows = once(read_lines(piece, _KILT), piece.name)
+    rows = once(read_lines(member, _KILT), member.name)
     outputs = rows.select("id", "output").explode("output", empty_as_null=True).unnest("output")
     places = outputs.select("id", "provenance").explode("provenance", empty_as_null=True)
     places = places.filter(pl.col("provenance").is_not_null()).unnest("provenance")
@@ -203,14 +203,14 @@ def kilt(piece: Piece) -> Gold:
         "provenance of several paragraphs: all but its first": longer,
     }
     right = outputs.select(query_id="id", answer="answer").drop_nulls()
-    return _gold(piece, rows.select("id", "input"), pairs, left, right)
+    return _gold(member, rows.select("id", "input"), pairs, left, right)
 
 
-def compilation(piece: Piece) -> Gold:
+def compilation(member: Member) -> Gold:
     """A compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
     asked, pairs, right = [], [], []
     pages = 0
-    for where, entry in objects(piece):
+    for where, entry in objects(member):
         query = expect(entry, "id", str, where)
         asked.append((query, optional(entry, "input", str, where)))
         held = expect(entry, "output", dict, where)
@@ -219,16 +219,16 @@ def compilation(piece: Piece) -> Gold:
         right += [(query, text) for text in texts(held, "answer_set", at(where, "output")) or ()]
         pages += not passages
     rows = pl.DataFrame(asked, schema={"id": pl.String, "input": pl.String}, orient="row")
-    once(rows.with_columns(line=pl.int_range(1, pl.len() + 1)), piece.name)
+    once(rows.with_columns(line=pl.int_range(1, pl.len() + 1)), member.name)
     named = pl.DataFrame(pairs, schema=_PAIR, orient="row").with_columns(_paragraph("passage_id"))
     left = {"questions without gold paragraphs": pages}
-    return _gold(piece, rows, named, left, pl.DataFrame(right, schema=RIGHT, orient="row"))
+    return _gold(member, rows, named, left, pl.DataFrame(right, schema=RIGHT, orient="row"))
 
 
-def evaluation(piece: Piece) -> Gold:
+def evaluation(member: Member) -> Gold:
     """Results by passage: whether each that a retriever found is among the gold passages."""
-    key = next(name for name in _EVALUATED if f"{name}[].page_id_match" in outline(piece))
-    rows = once(read_lines(piece, {"id": pl.String(), key: pl.List(_RESULT)}), piece.name)
+    key = next(name for name in _EVALUATED if f"{name}[].page_id_match" in outline(member))
+    rows = once(read_lines(member, {"id": pl.String(), key: pl.List(_RESULT)}), member.name)
     results = rows.select("id", pl.col(key).alias("result")).explode("result", empty_as_null=True)
     results = results.filter(pl.col("result").is_not_null()).unnest("result")
     judged = results.drop_nulls(["page_par_id", "page_par_id_match"])
@@ -237,15 +237,15 @@ def evaluation(piece: Piece) -> Gold:
     )
     left = {"results without page_par_id_match": results.height - judged.height}
     asked = rows.select("id", input=pl.lit(None, pl.String))
-    return _gold(piece, asked, pairs, left, RIGHT.to_frame())
+    return _gold(member, asked, pairs, left, RIGHT.to_frame())
 
 
 def _gold(
-    piece: Piece, asked: pl.DataFrame, pairs: pl.DataFrame, left: Mapping[str, int], right: pl.DataFrame
+    member: Member, asked: pl.DataFrame, pairs: pl.DataFrame, left: Mapping[str, int], right: pl.DataFrame
 ) -> Gold:
     single = _pairs(pairs)
     counts = {**left, "gold passages named twice: they count once": pairs.height - single.height}
-    return Gold(piece, asked, single, right, counted(counts, piece.name))
+    return Gold(member, asked, single, right, counted(counts, member.name))
 
 
 def _paragraph(column: str) -> pl.Expr:
@@ -266,7 +266,7 @@ def judgements(files: Sequence[Gold], options: Options) -> Import:
     if not pairs:
         return Import(left_out=left)
     whole = _pairs(pl.concat(pairs)).with_columns(line=pl.int_range(1, pl.len() + 1))
-    name = files[0].piece.name
+    name = files[0].member.name
     imported = golden_set(
         whole, name, "gold", replace(options, grades=options.grades or "binary"), "RAGGED gold"
     )

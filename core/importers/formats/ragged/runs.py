@@ -21,7 +21,7 @@ from core.importers.base import Import, LeftOut, Options, counted, frames_of, me
 from core.importers.formats.ragged.files import RIGHT, kind, lists, once
 from core.importers.judgements import VALUE, grade_measure, means, scores_of
 from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional, texts
-from core.importers.read.piece import Piece, Tree, digest_of
+from core.importers.read.member import Archive, Member, digest_of
 from core.importers.read.text import place, shown
 from core.importers.runs import imported_run, run_labels
 from core.records import JsonMap, Run
@@ -43,7 +43,7 @@ _SAID = pl.Schema({"id": pl.String(), "input": pl.String(), "text": pl.String(),
 class Said:
     """The answers of one file."""
 
-    piece: Piece  # the file
+    member: Member  # the file
     rows: pl.DataFrame  # id, input, text of the answer, line
     values: pl.DataFrame  # columns of `VALUE`: measures of each answer
     right: pl.DataFrame  # query_id, answer: what is right
@@ -71,21 +71,21 @@ class _Spot:
     k: int | None
 
 
-def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str, str]]:
+def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[Reader], dict[str, str]]:
     """Group the files of readers."""
-    spots: dict[_Spot, Piece] = {}
+    spots: dict[_Spot, Member] = {}
     lost: dict[str, str] = {}
     again: dict[str, str] = {}
-    for piece, tree in sorted(files, key=lambda entry: kind(entry[0]) == "raw"):
-        spot = _spot(piece, tree)
+    for member, archive in sorted(files, key=lambda entry: kind(entry[0]) == "raw"):
+        spot = _spot(member, archive)
         if spot is None:
-            lost[piece.name] = "from how many passages its answers were written is not known"
+            lost[member.name] = "from how many passages its answers were written is not known"
         elif spot not in spots:
-            spots[spot] = piece
-        elif kind(piece) == "raw":
-            again[piece.name] = "its answers stand evaluated beside it"
+            spots[spot] = member
+        elif kind(member) == "raw":
+            again[member.name] = "its answers stand evaluated beside it"
         else:
-            raise InputError(f"Two files hold the answers at k = {spot.k}.", where=piece.name)
+            raise InputError(f"Two files hold the answers at k = {spot.k}.", where=member.name)
     if lost and not spots:
         raise InputError(
             "From how many passages these answers were written is not known.",
@@ -99,10 +99,10 @@ def readers(files: Sequence[tuple[Piece, Tree]]) -> tuple[list[Reader], dict[str
     return [Reader(*key, said) for key, said in held.items()], lost | again
 
 
-def _spot(piece: Piece, tree: Tree) -> _Spot | None:
+def _spot(member: Member, archive: Archive) -> _Spot | None:
     """Where a file lies, by its nearest folder of a depth, or of a mode without one; None without both."""
-    folders = [] if tree.name == piece.relative else [tree.name, *piece.relative.split("/")[:-1]]
-    above = list(piece.path.absolute().parts[:-1]) if piece.path else folders or [tree.parent]
+    folders = [] if archive.name == member.relative else [archive.name, *member.relative.split("/")[:-1]]
+    above = list(member.path.absolute().parts[:-1]) if member.path else folders or [archive.parent]
     near = above[-max(len(folders), 3) :]
     bare = [folder for folder in near if folder not in MODES and not _TOP.fullmatch(folder)]
     for folder, parent in zip(reversed(near), [*reversed(near[:-1]), ""], strict=True):
@@ -114,13 +114,13 @@ def _spot(piece: Piece, tree: Tree) -> _Spot | None:
     return None
 
 
-def _read_answers(piece: Piece) -> Said:
+def _read_answers(member: Member) -> Said:
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
     right: list[tuple[str, str]] = []
     others = 0
-    for line, row in json_rows(piece, MOST_BYTES):
-        where = place(piece.name, line)
+    for line, row in json_rows(member, MOST_BYTES):
+        where = place(member.name, line)
         query = row.get("id")
         if isinstance(query, int) and not isinstance(query, bool):
             query = str(query)
@@ -131,14 +131,14 @@ def _read_answers(piece: Piece) -> Said:
         measured = _measured(given, where)
         others += len(given) - len(measured)
         values += [(query, name, value) for name, value in measured.items()]
-    rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), piece.name)
+    rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), member.name)
     left = {"entries of answer_evaluation that are no numbers": others}
     return Said(
-        piece=piece,
+        member=member,
         rows=rows,
         values=pl.DataFrame(values, schema=VALUE, orient="row"),
         right=pl.DataFrame(right, schema=RIGHT, orient="row"),
-        left=counted(left, piece.name),
+        left=counted(left, member.name),
     )
 
 
@@ -187,7 +187,7 @@ class Retriever:
     """A retriever's lists: its path, its file, and its rows as `retrieved` gives them."""
 
     name: str
-    piece: Piece
+    member: Member
     rows: pl.DataFrame
 
     @property
@@ -203,7 +203,7 @@ def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Op
     own = []
     for retriever in retrievers:
         folder = retriever.name.split("/")[:-1][-1:] if len(retrievers) > 1 else []
-        own.append((" · ".join([*folder, retriever.piece.stem]), retriever.piece.stem))
+        own.append((" · ".join([*folder, retriever.member.stem]), retriever.member.stem))
     modes = [[] if reader.mode == TOP_K else [reader.mode] for reader in alone]
     own += [(" · ".join([*_folders(reader), *mode]), "") for reader, mode in zip(alone, modes, strict=True)]
     labels = run_labels(own, options)
@@ -272,10 +272,10 @@ def _searched(
 ) -> Import:
     """The run of a retriever; what was answered from it is no part of its identity."""
     sparse = "bm25" in retriever.name.lower()
-    kind = {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.piece.stem)}
+    kind = {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.member.stem)}
     decided = {"retriever": shown(retriever.name), "ks": []}
-    run = _run([retriever.piece], label, decided, kind, options)
-    rows = lists(retriever.rows, retriever.piece)
+    run = _run([retriever.member], label, decided, kind, options)
+    rows = lists(retriever.rows, retriever.member)
     ranked = rows.with_columns(run_id=pl.lit(run.run_id), stage=pl.lit("final"))
     said = [_answers(reader, run, name, options) for reader, name in reading]
     return merged((Import(runs=(run,), frames=frames_of(rankings=ranked)), *said))
@@ -285,7 +285,7 @@ def _alone(reader: Reader, label: str, options: Options) -> Import:
     """The run of a reader of which it is not known what it read, or of one of its other modes."""
     oracle = reader.mode != TOP_K
     decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}
-    run = _run([said.piece for said in reader.files.values()], label, decided, {}, options)
+    run = _run([said.member for said in reader.files.values()], label, decided, {}, options)
     said = _answers(reader, run, shown(" · ".join(_folders(reader)), 200), options)
     if oracle:
         return merged((Import(runs=(run,)), said))
@@ -294,6 +294,6 @@ def _alone(reader: Reader, label: str, options: Options) -> Import:
     return merged((Import(runs=(run,), notes=(note,), frames=frames_of(aggregates=figures)), said))
 
 
-def _run(pieces: Sequence[Piece], label: str, decided: JsonMap, axes: JsonMap, options: Options) -> Run:
+def _run(members: Sequence[Member], label: str, decided: JsonMap, axes: JsonMap, options: Options) -> Run:
     spec = {"name": shown(label, 200), **axes}
-    return imported_run(options, label, digest_of(pieces), importer="ragged", decided=decided, spec=spec)
+    return imported_run(options, label, digest_of(members), importer="ragged", decided=decided, spec=spec)

@@ -13,16 +13,16 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers import base
-from core.importers.account import TAKEN, Account, settled
 from core.importers.base import Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats.excel import sheet_table, tables
 from core.importers.formats.spans import placing
 from core.importers.formats.spans.placing import NEEDS, ROLES, are_spans, texts
 from core.importers.naming import normal, roles_by
-from core.importers.read.piece import Piece, Tree
+from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import no_column, shown
 from core.importers.read.workbook import is_workbook, open_workbook
+from core.importers.report import TAKEN, FileReport, settled
 
 _OF_CHARACTERS = frozenset({"quote", "start_char", "char_start", "start_offset"})
 """Names that only a column of spans has."""
@@ -50,69 +50,69 @@ class JudgedSpans(Format):
         "(--as judged-spans).",
     )
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1:
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1:
             return 0.0
-        piece = probe.pieces[0]
-        if is_workbook(piece):
-            sheets = _sheets(piece)
+        member = probe.members[0]
+        if is_workbook(member):
+            sheets = _sheets(member)
             return (
                 0.0
                 if not sheets
                 else base.LIKELY
-                if set(tables(piece, Options())) - set(sheets)
+                if set(tables(member, Options())) - set(sheets)
                 else base.SURE
             )
-        roles = roles_by(columns(piece), {}, ROLES, piece.name)
+        roles = roles_by(columns(member), {}, ROLES, member.name)
         if are_spans(roles):
             anchors = {normal(roles[role]) for role in ("quote", "start_char") if role in roles}
             sure = anchors & _OF_CHARACTERS and normal(roles["source"]) != "passage_id"
             return base.SURE if sure else base.LIKELY - 0.1
         return base.RESEMBLES + 0.15 if {"quote", "grade"} <= roles.keys() else 0.0
 
-    def why_not(self, probe: Tree) -> str:
-        piece = probe.pieces[0]
-        names = columns(piece)
-        roles = roles_by(names, {}, ROLES, piece.name)
+    def why_not(self, probe: Archive) -> str:
+        member = probe.members[0]
+        names = columns(member)
+        roles = roles_by(names, {}, ROLES, member.name)
         missing = next((role for role in ("query_id", "source", "grade") if role not in roles), "quote")
-        return str(no_column(missing, names, piece.name, NEEDS))
+        return str(no_column(missing, names, member.name, NEEDS))
 
-    def look(self, tree: Tree, options: Options) -> Look:
-        return Look(_opened(tree.pieces[0], options, base.LOOK_ROWS).texts)
+    def look(self, archive: Archive, options: Options) -> Look:
+        return Look(_opened(archive.members[0], options, base.LOOK_ROWS).texts)
 
-    def accounts(self, trees: Sequence[Tree], options: Options) -> Iterator[Account]:
-        for piece in (tree.pieces[0] for tree in trees):
-            names = _opened(piece, options, base.LOOK_ROWS).rows.columns
-            roles = roles_by(names, options.columns, ROLES, piece.name)
-            yield settled(piece.name, "column", names, dict.fromkeys(roles.values(), TAKEN))
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:
+        for member in (archive.members[0] for archive in archives):
+            names = _opened(member, options, base.LOOK_ROWS).rows.columns
+            roles = roles_by(names, options.columns, ROLES, member.name)
+            yield settled(member.name, "column", names, dict.fromkeys(roles.values(), TAKEN))
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all files, each a golden set."""
-        return merged(_read(tree.pieces[0], options) for tree in trees)
+        return merged(_read(archive.members[0], options) for archive in archives)
 
 
-def _sheets(piece: Piece) -> tuple[str, ...]:
+def _sheets(member: Member) -> tuple[str, ...]:
     try:
-        book = open_workbook(piece)
-        roles = {sheet: roles_by(book.columns(sheet), {}, ROLES, piece.name) for sheet in book.sheets}
+        book = open_workbook(member)
+        roles = {sheet: roles_by(book.columns(sheet), {}, ROLES, member.name) for sheet in book.sheets}
     except InputError:
         return ()
     return tuple(sheet for sheet, known in roles.items() if are_spans(known))
 
 
-def _opened(piece: Piece, options: Options, most: int | None = None) -> Table:
-    if is_workbook(piece):
-        sheets = (options.sheet,) if options.sheet else _sheets(piece)
+def _opened(member: Member, options: Options, most: int | None = None) -> Table:
+    if is_workbook(member):
+        sheets = (options.sheet,) if options.sheet else _sheets(member)
         if len(sheets) != 1:
             listed = ", ".join(map(shown, sheets[:12]))
             said = f"Several sheets hold spans: {listed}." if sheets else "No sheet holds spans."
-            raise InputError(said, where=piece.name, do="Choose one (--sheet)." if sheets else NEEDS)
-        return sheet_table(piece, sheets[0], most)
-    return read_table(piece, kind_of(piece), most, do=NEEDS)
+            raise InputError(said, where=member.name, do="Choose one (--sheet)." if sheets else NEEDS)
+        return sheet_table(member, sheets[0], most)
+    return read_table(member, kind_of(member), most, do=NEEDS)
 
 
-def _read(piece: Piece, options: Options) -> Import:
-    table = _opened(piece, options)
+def _read(member: Member, options: Options) -> Import:
+    table = _opened(member, options)
     rows = placing.span_rows(table, options)
     home, documents = _home(rows, table.name, options)
     placed = placing.placed(rows, documents, table.name)
@@ -122,8 +122,8 @@ def _read(piece: Piece, options: Options) -> Import:
             f"None of its {count:,} spans stands in a document of the collection {shown(home)}; the first: "
         )
         raise InputError(said + first.found, where=first.where, do=first.do or _NO_DOCUMENTS)
-    imported = placing.span_set(placed.rows, table.name, piece.stem, replace(options, collection_id=home))
-    note = f"{piece.name}: anchored to documents of the collection {home}."
+    imported = placing.span_set(placed.rows, table.name, member.stem, replace(options, collection_id=home))
+    note = f"{member.name}: anchored to documents of the collection {home}."
     left = (
         LeftOut(group.count, group.reason, f"{group.first.where}: {group.first.found}")
         for group in placed.misplaced

@@ -20,8 +20,8 @@ from core.importers.formats.table.opened import NEEDS, Opened, keyed, looked_at,
 from core.importers.formats.table.queries import measured, of_queries
 from core.importers.judgements import golden_set
 from core.importers.meaning import TableAs, meaning
+from core.importers.read.member import Archive, Member
 from core.importers.read.ordering import Ordered
-from core.importers.read.piece import Piece, Tree
 from core.importers.read.rows import identified, is_large, numbers, read_blocks, refuse, without_repeats
 from core.importers.read.streamed import Streamed, ordered_blocks
 from core.importers.read.tabular import READ_ERRORS, Table, columns, kind_of, read_table
@@ -44,38 +44,38 @@ class TableFormat(Format):
     recognised = "A table that has the columns of one of the kinds"
     maps_columns = True
 
-    def sniff(self, probe: Tree) -> float:
-        if len(probe.pieces) != 1:
+    def sniff(self, probe: Archive) -> float:
+        if len(probe.members) != 1:
             return 0.0
-        names = columns(probe.pieces[0])
+        names = columns(probe.members[0])
         if len(names) < 2:
             return 0.0
         means = meaning(names, TableAs(), probe.name)
         if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
             with suppress(*READ_ERRORS, InputError):
-                first = read_table(probe.pieces[0], kind_of(probe.pieces[0]), LOOK_ROWS)
+                first = read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS)
                 means = looked_at(first, TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
 
-    def why_not(self, probe: Tree) -> str:
-        names = columns(probe.pieces[0])
+    def why_not(self, probe: Archive) -> str:
+        names = columns(probe.members[0])
         return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}.")) if names else ""
 
-    def look(self, tree: Tree, options: Options) -> Look:
-        piece = tree.pieces[0]
-        kind = kind_of(piece)
+    def look(self, archive: Archive, options: Options) -> Look:
+        member = archive.members[0]
+        kind = kind_of(member)
         if kind is None:
-            return super().look(tree, options)
-        table = read_table(piece, kind, LOOK_ROWS)
-        means = looked_at(table, options.table_as(piece.name), piece.name)
+            return super().look(archive, options)
+        table = read_table(member, kind, LOOK_ROWS)
+        means = looked_at(table, options.table_as(member.name), member.name)
         return Look(table.texts, tuple(table.rows.columns), means.names, means.is_row)
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""
-        opened = [self.open_table(tree.pieces[0], options) for tree in trees]
+        opened = [self.open_table(archive.members[0], options) for archive in archives]
         parts = [Import(collections=collection_of(options, "imported: table"))]
         by_kind: dict[str | None, list[Opened]] = defaultdict(list)
         for table in opened:
@@ -84,40 +84,40 @@ class TableFormat(Format):
         parts += [of_queries(table, runs, options) for table in (*by_kind["costs"], *by_kind["answers"])]
         parts += [_judgements(judgement, options) for judgement in by_kind["judgements"]]
         parts += [
-            stack_results(aggregate.piece, aggregate.table, aggregate.means, options)
+            stack_results(aggregate.member, aggregate.table, aggregate.means, options)
             for aggregate in by_kind["aggregates"]
         ]
         notes = tuple(note for table in opened for note in table.notes)
         left_out = tuple(lost for table in opened for lost in table.left_out)
-        accounts = tuple(table.account for table in opened)
-        parts.append(Import(accounts=accounts, notes=notes, left_out=left_out))
+        file_reports = tuple(table.file_report for table in opened)
+        parts.append(Import(reports=file_reports, notes=notes, left_out=left_out))
         return merged(parts)
 
-    def open_table(self, piece: Piece, options: Options) -> Opened:
+    def open_table(self, member: Member, options: Options) -> Opened:
         """The table of a file, with what its columns mean."""
-        kind = kind_of(piece)
-        if kind not in ("parquet", None) and is_large(piece):
-            first = opened_as(piece, read_table(piece, kind, LOOK_ROWS), options)
+        kind = kind_of(member)
+        if kind not in ("parquet", None) and is_large(member):
+            first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
             if first.means.kind == "rankings":
                 return replace(first, large=kind)
-        return opened_as(piece, read_table(piece, kind, do=f"A table needs {NEEDS}."), options)
+        return opened_as(member, read_table(member, kind, do=f"A table needs {NEEDS}."), options)
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
     """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
     orders = [_ordered(table, options) for table in tables]
-    own = [(name, opened.piece.stem) for opened, (done, _) in zip(tables, orders, strict=True)
+    own = [(name, opened.member.stem) for opened, (done, _) in zip(tables, orders, strict=True)
            for name in sorted(done.rules)]  # fmt: skip
     labels = iter(run_labels(own, options))
     known: dict[str, Run] = {}
     for opened, (done, costs) in zip(tables, orders, strict=True):
         depths = _depths(done)
-        said = dict(sorted(options.table_as(opened.piece.name).columns.items()))
+        said = dict(sorted(options.table_as(opened.member.name).columns.items()))
         runs = {
             run: imported_run(
                 options,
                 next(labels),
-                opened.piece.digest,
+                opened.member.digest,
                 importer="table",
                 decided={"order": done.rules[run], "run": run, "columns": said},
                 pool=(options.pool or f"imported@{depths[run]}") if run in depths else None,
@@ -135,29 +135,29 @@ def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Tabl
     """Rankings in order, and the table that says what their queries took, with or without repeats."""
     if opened.large is None:
         rows = _ranked(opened)
-        return ordered_blocks([rows], opened.piece.name, rows.height, options.tie_order), opened.table
+        return ordered_blocks([rows], opened.member.name, rows.height, options.tie_order), opened.table
     costs: list[pl.DataFrame] = []
     means, kind = opened.means, opened.large
     roles = [means.roles[role] for role in ("run", "query_id", "repeat") if role in means.roles]
     kept = [*roles, *means.items.values(), *(timing.column for timing in (*means.timings, *means.usage))]
 
     def blocks() -> Iterator[pl.DataFrame]:
-        for block in read_blocks(opened.piece, kind):
+        for block in read_blocks(opened.member, kind):
             table = opened.numbers.read(block)
             opened.later.update(dict.fromkeys(table.rows.columns, ""))
             if means.timings or means.usage:
                 costs.append(without_repeats(table.taking({name: name for name in kept})))
             yield _ranked(replace(opened, table=table))
 
-    done = ordered_blocks(blocks(), opened.piece.name, options.limits.rows_in_memory, options.tie_order)
+    done = ordered_blocks(blocks(), opened.member.name, options.limits.rows_in_memory, options.tie_order)
     if not costs:
         return done, opened.table
     rows = without_repeats(pl.concat(costs))
-    return done, Table(opened.piece.name, rows.drop("line"), rows["line"])
+    return done, Table(opened.member.name, rows.drop("line"), rows["line"])
 
 
 def _ranked(opened: Opened) -> pl.DataFrame:
-    name = opened.piece.name
+    name = opened.member.name
     rows = keyed(opened, "run", "query_id", "passage_id", "rank", "score", "stage")
     rows = rows.with_columns(
         pl.col("stage").str.to_lowercase().fill_null("final"), numbers(rows, "score", name)
@@ -179,13 +179,13 @@ def _judgements(opened: Opened, options: Options) -> Import:
         return _labelled(opened, options)
     chosen = {"query_id", "passage_id", "grade", "judge"} & opened.means.roles.keys()
     rows = opened.table.taking({role: opened.means.roles[role] for role in sorted(chosen)})
-    identified(rows, opened.piece.name, "query_id", "passage_id")
-    return golden_set(rows, opened.piece.name, opened.piece.stem, options)
+    identified(rows, opened.member.name, "query_id", "passage_id")
+    return golden_set(rows, opened.member.name, opened.member.stem, options)
 
 
 def _labelled(opened: Opened, options: Options) -> Import:
     """Make a golden set of each column of grades, named after it; an empty cell is not judged."""
-    name, table, labels = opened.piece.name, opened.table, opened.means.labels
+    name, table, labels = opened.member.name, opened.table, opened.means.labels
     pair = {role: opened.means.roles[role] for role in ("query_id", "passage_id")}
     rows = identified(table.taking(pair), name, *pair)
     parts = []
@@ -193,7 +193,7 @@ def _labelled(opened: Opened, options: Options) -> Import:
         grades = table.taking({label: label})
         numbers(grades, label, name, whole=True)  # refused by the name of its column
         parts.append(rows.with_columns(grade=grades[label], judge=pl.lit(label)))
-    imported = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.piece.stem, options)
+    imported = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.member.stem, options)
     listed = ", ".join(f"`{shown(label)}`" for label in labels[:_LISTED])
     more = f" (+{len(labels) - _LISTED} more)" if labels[_LISTED:] else ""
     return replace(imported, notes=(f"{name}: {listed}{more} hold grades, each of a judge.", *imported.notes))

@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
 from core.importers.meaning import Meaning
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
@@ -30,15 +30,15 @@ ANSWER_ROLES = ("answer", "k", "grade", "score", "scale", "judge", "reader", "pr
 _QUERY = ["run_id", "query_id"]
 
 
-def stack_results(piece: Piece, table: Table, means: Meaning, options: Options) -> Import:
+def stack_results(member: Member, table: Table, means: Meaning, options: Options) -> Import:
     """Make a run with aggregates of every row."""
     stacks = _stacks(table, means)
     labels = run_labels(
-        [(name, f"{piece.stem} row {index}") for index, (name, _) in enumerate(stacks, 1)], options
+        [(name, f"{member.stem} row {index}") for index, (name, _) in enumerate(stacks, 1)], options
     )
     runs = [
         imported_run(
-            options, label, piece.digest, importer="table", decided={"row": index}, spec=spec or None
+            options, label, member.digest, importer="table", decided={"row": index}, spec=spec or None
         )
         for index, (label, (_, spec)) in enumerate(zip(labels, stacks, strict=True), 1)
     ]

@@ -7,11 +7,11 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import UNKNOWN
 from core.importers.meaning import Meaning, TableAs
 from core.importers.read.rows import refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import place
+from core.importers.report import UNKNOWN
 
 _MOST = 200  # Measures
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Account, settled
 from core.importers.base import LeftOut, Options, counted
 from core.importers.formats.table.long import widened
 from core.importers.formats.table.suited import suited
 from core.importers.meaning import Meaning, TableAs, meaning
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.rows import identified
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, shown
 from core.importers.read.written import Numbers, numbers_in
+from core.importers.report import TAKEN, FileReport, settled
 
 NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
@@ -29,7 +29,7 @@ NEEDS = (
 class Opened:
     """A table with what its columns mean."""
 
-    piece: Piece  # the file
+    member: Member  # the file
     table: Table  # its rows; of a large one its first
     means: Meaning  # what its columns mean
     large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
@@ -45,44 +45,44 @@ class Opened:
         return self.numbers.notes
 
     @property
-    def account(self) -> Account:
+    def file_report(self) -> FileReport:
         """Every column, taken or left out."""
         known = {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
         known = known if self.own is None else dict(self.own)
-        return settled(self.piece.name, "column", {**known, **self.later}, known)
+        return settled(self.member.name, "column", {**known, **self.later}, known)
 
 
-def opened_as(piece: Piece, table: Table, options: Options) -> Opened:
+def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """A table that was read, with what its columns mean."""
-    said = options.table_as(piece.name)
-    means = meaning(table.rows.columns, said, piece.name)
+    said = options.table_as(member.name)
+    means = meaning(table.rows.columns, said, member.name)
     for column in said.numbers:
         if column not in table.rows.columns:
-            raise no_column(column, table.rows.columns, piece.name)
-    read = numbers_in(table, means.numbers, said.numbers, asking=True, name=piece.name)
+            raise no_column(column, table.rows.columns, member.name)
+    read = numbers_in(table, means.numbers, said.numbers, asking=True, name=member.name)
     plain = read.read(table)
     if means.is_long and plain.rows.height:
-        return _widened(Opened(piece, plain, means, numbers=read), said)
+        return _widened(Opened(member, plain, means, numbers=read), said)
     means = suited(means, plain, read.percent)
     if means.kind is None:
         raise _incomplete(means, table)
     if not table.rows.height:
-        raise InputError("The table has no rows.", where=piece.name)
-    return Opened(piece, plain, means, numbers=read)
+        raise InputError("The table has no rows.", where=member.name)
+    return Opened(member, plain, means, numbers=read)
 
 
 def _widened(long: Opened, said: TableAs) -> Opened:
     """A long table as one with a column for each measure."""
     wide, said = widened(long.table, long.means, said)
     percent = wide.rows.columns if long.numbers.percent else ()
-    means = suited(meaning(wide.rows.columns, said, long.piece.name), wide, percent)
+    means = suited(meaning(wide.rows.columns, said, long.member.name), wide, percent)
     if means.kind is None:
         raise _incomplete(means, wide)
     names = [column for column in wide.rows.columns if column not in long.table.rows.columns]
     lost = {f"measure `{shown(name)}`: {why}": 1 for name, why in means.ignored.items() if name in names}
     own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
     own |= {column: TAKEN for column in wide.rows.columns if column in own and column not in means.ignored}
-    return replace(long, table=wide, means=means, own=own, left_out=counted(lost, long.piece.name))
+    return replace(long, table=wide, means=means, own=own, left_out=counted(lost, long.member.name))
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
@@ -132,4 +132,4 @@ def keyed(opened: Opened, *roles: str) -> pl.DataFrame:
     rows = opened.table.taking(chosen | also).with_columns(absent).with_columns(pl.col("run").fill_null(""))
     if also:
         rows = rows.with_columns(run=pl.concat_str("run", *also, separator=" · ", ignore_nulls=True))
-    return identified(rows, opened.piece.name, *sorted({"query_id", "passage_id"} & set(roles)))
+    return identified(rows, opened.member.name, *sorted({"query_id", "passage_id"} & set(roles)))

@@ -34,10 +34,10 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
     named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
     costs = {value.column for value in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
-    parts = [Import(runs=runs), answers(named, opened.piece.name)]
+    parts = [Import(runs=runs), answers(named, opened.member.name)]
     if several and costs - taken:
         why = "columns of scores and costs: a query has several answers, so they are of none of them alone"
-        parts.append(Import(left_out=counted({why: 1}, opened.piece.name)))
+        parts.append(Import(left_out=counted({why: 1}, opened.member.name)))
     elif costs and not several:
         parts += [scored(opened, ids), measured(opened, ids, per_row=True)]
     return merged(parts)
@@ -51,9 +51,9 @@ def _owners(
     if own == [""] and len(known) == 1:
         return (), {"": next(iter(known.values())).run_id}
     fresh = [run for run in own if run not in known]
-    labels = run_labels([(run, opened.piece.stem) for run in fresh], options)
+    labels = run_labels([(run, opened.member.stem) for run in fresh], options)
     runs = {
-        run: imported_run(options, label, opened.piece.digest, importer="table", decided={"run": run})
+        run: imported_run(options, label, opened.member.digest, importer="table", decided={"run": run})
         for run, label in zip(fresh, labels, strict=True)
     }
     ids = {run: (known | runs)[run].run_id for run in own}
@@ -74,7 +74,7 @@ def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
     keys = keyed(opened, "run", "query_id", "repeat")
     return keys.with_columns(
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
-        numbers(keys, "repeat", opened.piece.name, whole=True),
+        numbers(keys, "repeat", opened.member.name, whole=True),
     )
 
 

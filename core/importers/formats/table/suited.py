@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from core.importers.account import UNKNOWN
 from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
 from core.importers.naming import USD_PER_1K, Value, is_share
 from core.importers.read.tabular import Table
+from core.importers.report import UNKNOWN
 
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
 _LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import Any
 
 from core.errors import InputError
-from core.importers.account import TAKEN, Parts
 from core.importers.base import Format, Import, Options
 from core.importers.formats.traces.questions import imported
 from core.importers.formats.traces.rows import WRAPPERS, entries, flattened, key_paths
 from core.importers.formats.traces.spans import KINDS, READERS, Kind, Span, amount, name_of
 from core.importers.read.jsons import Json
+from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import spellings, value, values
-from core.importers.read.piece import Piece, Tree, pieces_of
+from core.importers.report import TAKEN, Parts
 
 _UNITS = ("input_tokens", "output_tokens")
 _MOST_SPANS = 5_000_000
@@ -61,8 +61,8 @@ class TraceFormat(Format):
         """Give what the row of a retriever says of its configuration."""
         return {"retriever": name_of(value(row, "name")) or ""}
 
-    def kind(self, piece: Piece) -> str | None:
-        return "spans" if self.is_mine(key_paths(piece)) else None
+    def kind(self, member: Member) -> str | None:
+        return "spans" if self.is_mine(key_paths(member)) else None
 
     @cached_property
     def keys(self) -> Parts:
@@ -77,17 +77,17 @@ class TraceFormat(Format):
         inner = {f"{self.children}.{key}": TAKEN for key in keys} if self.of_trace else {}
         return {**keys, **inner, **({self.children: TAKEN} if self.children else {}), **self.within}
 
-    def parts(self, piece: Piece, options: Options) -> Parts:  # noqa: ARG002
+    def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
         """What is read of a row, also where the rows stand under one of the keys that may hold them."""
         places = ("", *(f"{wrapper}." for wrapper in WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
-    def read(self, trees: Sequence[Tree], options: Options) -> Import:
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all spans, which may stand within others; a run is made of each project's traces."""
-        pieces = pieces_of(trees)
-        rows = (entry for piece in pieces for entry in entries(piece))
+        members = members_of(archives)
+        rows = (entry for member in members for entry in entries(member))
         steps = [span for where, row in rows for span in self.spans(row, where)]
-        return imported(steps, pieces, options, importer=self.name, source=self.source)
+        return imported(steps, members, options, importer=self.name, source=self.source)
 
     def spans(self, row: Json, where: str) -> Iterator[Span]:
         """Yield the span of a row, and those of the rows within it."""

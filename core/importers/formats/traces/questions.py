@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.importers.base import Import, Options, counted, merged
 from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json
-from core.importers.read.piece import Piece, digest_of
+from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
@@ -33,7 +33,7 @@ class _Question:
 
 
 def imported(
-    spans: Sequence[Span], pieces: Sequence[Piece], options: Options, *, importer: str, source: str
+    spans: Sequence[Span], members: Sequence[Member], options: Options, *, importer: str, source: str
 ) -> Import:
     """Make a run of each project's traces."""
     left: Counter[str] = Counter()
@@ -47,15 +47,17 @@ def imported(
         if (question := _question(steps, left)) is not None:
             projects[next((span.project for span in steps if span.project), "")].append(question)
     alone = len(projects) == 1
-    parts = [_answered("" if alone else name, asked, pieces) for name, asked in projects.items()]
+    parts = [_answered("" if alone else name, asked, members) for name, asked in projects.items()]
     if not parts:
         why = "; ".join(+left) or "there are no spans"
-        raise InputError(f"No trace holds a question and what was found for it: {why}.", where=pieces[0].name)
+        raise InputError(
+            f"No trace holds a question and what was found for it: {why}.", where=members[0].name
+        )
     notes = [_TIMES]
     if again := sum(part.rows.height - part.rows["text"].n_unique() for part in parts):
         notes.append(f"{again} questions were asked before: each time counts as a question of its own.")
     runs = assemble(parts, options, importer=importer, source=source)
-    return merged((runs, Import(left_out=counted(left, pieces[0].name), notes=tuple(notes))))
+    return merged((runs, Import(left_out=counted(left, members[0].name), notes=tuple(notes))))
 
 
 def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
@@ -150,13 +152,13 @@ def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
     return used
 
 
-def _answered(project: str, questions: Sequence[_Question], pieces: Sequence[Piece]) -> Answered:
+def _answered(project: str, questions: Sequence[_Question], members: Sequence[Member]) -> Answered:
     settings = next((question.settings for question in questions if question.settings), {})
     models = sorted({model for question in questions for model in question.models})
     return replace(
-        answered(pieces[0], [question.sample for question in questions]),
+        answered(members[0], [question.sample for question in questions]),
         label=project,
-        digest=digest_of(pieces),
+        digest=digest_of(members),
         spec=axes_of(settings) | ({"generator": shown(models[0])} if len(models) == 1 else {}),
         decided={"project": shown(project), "retriever": kept(settings), "models": kept(models)},
     )

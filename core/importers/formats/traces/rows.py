@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from core.errors import InputError
 from core.importers.read.jsons import Json, json_rows, kind_of_value, outline, parsed, read_json
-from core.importers.read.piece import Piece, per_piece
+from core.importers.read.member import Member, per_member
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place
 
@@ -20,12 +20,12 @@ _MOST_DOCUMENTS = 100_000
 _IN_DOCUMENT = re.compile(r"(?P<list>.*?documents)\.(?P<place>\d{1,6})(?:\.(?:document\.)?(?P<field>.+))?")
 
 
-@per_piece
-def key_paths(piece: Piece) -> frozenset[str]:
+@per_member
+def key_paths(member: Member) -> frozenset[str]:
     """Names of columns, or keys of the first objects (nested ones joined by dots), from the head."""
-    kinds = outline(piece)
+    kinds = outline(member)
     if not kinds:
-        return frozenset(columns(piece))
+        return frozenset(columns(member))
     roots = ("[]", *(f"{name}[]" for name in WRAPPERS), "")
     root = next((path for path in roots if "object" in kinds.get(path, ())), None)
     if root is None:
@@ -33,27 +33,29 @@ def key_paths(piece: Piece) -> frozenset[str]:
     return frozenset(path[len(root) :].lstrip(".") for path in kinds if path.startswith(root))
 
 
-def entries(piece: Piece) -> Iterator[tuple[str, Json]]:
+def entries(member: Member) -> Iterator[tuple[str, Json]]:
     """Yield the rows of an export with where each stands, in order."""
-    kind = kind_of(piece)
-    head = piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    kind = kind_of(member)
+    head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] in (b"[", b"{"):
         first, _, rest = head.partition(b"\n")  # an object of its own, and another one follows
         lines = kind == "jsonl" and first.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"{", b"")
-        yield from _from_json(piece, lines=lines)
+        yield from _from_json(member, lines=lines)
         return
     if kind is None:
-        raise InputError("This is neither JSON nor a table.", where=piece.name)
-    table = read_table(piece, kind)
+        raise InputError("This is neither JSON nor a table.", where=member.name)
+    table = read_table(member, kind)
     for line, row in zip(table.lines, table.rows.iter_rows(named=True), strict=True):
-        yield place(piece.name, line), {key: cell(value) for key, value in row.items()}
+        yield place(member.name, line), {key: cell(value) for key, value in row.items()}
 
 
-def _from_json(piece: Piece, *, lines: bool) -> Iterator[tuple[str, Json]]:
+def _from_json(member: Member, *, lines: bool) -> Iterator[tuple[str, Json]]:
     if lines:
-        rows = ((place(piece.name, line), row) for line, holder in json_rows(piece) for row in _held(holder))
+        rows = (
+            (place(member.name, line), row) for line, holder in json_rows(member) for row in _held(holder)
+        )
     else:
-        rows = ((f"{piece.name}, entry {at}", row) for at, row in enumerate(_held(read_json(piece)), 1))
+        rows = ((f"{member.name}, entry {at}", row) for at, row in enumerate(_held(read_json(member)), 1))
     for where, row in rows:
         if not isinstance(row, dict):
             raise InputError(f"It is {kind_of_value(row)}, not an object.", where=where)

@@ -1,12 +1,12 @@
 """LangSmith, Langfuse and Phoenix / OpenInference: the paths at which each keeps what a span says.
 
-What a file has beyond the paths is left out and counted: the account follows from these tables.
+What a file has beyond the paths is left out and counted: the report follows from these tables.
 """
 
-from core.importers.account import TAKEN, UNKNOWN
 from core.importers.formats.traces import TraceFormat
 from core.importers.read.jsons import Json
 from core.importers.read.paths import value
+from core.importers.report import TAKEN, UNKNOWN
 
 _ANY_RUN = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id", "start_time"})
 

@@ -1,4 +1,4 @@
-"""A readable file of an offer, and trees of them, bounded however packed; and how far reading them is."""
+"""A readable file of an offer, and archives of them, bounded however packed; and how far reading them is."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Member:
     """One readable file of an offer."""
 
     name: str  # what messages call it, for example ``beir.zip/qrels/test.tsv``
@@ -119,7 +119,7 @@ class Piece:
     limits: Limits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
     path: Path | None = None  # its path on disk where it is a plain file there
-    seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # by `per_piece`
+    seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # by `per_member`
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
@@ -173,58 +173,58 @@ class Piece:
             return stream.read()
 
 
-def per_piece(look: Callable[[Piece], _T]) -> Callable[[Piece], _T]:
-    """Look at a piece once: every format asks the same of every file, several times."""
+def per_member(look: Callable[[Member], _T]) -> Callable[[Member], _T]:
+    """Look at a member once: every format asks the same of every file, several times."""
 
-    def seen(piece: Piece) -> _T:
-        if look not in piece.seen:
-            piece.seen[look] = look(piece)
-        return cast(_T, piece.seen[look])
+    def seen(member: Member) -> _T:
+        if look not in member.seen:
+            member.seen[look] = look(member)
+        return cast(_T, member.seen[look])
 
     return seen
 
 
 @dataclass(frozen=True)
-class Tree:
+class Archive:
     """One thing that a user offered: a file, a folder or an archive."""
 
     name: str  # file or folder name
-    pieces: tuple[Piece, ...]  # its files, sorted by name
+    members: tuple[Member, ...]  # its files, sorted by name
     parent: str = ""  # name of the folder that holds it, where that is known
     skipped: tuple[str, ...] = ()  # names of links and clutter that were not read
 
     @property
     def stem(self) -> str:
         """Its name without endings."""
-        return self.pieces[0].stem if len(self.pieces) == 1 else self.name.removesuffix(".zip")
+        return self.members[0].stem if len(self.members) == 1 else self.name.removesuffix(".zip")
 
-    def split(self) -> tuple[Tree, ...]:
-        """Each piece as a tree of its own."""
-        return tuple(Tree(piece.name, (piece,), self.parent) for piece in self.pieces)
+    def split(self) -> tuple[Archive, ...]:
+        """Each member as an archive of its own."""
+        return tuple(Archive(member.name, (member,), self.parent) for member in self.members)
 
 
-def pieces_of(trees: Iterable[Tree]) -> list[Piece]:
+def members_of(archives: Iterable[Archive]) -> list[Member]:
     """All files of what was offered."""
-    return [piece for tree in trees for piece in tree.pieces]
+    return [member for archive in archives for member in archive.members]
 
 
-def digest_of(pieces: Iterable[Piece]) -> str:
+def digest_of(members: Iterable[Member]) -> str:
     """A hash of the content of several files, whatever their order."""
-    return "-".join(sorted(piece.digest for piece in pieces))
+    return "-".join(sorted(member.digest for member in members))
 
 
-def head_lines(piece: Piece, most: int = 200) -> list[str]:
+def head_lines(member: Member, most: int = 200) -> list[str]:
     """The first complete lines of a text file without its byte order mark; none if it is not text."""
-    return _lines(piece)[:most]
+    return _lines(member)[:most]
 
 
-@per_piece
-def _lines(piece: Piece) -> list[str]:
-    if b"\0" in piece.head:
+@per_member
+def _lines(member: Member) -> list[str]:
+    if b"\0" in member.head:
         return []
-    lines = piece.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = member.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
-    whole = len(piece.head) < HEAD_BYTES and lines[-1]
+    whole = len(member.head) < HEAD_BYTES and lines[-1]
     complete = lines if whole else lines[:-1] or lines
     return [line.decode("utf-8", "replace").rstrip("\r") for line in complete]
 
@@ -232,9 +232,9 @@ def _lines(piece: Piece) -> list[str]:
 class _Bounded(io.RawIOBase):
     """Counts and hashes what comes out of a possibly compressed file and stops it beyond the limits."""
 
-    def __init__(self, inner: BinaryIO | gzip.GzipFile, stored: BinaryIO, piece: Piece) -> None:
+    def __init__(self, inner: BinaryIO | gzip.GzipFile, stored: BinaryIO, member: Member) -> None:
         super().__init__()
-        self._inner, self._stored, self._piece, self._out = inner, stored, piece, 0
+        self._inner, self._stored, self._member, self._out = inner, stored, member, 0
         self._hash = hashlib.blake2b(digest_size=16)
         self._progress = current()
 
@@ -242,10 +242,10 @@ class _Bounded(io.RawIOBase):
         """Read up to `size` bytes, all if negative, in steps that are counted."""
         parts, wanted = [], size
         while wanted != 0:
-            with sound(self._piece.name):
+            with sound(self._member.name):
                 chunk = self._inner.read(min(MIB, wanted) if wanted > 0 else MIB)
             if not chunk:
-                self._piece.__dict__.setdefault("digest", self._hash.hexdigest())
+                self._member.__dict__.setdefault("digest", self._hash.hexdigest())
                 break
             self._hash.update(chunk)
             self._count(len(chunk))
@@ -260,8 +260,8 @@ class _Bounded(io.RawIOBase):
     def _count(self, fresh: int) -> None:
         self._out += fresh
         if self._progress is not None:
-            self._progress.at(self._piece.name, self._stored.tell())
-        check_unfolded(self._piece.name, self._out, self._piece.size, self._piece.limits)
+            self._progress.at(self._member.name, self._stored.tell())
+        check_unfolded(self._member.name, self._out, self._member.size, self._member.limits)
 
 
 def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Accounts of files part by part: every column, key and file is taken, or left out with the reason.
+"""Reports on files part by part: every column, key and file is taken, or left out with the reason.
 
 A format declares the parts that it knows (`Format.parts`); what a file has beyond them is found here and is
 left out as not recognised, so that nothing is lost in silence.
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from core.importers.read.piece import Piece
+from core.importers.read.member import Member
 from core.importers.read.tabular import PARQUET, header, kind_of
 from core.importers.read.text import blocks, shown
 
@@ -26,7 +26,7 @@ _MOST_SHOWN, _MOST_LISTED = 12, 200  # Names of one reason that stand in a line 
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class FileReport:
     """The parts that a file has."""
 
     file: str  # its name
@@ -57,20 +57,20 @@ class _Node:
         return next(likes, None)
 
 
-def account(piece: Piece, parts: Parts | str) -> Account:
+def file_report(member: Member, parts: Parts | str) -> FileReport:
     """Hold what a file has against what its format knows of it."""
     if isinstance(parts, str):
-        return Account(piece.name, "file", (), {piece.relative: parts})
-    if piece.head.startswith(PARQUET):
-        return settled(piece.name, "column", header(piece, "parquet"), parts)
-    if piece.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-        return keyed(piece.name, _values(piece), parts)
-    kind = kind_of(piece)
-    return settled(piece.name, "column", header(piece, kind) if kind else (), parts)
+        return FileReport(member.name, "file", (), {member.relative: parts})
+    if member.head.startswith(PARQUET):
+        return settled(member.name, "column", header(member, "parquet"), parts)
+    if member.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        return keyed(member.name, _values(member), parts)
+    kind = kind_of(member)
+    return settled(member.name, "column", header(member, kind) if kind else (), parts)
 
 
-def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> Account:
-    """The account of a file whose parts have names of one level."""
+def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> FileReport:
+    """Report on a file whose parts have names of one level."""
     stars = [(known, why) for known, why in parts.items() if "*" in known]
     verdicts = {}
     for name in names:
@@ -79,8 +79,8 @@ def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> Account
     return _sorted_out(file, kind, verdicts)
 
 
-def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
-    """The account of JSON values: every key path that occurs in them."""
+def keyed(file: str, values: Iterable[object], parts: Parts) -> FileReport:
+    """Report on JSON values: every key path that occurs in them."""
     root = _Node()
     for path, verdict in parts.items():
         node = root
@@ -95,15 +95,15 @@ def keyed(file: str, values: Iterable[object], parts: Parts) -> Account:
     return _sorted_out(file, "key", verdicts)
 
 
-def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str, str]]:
+def sentences(file_reports: Iterable[FileReport]) -> Iterator[tuple[int, str, str, str]]:
     """Yield what was left out of all files: the number of parts, which and why, the first file, their kind.
 
     Fields of lines are the same in every file of a format, and are not repeated.
     """
     groups: dict[tuple[str, str], dict[str, str]] = {}
-    for account in accounts:
-        for name, reason in account.left_out.items() if account.kind != "field" else ():
-            groups.setdefault((account.kind, reason), {}).setdefault(name, account.file)
+    for file_report in file_reports:
+        for name, reason in file_report.left_out.items() if file_report.kind != "field" else ():
+            groups.setdefault((file_report.kind, reason), {}).setdefault(name, file_report.file)
     for (kind, reason), names in groups.items():
         if len(names) <= _MOST_SHOWN:
             yield from ((1, f"{kind} `{shown(name)}`: {reason}", file, kind) for name, file in names.items())
@@ -113,9 +113,9 @@ def sentences(accounts: Iterable[Account]) -> Iterator[tuple[int, str, str, str]
         yield len(names), f"{kind}s {listed}: {reason}", next(iter(names.values())), kind
 
 
-def _sorted_out(file: str, kind: str, verdicts: Mapping[str, str]) -> Account:
+def _sorted_out(file: str, kind: str, verdicts: Mapping[str, str]) -> FileReport:
     taken = tuple(name for name, verdict in verdicts.items() if verdict == TAKEN)
-    return Account(file, kind, taken, {name: why for name, why in verdicts.items() if why != TAKEN})
+    return FileReport(file, kind, taken, {name: why for name, why in verdicts.items() if why != TAKEN})
 
 
 def _like(pattern: str, name: str) -> bool:
@@ -147,10 +147,10 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _values(piece: Piece) -> Iterator[object]:
+def _values(member: Member) -> Iterator[object]:
     """The JSON values of a file: one, or one a line."""
     data = b""
-    for block in blocks(piece):
+    for block in blocks(member):
         data += block.data
         if len(data) > MOST_BYTES:
             break

@@ -19,9 +19,9 @@ import pytest
 
 from core.errors import ClqError
 from core.importers import Import, load
-from core.importers.account import Account, keyed, sentences, settled
 from core.importers.formats.annbench import HDF5
 from core.importers.formats.optuna.storage import MAGIC
+from core.importers.report import FileReport, keyed, sentences, settled
 from tests.importers.formats import test_excel
 from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, up, zipped
@@ -100,34 +100,34 @@ def heads_of(text: str) -> set[str]:
 
 
 def covers(name: str, path: str) -> bool:
-    """Whether an entry of an account is for a path: the path itself, or keys above it."""
+    """Whether an entry of a report is for a path: the path itself, or keys above it."""
     pattern = re.escape(name).replace(r"\*", "[^.]*")
     return re.fullmatch(rf"{pattern}(\..*)?", path, re.DOTALL) is not None
 
 
-def accounts_of(name: str) -> dict[str, Account]:
+def reports_of(name: str) -> dict[str, FileReport]:
     made = load([up("x", SAMPLES[name][1])], OPTIONS)
-    found = {each.file.removeprefix("x/"): each for each in made.accounts}
-    assert len(found) == len(made.accounts)
+    found = {each.file.removeprefix("x/"): each for each in made.reports}
+    assert len(found) == len(made.reports)
     return found
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_taken_and_left_out_are_all_that_a_file_has(name):
     form, data = SAMPLES[name]
-    accounts = accounts_of(name)
+    file_reports = reports_of(name)
     files = members(data)
-    assert accounts.keys() == files.keys()
+    assert file_reports.keys() == files.keys()
     for file, content in files.items():
-        account = accounts[file]
-        named = [*account.taken, *account.left_out]
+        file_report = file_reports[file]
+        named = [*file_report.taken, *file_report.left_out]
         assert len(named) == len(set(named))
-        assert all(account.left_out.values())
-        if account.kind == "file":
+        assert all(file_report.left_out.values())
+        if file_report.kind == "file":
             assert [name.removeprefix("x/") for name in named] == [file]
-        elif account.kind == "field":
+        elif file_report.kind == "field":
             assert len(named) == LINES[form]
-        elif account.kind == "column":
+        elif file_report.kind == "column":
             assert len(named) == len(parts_of(content))
             assert set(named) == parts_of(content)
         else:
@@ -139,7 +139,7 @@ def test_taken_and_left_out_are_all_that_a_file_has(name):
 
 def test_what_is_left_out_is_said():
     made = read(up("x", "stack,nDCG@10,notes\nA,0.5,first\n"))
-    assert made.accounts == (Account("x", "column", ("stack", "nDCG@10"), {"notes": "not recognised"}),)
+    assert made.reports == (FileReport("x", "column", ("stack", "nDCG@10"), {"notes": "not recognised"}),)
     assert [(each.count, each.reason, each.first) for each in made.left_out] == [
         (1, "column `notes`: not recognised", "x")
     ]
@@ -166,9 +166,9 @@ def test_keys(name):
 
 
 def test_many_parts_are_summed_up():
-    account = settled("x", "column", [f"c{number}" for number in range(400)], {"c1*": ""})
-    assert len(account.taken) == 111
-    ((count, told, first, _),) = sentences([account, account])
+    file_report = settled("x", "column", [f"c{number}" for number in range(400)], {"c1*": ""})
+    assert len(file_report.taken) == 111
+    ((count, told, first, _),) = sentences([file_report, file_report])
     assert (count, first, told.count("`c")) == (289, "x", 200)
     assert "(+89 more)" in told
 
@@ -248,20 +248,22 @@ def test_what_is_said_is_so(name):
     """Without a part that is left out the same is brought; without one that is taken it is not."""
     files = members(SAMPLES[name][1])
     whole = load([up("x", SAMPLES[name][1])], OPTIONS)
-    accounts = accounts_of(name)
+    file_reports = reports_of(name)
     idle = set()
     for file, content in files.items():
-        account = accounts[file]
-        for part in parts_of(content) if account.kind in ("column", "key") else ():
+        file_report = file_reports[file]
+        for part in parts_of(content) if file_report.kind in ("column", "key") else ():
             changed = dropped(content, part)
             data = changed if len(files) == 1 else zipped({**files, file: changed}, 0)
-            left = any(covers(each, part) for each in account.left_out)
+            left = any(covers(each, part) for each in file_report.left_out)
             try:
                 made = load([up("x", data)], OPTIONS)
             except ClqError:
                 continue  # by this part the file is known for what it is
             if not left:
                 idle |= {part} if essence(made) == essence(whole) else set()
-            elif any(each.taken == account.taken and each.file == account.file for each in made.accounts):
+            elif any(
+                each.taken == file_report.taken and each.file == file_report.file for each in made.reports
+            ):
                 assert essence(made)[:4] == essence(whole)[:4], (file, part)
     assert len(files) > 1 or idle == NO_EFFECT.get(name, set())
