@@ -28,7 +28,7 @@ from core.views.run.paid import line_rows
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan
     from core.diagnostics.names.margins import Question
-    from core.pipeline.evaluate.turn import Result
+    from core.pipeline.evaluate.session import Result
     from core.views.run.work import Work
 
 
@@ -154,7 +154,7 @@ def in_questions(
     """Print what other names in questions take of quality and of D_name, stack by stack."""
     # Here because they take a second to load, which no other command should wait for.
     from core.diagnostics.names.margins import questions  # noqa: PLC0415
-    from core.pipeline.evaluate.turn import REPLIES  # noqa: PLC0415
+    from core.pipeline.evaluate.session import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415
     from core.providers.embed import make_embedder  # noqa: PLC0415
     from core.views.diagnostics import asked_names  # noqa: PLC0415

@@ -27,7 +27,7 @@ from core.written import escaped, toml
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob
     from core.golden.plan import GoldenPlan
-    from core.pipeline.evaluate.turn import Result
+    from core.pipeline.evaluate.session import Result
     from core.views.run.work import Work
 
 

@@ -20,7 +20,7 @@ from core.views.workspace.scope import Quality
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.vectors import VectorJob
-    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.evaluate.session import Result, Site
 
 CollectionOption = Annotated[
     str | None, typer.Option(help="The collection; may be left out where there is one.")

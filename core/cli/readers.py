@@ -26,7 +26,7 @@ from core.views.readers.scores import published, scored
 from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
-    from core.pipeline.evaluate.turn import Result
+    from core.pipeline.evaluate.session import Result
     from core.readers.job import ReaderJob
     from core.readers.plan import ReaderPlan
     from core.views.run.work import Work

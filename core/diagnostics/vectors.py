@@ -14,7 +14,7 @@ from core.diagnostics.noise import Floats, mean_of
 from core.errors import InputError
 from core.paths import PUBLISHED
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
+from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.pipeline.query.perturb import LANGUAGES, perturb_table, perturbed
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.plan import Bill, embedded_lines
@@ -105,7 +105,7 @@ def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     """Measure an embedder, or go on with it; nothing is paid twice.
 
     Returns:
-        `measured`, empty where it was stopped, and how it ended; errors as of `turn.take`.
+        `measured`, empty where it was stopped, and how it ended; errors as of `session.work_through`.
     """
     config = job.config
     dim = job.dim or config.default_dim
@@ -127,16 +127,16 @@ def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     )
     results = [pl.DataFrame()]
 
-    def do(turn: Turn) -> str:
-        turn.tracker.expect({_EMBED: 1})
-        turn.tracker.begin(_EMBED, _EMBED)
-        turn.budget.begin_stage(f"embed {job.model}")
-        embedder = turn.models.for_passages(job.model, dim)
-        results[0] = measured(job.texts, embedder, job.language, job.references, turn.watch.check)
-        turn.tracker.end()
+    def do(session: Session) -> str:
+        session.tracker.expect({_EMBED: 1})
+        session.tracker.begin(_EMBED, _EMBED)
+        session.budget.begin_stage(f"embed {job.model}")
+        embedder = session.models.for_passages(job.model, dim)
+        results[0] = measured(job.texts, embedder, job.language, job.references, session.watch.check)
+        session.tracker.end()
         return "figures"
 
-    result = take(order, do, site)
+    result = work_through(order, do, site)
     return results[0], result
 
 

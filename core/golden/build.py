@@ -38,7 +38,7 @@ from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.identity import billed, billed_by
 from core.pipeline.evaluate.measure import in_order
-from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
+from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.providers.chat.ask import Task, ask
 from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
@@ -48,7 +48,7 @@ Land = Callable[[Batch], str]
 
 
 def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: Site) -> Result:
-    """Build a golden set, or what is left of it; result and errors as of `turn.take`.
+    """Build a golden set, or what is left of it; result and errors as of `session.work_through`.
 
     Args:
         sink: Receives what must be there before (the collection).
@@ -70,30 +70,30 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
         ],
     )
 
-    def build(turn: Turn) -> str:
+    def build(session: Session) -> str:
         sink(job.setup)
-        landed = land(_built(job, site.artifacts, turn))
-        turn.tracker.tell(facts={**turn.tracker.status.facts, "golden_set_id": landed})
+        landed = land(_built(job, site.artifacts, session))
+        session.tracker.tell(facts={**session.tracker.status.facts, "golden_set_id": landed})
         return landed
 
-    return take(order, build, site)
+    return work_through(order, build, site)
 
 
-def _built(job: GoldenJob, artifacts: Path, turn: Turn) -> Batch:
+def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     golden, search = job.spec.golden, None
     if job.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
-        builder = Builder(Artifacts(artifacts), turn.models, corpora, turn.budget.begin_stage)
-        search = Search(job, builder, turn)
+        builder = Builder(Artifacts(artifacts), session.models, corpora, session.budget.begin_stage)
+        search = Search(job, builder, session)
     units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
-    turn.tracker.expect({"build": 0 if search is None else len(search), **units})
+    session.tracker.expect({"build": 0 if search is None else len(search), **units})
     pool = pool_of(job, [] if search is None else search.run())
     wanted = missing(job, pool)
-    turn.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
-    acts = Judging(job, turn).run(wanted)
+    session.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
+    acts = Judging(job, session).run(wanted)
     graded = judgements(job, pool, acts)
     orders, refined = (
-        _refined(job, turn, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
+        _refined(job, session, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
     )
     facts = {
         "label_mix": label_mix(graded),
@@ -115,12 +115,14 @@ def _built(job: GoldenJob, artifacts: Path, turn: Turn) -> Batch:
     return _batch(job, passages, facts, frames)
 
 
-def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFrame | None, dict[str, Any]]:
+def _refined(
+    job: GoldenJob, session: Session, kept: pl.DataFrame
+) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """Put every question's best passages in order, if that pays; and how it came about."""
     refine, every = job.spec.golden.refine, items_of(job, kept)
-    judge = Ordering(job, turn)
-    turn.tracker.begin("refine", f"refine: {job.refiner}")
-    turn.budget.begin_stage(f"refine {job.refiner}")
+    judge = Ordering(job, session)
+    session.tracker.begin("refine", f"refine: {job.refiner}")
+    session.budget.begin_stage(f"refine {job.refiner}")
     how: dict[str, Any] = {}
     method = refine.method
     if method == AUTO:
@@ -143,7 +145,7 @@ def _refined(job: GoldenJob, turn: Turn, kept: pl.DataFrame) -> tuple[pl.DataFra
             },
         }
         orders = order_rows(every, states)
-    turn.tracker.end()
+    session.tracker.end()
     return orders, how
 
 
@@ -208,10 +210,10 @@ def items_of(job: GoldenJob, kept: pl.DataFrame) -> list[Items]:
 class Ordering:
     """Has a judge put batches of passages in order."""
 
-    def __init__(self, job: GoldenJob, turn: Turn) -> None:
-        self._job, self._turn = job, turn
-        self._chat = turn.models.chat(job.refiner)
-        self._folder = turn.folder.path / REFINED
+    def __init__(self, job: GoldenJob, session: Session) -> None:
+        self._job, self._session = job, session
+        self._chat = session.models.chat(job.refiner)
+        self._folder = session.folder.path / REFINED
 
     def foreseen(self, every: Sequence[Items], settings: RefineSettings) -> Prediction:
         """Measure the judge's noise by repeats of first batches, and predict what refining gains."""
@@ -229,7 +231,7 @@ class Ordering:
         book = self._job.search.book
         usd = 0.0 if self._chat.local else usd_per_call(book, self._chat.item, tokens, said)
         limit = self._job.search.budget_usd
-        left = None if limit is None else max(0.0, limit - self._turn.budget.usd)
+        left = None if limit is None else max(0.0, limit - self._session.budget.usd)
         return predict(noise, grades, settings, usd, limit=left)
 
     def all(self, every: list[Items], settings: RefineSettings) -> list[Refinement]:
@@ -238,7 +240,7 @@ class Ordering:
         work = in_order(lambda items: self._refined(items, settings), every, self._chat.concurrency)
         for done, state in enumerate(work, 1):
             states.append(state)
-            self._turn.tracker.within(done, len(every), "questions")
+            self._session.tracker.within(done, len(every), "questions")
         return states
 
     def _task(self, items: Items, batch: Sequence[int]) -> Task[list[int]]:
@@ -247,7 +249,7 @@ class Ordering:
 
     def _order(self, items: Items, batch: tuple[int, ...], extra: str) -> list[int] | None:
         """The judge's order of a batch, best first; None where three answers were no permutation."""
-        self._turn.watch.check()
+        self._session.watch.check()
         reading = ask(self._chat, self._task(items, batch), extra=extra, tries=TRIES).value
         return None if reading.problem else [batch[place] for place in reading.value]
 

@@ -20,8 +20,8 @@ from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.identity import identities
 from core.pipeline.evaluate.measure import Measurer, in_order, words
+from core.pipeline.evaluate.session import Session
 from core.pipeline.evaluate.steps import graph
-from core.pipeline.evaluate.turn import Turn
 from core.pipeline.ranking import Hits
 from core.providers.chat import Chat
 from core.providers.chat.ask import Task, ask, mark_for, marked
@@ -106,8 +106,8 @@ def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
 class Search:
     """Searches the sources of a pool with the engines of an evaluation; nothing is measured."""
 
-    def __init__(self, job: GoldenJob, builder: Builder, turn: Turn) -> None:
-        self._job, self._builder, self._turn = job, builder, turn
+    def __init__(self, job: GoldenJob, builder: Builder, session: Session) -> None:
+        self._job, self._builder, self._session = job, builder, session
         self._graph = graph(job.stacks, identities(job.search))
         self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
 
@@ -116,27 +116,27 @@ class Search:
 
     def run(self) -> list[Ranked]:
         """Build what is searched, and search it."""
-        search, turn = self._job.search, self._turn
+        search, session = self._job.search, self._session
         measurer = Measurer(
             search.queries["text"].to_list(),
             search.protocol,
-            Asker(self._graph, self._builder, turn.models, search.corpora),
+            Asker(self._graph, self._builder, session.models, search.corpora),
             kept=None,
-            tracker=turn.tracker,
-            check=turn.watch.check,
-            stage=turn.budget.begin_stage,
+            tracker=session.tracker,
+            check=session.watch.check,
+            stage=session.budget.begin_stage,
             pause=lambda: None,
         )
 
         def within(done: int, whole: int, unit: str) -> None:
-            turn.watch.check()
-            turn.tracker.within(done, whole, unit)
+            session.watch.check()
+            session.tracker.within(done, whole, unit)
 
         for step in self._graph.builds:
-            turn.watch.check()
-            turn.tracker.begin("build", f"build: {words(step)}")
+            session.watch.check()
+            session.tracker.begin("build", f"build: {words(step)}")
             self._builder.build(step, within)
-            turn.tracker.end()
+            session.tracker.end()
         results = measurer.results
         for step in self._graph.steps:
             measurer.answer(step)
@@ -148,8 +148,8 @@ class Search:
 class Judging:
     """Has texts graded by one model after the other; calls are kept, so that none is paid twice."""
 
-    def __init__(self, job: GoldenJob, turn: Turn) -> None:
-        self._job, self._turn = job, turn
+    def __init__(self, job: GoldenJob, session: Session) -> None:
+        self._job, self._session = job, session
         self._prompt = prompt_hash("grade", job.spec.golden.language)
 
     def run(self, wanted: pl.DataFrame) -> pl.DataFrame:
@@ -165,21 +165,21 @@ class Judging:
         ungraded = 0
         asked = wanted.select(*_PAIR, "text").rows()
         for name in self._job.spec.golden.judge.models if asked else ():
-            chat = self._turn.models.chat(name)
-            self._turn.tracker.begin("judge", f"judge: {name}")
-            self._turn.budget.begin_stage(f"judge {name}")
+            chat = self._session.models.chat(name)
+            self._session.tracker.begin("judge", f"judge: {name}")
+            self._session.budget.begin_stage(f"judge {name}")
             graded = in_order(partial(self._one, chat), asked, chat.concurrency)
             for done, row in enumerate(graded, 1):
                 rows.append({**row, "judge": name})
                 ungraded += row["grade"] is None
-                self._turn.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
-            self._turn.tracker.end()
-        self._turn.tracker.tell(facts={"ungraded": ungraded})
+                self._session.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
+            self._session.tracker.end()
+        self._session.tracker.tell(facts={"ungraded": ungraded})
         return pl.DataFrame(rows, schema=ACTS, orient="row")
 
     def _one(self, chat: Chat, wanted: tuple[str, str, str]) -> dict[str, Any]:
         query_id, passage_id, text = wanted
-        self._turn.watch.check()
+        self._session.watch.check()
         task = grading(self._job.questions[query_id], text, self._job.spec.golden.language)
         about = {"query_id": query_id, "passage_id": passage_id, "prompt": self._prompt}
         try:
@@ -194,7 +194,7 @@ class Judging:
             "grade": reading.value,
             "at": reply.details.get("at"),
             "seconds": reply.ms / 1000,
-            **paid(reply.usage, self._turn.budget.price),
+            **paid(reply.usage, self._session.budget.price),
             "note": f"no grade in {TRIES} tries: {reading.problem}" if reading.problem else None,
         }
 

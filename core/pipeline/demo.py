@@ -11,7 +11,7 @@ import polars as pl
 
 from core.paths import DEMO
 from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid as expand_axes
 from core.pipeline.sweep.fields import Encoder, Index
 from core.pipeline.sweep.model import Axes

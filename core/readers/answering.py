@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.errors import ProviderError
 from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.measure import in_order
-from core.pipeline.evaluate.turn import Turn
+from core.pipeline.evaluate.session import Session
 from core.pipeline.sweep.fields import JudgeScorer, Reader
 from core.providers.chat import Chat
 from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
@@ -121,15 +121,15 @@ class Judged(NamedTuple):
 
 
 class Answering:
-    """One process's turn at the answers of a job.
+    """Answers of a job, as far as one process has got them in a session.
 
     Attributes:
         answers: What was answered.
         scores: What was judged; None where an answer of the judge could not be used.
     """
 
-    def __init__(self, job: ReaderJob, turn: Turn) -> None:
-        self._job, self._turn = job, turn
+    def __init__(self, job: ReaderJob, session: Session) -> None:
+        self._job, self._session = job, session
         self.answers: dict[Call, Answer] = {}
         self.scores: dict[Judged, int | None] = {}
 
@@ -140,8 +140,8 @@ class Answering:
             answered = in_order(partial(self._one, chat), calls, chat.concurrency)
             for done, (call, answer) in enumerate(zip(calls, answered, strict=True), 1):
                 self.answers[call] = answer
-                self._turn.tracker.within(done, len(calls), "answers")
-            self._turn.tracker.end()
+                self._session.tracker.within(done, len(calls), "answers")
+            self._session.tracker.end()
 
     def judge(self) -> None:
         """Have what was answered judged."""
@@ -154,8 +154,8 @@ class Answering:
         for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
             self.scores[one] = value
             unused += value is None
-            self._turn.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
-        self._turn.tracker.end()
+            self._session.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
+        self._session.tracker.end()
 
     def judgements(self, wanted: Wanted) -> Iterable[Judged]:
         """List what is asked of a judge about an answer; of "precision" once per passage."""
@@ -173,12 +173,12 @@ class Answering:
                 yield Judged(scorer, call.question, answer.text, right, ())
 
     def _begun(self, kind: str, model: str) -> Chat:
-        self._turn.tracker.begin(kind, f"{kind}: {model}")
-        self._turn.budget.begin_stage(f"{kind} {model}")
-        return self._turn.models.chat(model)
+        self._session.tracker.begin(kind, f"{kind}: {model}")
+        self._session.budget.begin_stage(f"{kind} {model}")
+        return self._session.models.chat(model)
 
     def _one(self, chat: Chat, call: Call) -> Answer:
-        self._turn.watch.check()
+        self._session.watch.check()
         job, prompt = self._job, self._job.prompts[call.prompt]
         texts = [job.texts[place] for place in call.passages]
         sent = message(chat, prompt, job.reader, call.question, texts)
@@ -191,13 +191,13 @@ class Answering:
             if error.kind != "too large":
                 raise
             return Answer(None, sent.truncated, sent.passages)
-        used = paid(reply.usage, (lambda _: 0.0) if chat.local else self._turn.budget.price)
+        used = paid(reply.usage, (lambda _: 0.0) if chat.local else self._session.budget.price)
         return Answer(
             prompt.kept(bare(reply.value)), sent.truncated, sent.passages, **used, ms=reply.ms or None
         )
 
     def _score(self, chat: Chat, one: Judged) -> int | None:
-        self._turn.watch.check()
+        self._session.watch.check()
         texts = [self._job.texts[place] for place in one.passages]
         task = judging(one.scorer, one.question, one.answer, one.golds, texts)
         return ask(chat, task, tries=TRIES).value.value

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
-from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
+from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.pipeline.sweep.fields import Named, Reader, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
 from core.readers.answering import ANSWER, JUDGE, SCALES, Answering
@@ -50,7 +50,7 @@ class Left(NamedTuple):
 
 
 def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Result:
-    """Have readers answer, or what is left of it; result and errors as of `turn.take`.
+    """Have readers answer, or what is left of it; result and errors as of `session.work_through`.
 
     Args:
         land: Takes answers and scores, to put beside those that the runs have; says what was left out.
@@ -67,11 +67,11 @@ def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Res
         budget_usd=job.budget_usd,
         billed=job.billed(),
     )
-    return take(order, partial(answer, job, land), site)
+    return work_through(order, partial(answer, job, land), site)
 
 
-def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
-    """Answer and score with the means of a turn; what is whole is handed over even where it is stopped.
+def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> str:
+    """Answer and score in a session; what is whole is handed over even where it is stopped.
 
     Returns:
         How many answers there are, in words.
@@ -82,8 +82,8 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
         Stopped: If somebody stopped it.
     """
     judges = 0 if job.reader.judge is None else 1
-    turn.tracker.expect({ANSWER: len(job.reader.models), JUDGE: judges})
-    answering = Answering(job, turn)
+    session.tracker.expect({ANSWER: len(job.reader.models), JUDGE: judges})
+    answering = Answering(job, session)
     try:
         answering.read()
         answering.judge()
@@ -94,8 +94,8 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], turn: Turn) -> str:
     left = land(batch)
     answers = batch.frames["answers"].lazy().collect().height - left.answers
     facts = {"answers": answers, "other_answers": left.answers, "other_scores": left.scores}
-    turn.tracker.tell(facts={**turn.tracker.status.facts, **facts})
-    turn.log.write("answered", **facts, calls=len(answering.answers))
+    session.tracker.tell(facts={**session.tracker.status.facts, **facts})
+    session.log.write("answered", **facts, calls=len(answering.answers))
     return f"{answers} answers"
 
 

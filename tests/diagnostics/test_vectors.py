@@ -10,7 +10,7 @@ import pytest
 from core.diagnostics.vectors import VectorJob, bill, run_job
 from core.errors import BudgetError, ClqError
 from core.jobs import State
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.prices import Price, PriceBook
 from core.providers.config import ModelConfig
 from tests.vendors import Step, Vendors, serve

@@ -15,7 +15,7 @@ import polars as pl
 from core.golden.build import run_job
 from core.golden.job import GoldenJob
 from core.golden.spec import GoldenSpec
-from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.evaluate.session import Result, Site
 from core.pipeline.sweep import parse_as
 from core.prices import Price, PriceBook
 from core.providers.chat.ask import find_marked

@@ -13,7 +13,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from core.metrics import Extra, Measure, score, score_all
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.records import Batch
 from core.store import Graded, Snapshot, Store
 from tests.metrics import oracle

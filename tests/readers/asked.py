@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.evaluate.session import Result, Site
 from core.pipeline.sweep import load_as
 from core.prices import Price, PriceBook
 from core.providers.chat.fake import made_answer

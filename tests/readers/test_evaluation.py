@@ -10,7 +10,7 @@ import pytest
 from core.errors import BudgetError
 from core.jobs import State
 from core.pipeline.evaluate import Job, Outcome, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError

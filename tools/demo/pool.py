@@ -22,7 +22,7 @@ import polars as pl
 from core.pipeline import demo
 from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.records import Batch, JsonMap, Stack
 
 DEPTH = 15

@@ -26,7 +26,7 @@ from core.views.text import count
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
-    from core.pipeline.evaluate.turn import Result, Site
+    from core.pipeline.evaluate.session import Result, Site
     from core.pipeline.sweep.problems import Problem
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -81,7 +81,7 @@ def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R
         kept: What becomes of it where it is interrupted.
         on: The cluster that does it; empty = this machine.
     """
-    from core.pipeline.evaluate.turn import Site  # noqa: PLC0415
+    from core.pipeline.evaluate.session import Site  # noqa: PLC0415
 
     work = context.store().path.absolute().parent / folder
     with working(kept) as (tell, cancelled):

@@ -26,7 +26,7 @@ from core.views.run.paid import as_json, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.plan import GoldenPlan
-    from core.pipeline.evaluate.turn import Result
+    from core.pipeline.evaluate.session import Result
     from core.pipeline.sweep.problems import Problem
     from core.readers.plan import ReaderPlan
     from core.views.run.work import Work

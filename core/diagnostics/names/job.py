@@ -31,7 +31,7 @@ from core.diagnostics.names.bundles import (
 from core.diagnostics.names.margins import MEASURED, Embed, ascii_only, looked_up, margins, of_run
 from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.turn import Order, Result, Site, Turn, take
+from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import OwnModels
@@ -211,7 +211,7 @@ def plan(job: NamesJob) -> NamesPlan:
 
 
 def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Result:
-    """Diagnose, or what is left of it; result and errors as of `turn.take`.
+    """Diagnose, or what is left of it; result and errors as of `session.work_through`.
 
     Args:
         land: Takes the figures, one batch with a collection for each embedder, dimension and language.
@@ -232,29 +232,29 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
         ],
     )
 
-    def do(turn: Turn) -> str:
-        batch = batch_of(job, measured(job, turn))
+    def do(session: Session) -> str:
+        batch = batch_of(job, measured(job, session))
         land(batch)
         return ", ".join(collection.collection_id for collection in batch.collections)
 
-    return take(order, do, site)
+    return work_through(order, do, site)
 
 
-def measured(job: NamesJob, turn: Turn) -> pl.DataFrame:
-    """Measure every run of every embedder and language with the means of a turn."""
+def measured(job: NamesJob, session: Session) -> pl.DataFrame:
+    """Measure every run of every embedder and language in a session."""
 
     def make(model: str, dim: int) -> Embedder:
-        turn.budget.begin_stage(f"embed {model}")
-        return turn.models.for_passages(model, dim)
+        session.budget.begin_stage(f"embed {model}")
+        return session.models.for_passages(model, dim)
 
     def told(done: int, whole: int) -> None:
-        turn.watch.check()
-        turn.tracker.within(done, whole, "runs")
+        session.watch.check()
+        session.tracker.within(done, whole, "runs")
 
-    turn.tracker.expect({_EMBED: 1})
-    turn.tracker.begin(_EMBED, _EMBED)
-    rows = figures(job, make, told, turn.watch.check)
-    turn.tracker.end()
+    session.tracker.expect({_EMBED: 1})
+    session.tracker.begin(_EMBED, _EMBED)
+    rows = figures(job, make, told, session.watch.check)
+    session.tracker.end()
     return rows
 
 

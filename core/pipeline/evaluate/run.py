@@ -11,15 +11,15 @@ from typing import Self
 from core.errors import InputError
 from core.jobs import State
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.cluster.executor import Cluster
+from core.pipeline.evaluate.cluster.executor import ClusterExecutor
 from core.pipeline.evaluate.cluster.nodes import CONFIGURED, LOCAL
 from core.pipeline.evaluate.folder import ARTIFACTS, Measurements
 from core.pipeline.evaluate.identity import billed, described, evaluation_manifest, identities
 from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.local import LocalExecutor, Runtime
 from core.pipeline.evaluate.results import Outbox
-from core.pipeline.evaluate.runner import Here, Means
+from core.pipeline.evaluate.session import Order, Result, Session, Site, begun, stoppable
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
-from core.pipeline.evaluate.turn import Order, Result, Site, Turn, begun, stoppable
 from core.providers.rerank import make_reranker
 from core.records import JsonMap, Run, Sink, Stack, now
 
@@ -28,11 +28,11 @@ from core.records import JsonMap, Run, Sink, Stack, now
 class After:
     """Work on an evaluation's runs in the same folder and budget, once all have landed."""
 
-    do: Callable[[Turn, Sequence[str]], object]  # given the ids of the runs
+    do: Callable[[Session, Sequence[str]], object]  # given the ids of the runs
     billed: Sequence[tuple[str, str]] = ()  # item and unit of what it pays for
 
 
-Before = Callable[[Turn, Job], Sequence[Stack]]
+Before = Callable[[Session, Job], Sequence[Stack]]
 """Chooses which stacks of an evaluation run, in its folder and budget, before any does."""
 
 
@@ -106,27 +106,27 @@ def run_job(
     machine = described()
     selection = Selection(job) if before else Selection.of(job, held)
     order = _order(selection, machine, site.on, after)
-    with begun(order, site) as turn, closing(Measurements(turn.folder.measured)) as kept:
-        tracker, watch = turn.tracker, turn.watch
+    with begun(order, site) as session, closing(Measurements(session.folder.measured)) as kept:
+        tracker, watch = session.tracker, session.watch
         outbox = Outbox(sink, lambda runs: tracker.tell(runs_done=tracker.status.runs_done + runs))
         with stoppable(watch):
-            if before is not None and (stacks := before(turn, job)):
+            if before is not None and (stacks := before(session, job)):
                 selection = Selection.of(replace(job, stacks=stacks), held)
                 tracker.tell(**selection.counts)
             if selection.todo:
                 sink(job.setup)
-                _run(selection, turn, kept=kept, outbox=outbox, machine=machine, on=site.on)
+                _run(selection, session, kept=kept, outbox=outbox, machine=machine, on=site.on)
             if after is not None:
                 watch.check()
-                after.do(turn, selection.run_ids())
+                after.do(session, selection.run_ids())
         state = State.CANCELLED if watch.stopping else State.FINISHED
-        turn.log.write("end", state=state, usd=turn.budget.usd)
+        session.log.write("end", state=state, usd=session.budget.usd)
         return Outcome(
-            folder=turn.folder,
+            folder=session.folder,
             status=tracker.close(state),
             runs=tuple(outbox.runs),
             held=tuple(sorted(selection.run_ids(without=selection.todo))),
-            spent=tuple(turn.receipts.spent()),
+            spent=tuple(session.receipts.spent()),
         )
 
 
@@ -158,30 +158,32 @@ def _order(selection: Selection, machine: JsonMap, on: str, after: After | None)
 
 
 def _run(
-    selection: Selection, turn: Turn, *, kept: Measurements, outbox: Outbox, machine: JsonMap, on: str
+    selection: Selection, session: Session, *, kept: Measurements, outbox: Outbox, machine: JsonMap, on: str
 ) -> None:
     """Do what is left; what has finished when it is stopped has been handed over."""
     job, every, todo = selection.job, selection.every, selection.todo
     if on:
-        executor: Here | Cluster = Cluster(on, job, every, todo, turn=turn, kept=kept)
-    else:
-        means = Means(
-            artifacts=Artifacts(turn.folder.path.parent / ARTIFACTS),
-            models=turn.models,
-            kept=kept,
-            tracker=turn.tracker,
-            stage=turn.budget.begin_stage,
-            check=turn.watch.check,
-            machine=machine,
-            log=turn.log.write,
+        executor: LocalExecutor | ClusterExecutor = ClusterExecutor(
+            on, job, every, todo, session=session, kept=kept
         )
-        executor = Here(job, every, todo, means)
-    turn.tracker.expect(executor.expects())
+    else:
+        runtime = Runtime(
+            artifacts=Artifacts(session.folder.path.parent / ARTIFACTS),
+            models=session.models,
+            kept=kept,
+            tracker=session.tracker,
+            stage=session.budget.begin_stage,
+            check=session.watch.check,
+            machine=machine,
+            log=session.log.write,
+        )
+        executor = LocalExecutor(job, every, todo, runtime)
+    session.tracker.expect(executor.expects())
     rounds = max(1, job.protocol.rounds)
     try:
         with executor:
             for number in range(1, rounds + 1):
-                _await(number, job.protocol.pause_s, kept, turn)
+                _await(number, job.protocol.pause_s, kept, session)
                 with closing(executor.round(number, last=number == rounds)) as finished:
                     for run, frames in finished:
                         outbox.add(run, frames)
@@ -190,14 +192,14 @@ def _run(
         outbox.flush()
 
 
-def _await(number: int, pause_s: float, kept: Measurements, turn: Turn) -> None:
+def _await(number: int, pause_s: float, kept: Measurements, session: Session) -> None:
     """Wait until a round is due, unless it began before."""
     known = kept.rounds()
     if number not in known and number - 1 in known:
         ended = known[number - 1][1] or now()
         due = ended + timedelta(seconds=pause_s)
         while (left := (due - now()).total_seconds()) > 0:
-            turn.tracker.begin("wait", f"wait for round {number}, {due.astimezone():%H:%M}")
-            turn.watch.wait(min(left, 30.0))
+            session.tracker.begin("wait", f"wait for round {number}, {due.astimezone():%H:%M}")
+            session.watch.wait(min(left, 30.0))
     kept.begin_round(number, now())
-    turn.log.write("round", number=number)
+    session.log.write("round", number=number)

@@ -31,7 +31,7 @@ from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.run import Before
-from core.pipeline.evaluate.turn import Turn
+from core.pipeline.evaluate.session import Session
 from core.pipeline.search.asking import Answers, Course, Grades
 from core.pipeline.search.propose import Space, Trial, optuna, parameters, propose, quiet
 from core.pipeline.search.race import Entry, Race, search
@@ -47,16 +47,16 @@ def searching(job: Job) -> Before | None:
     return None if searched_by(job.spec) is None else _searched
 
 
-def _searched(turn: Turn, job: Job) -> list[Stack]:
+def _searched(session: Session, job: Job) -> list[Stack]:
     """Search, or go on; return the stacks that were asked every query."""
     optuna()  # before anything is asked
     how = searched_by(job.spec) or Search()
     measure = Measure.parse(how.measure)
-    with closing(Kept(turn.folder.answers)) as kept:
+    with closing(Kept(session.folder.answers)) as kept:
         space = Space(job.stacks)
         race = Race(job.queries.height, how, higher_is_better=measure.info.higher_is_better)
-        one = _Search(job.name, turn, kept, _course(turn, job, how, measure), space, race)
-        turn.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
+        one = _Search(job.name, session, kept, _course(session, job, how, measure), space, race)
+        session.tracker.tell(stage="search", runs_total=min(how.trials, len(space)))
         start = range(
             sum(not (stack.get("call") or stack.get("url")) for stack in job.spec.get("stack") or ())
         )
@@ -71,7 +71,7 @@ class _Search:
     """A search of an evaluation in progress."""
 
     name: str
-    turn: Turn
+    session: Session
     kept: Kept
     course: Course
     space: Space
@@ -83,18 +83,18 @@ class _Search:
         for stack in (self.space.stacks[row] for row in rows):
             answers = self.kept.answer(stack.stack_id, (first, last))
             if answers is None:
-                began, usd = monotonic(), self.turn.budget.usd
+                began, usd = monotonic(), self.session.budget.usd
                 (answers,) = self.course.ask([stack], first, last)
-                cost = monotonic() - began, self.turn.budget.usd - usd
+                cost = monotonic() - began, self.session.budget.usd - usd
                 self.kept.keep(stack.stack_id, (first, last), answers, cost)
             every.append(answers)
         return every
 
     def tell(self, dropped: Sequence[Entry]) -> None:
         """Say how far it is, and write down what was dropped."""
-        race, turn = self.race, self.turn
+        race, session = self.race, self.session
         begun, racing, through = len(race.entries), len(race.racing), len(race.whole)
-        turn.tracker.tell(stage=f"search: {begun} stacks begun, {racing} racing, {through} through")
+        session.tracker.tell(stage=f"search: {begun} stacks begun, {racing} racing, {through} through")
         progress = {
             "measure": race.how.measure,
             "queries": race.queries,
@@ -108,11 +108,11 @@ class _Search:
             "margin": race.how.margin,
             "entries": self._entries(),
         }
-        write_json(turn.folder.search, progress)
+        write_json(session.folder.search, progress)
         for entry in dropped:
             row = self._about(entry)
             rival, bound = row["beaten_by"], row["bound"]
-            turn.log.write("drop", stack=row["label"], queries=entry.n, beaten_by=rival, bound=bound)
+            session.log.write("drop", stack=row["label"], queries=entry.n, beaten_by=rival, bound=bound)
 
     def _entries(self) -> list[dict[str, Any]]:
         """Tell of every stack that was begun what is known of it."""
@@ -145,7 +145,7 @@ class _Search:
         """
         space, race = self.space, self.race
         figures = race.figures()
-        path, name = self.turn.folder.study, self.name
+        path, name = self.session.folder.study, self.name
         axes = [at for at, axis in enumerate(figures) if not np.isnan(axis).any()]
         names = [("quality", "latency ms", "$ per 1,000 queries")[at] for at in axes]
         with quiet() as package, _usable(path, "it is made anew from the answers", _study_errors()):
@@ -188,7 +188,7 @@ class _Search:
         key = short_hash(repr(known), str(count), how.sampler, str(how.seed))
         rows = self.kept.proposed(key)
         if rows is None:
-            self.turn.watch.check()
+            self.session.watch.check()
             self.study()
             rows = propose(self.space, known, count, maximised=maximised, sampler=how.sampler, seed=how.seed)
             self.kept.propose(key, rows)
@@ -221,18 +221,18 @@ def _study_errors() -> tuple[type[Exception], ...]:
     return StorageInternalError, SQLAlchemyError, sqlite3.Error
 
 
-def _course(turn: Turn, job: Job, how: Search, measure: Measure) -> Course:
+def _course(session: Session, job: Job, how: Search, measure: Measure) -> Course:
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-    artifacts = Artifacts(turn.folder.path.parent / ARTIFACTS)
+    artifacts = Artifacts(session.folder.path.parent / ARTIFACTS)
     return Course(
         job,
         np.random.default_rng(how.seed).permutation(job.queries.height).tolist(),
         Grades(job, measure, harm=how.limits.harm is not None),
-        builder=Builder(artifacts, turn.models, corpora, turn.budget.begin_stage),
-        models=turn.models,
+        builder=Builder(artifacts, session.models, corpora, session.budget.begin_stage),
+        models=session.models,
         price=partial(_dollars, job.book),
-        check=turn.watch.check,
-        stage=turn.budget.begin_stage,
+        check=session.watch.check,
+        stage=session.budget.begin_stage,
     )
 
 

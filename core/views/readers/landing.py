@@ -66,7 +66,7 @@ def read(
 def after(store: Store, job: Job) -> After | None:
     """Return what the readers of an evaluation do once its runs have landed; None where it has none."""
     from core.pipeline.evaluate.run import After  # noqa: PLC0415 - with the engines, a second
-    from core.pipeline.evaluate.turn import Turn  # noqa: PLC0415
+    from core.pipeline.evaluate.session import Session  # noqa: PLC0415
     from core.readers.job import Material, ReaderJob, require_material, require_models  # noqa: PLC0415
     from core.readers.plan import reader_of  # noqa: PLC0415
     from core.readers.run import answer  # noqa: PLC0415
@@ -80,7 +80,7 @@ def after(store: Store, job: Job) -> After | None:
     )
     reader = reader if reader.golden_set else reader.model_copy(update={"golden_set": golden})
 
-    def do(turn: Turn, run_ids: Sequence[str]) -> None:
+    def do(session: Session, run_ids: Sequence[str]) -> None:
         snapshot = store.read()
         there = set(snapshot.runs(job.collection_id)["run_id"])
         asked = set(job.queries["query_id"])
@@ -94,7 +94,7 @@ def after(store: Store, job: Job) -> After | None:
             book=job.book, budget_usd=job.budget_usd,
         )  # fmt: skip
         require_material(readers)
-        answer(readers, lambda batch: land(store, batch), turn)
+        answer(readers, lambda batch: land(store, batch), session)
 
     questions = dict(job.queries.select("query_id", "text").iter_rows())
     empty = Material(job.collection_id, questions, {}, ())  # what it asks, before it has run

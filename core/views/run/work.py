@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from core import jobs
 from core.files import write_json
 from core.pipeline.evaluate.folder import Folder, State, Status, folders
-from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.evaluate.session import Result, Site
 from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load_as
 from core.pipeline.sweep.model import SweepSpec

@@ -17,7 +17,7 @@ from core.golden.plan import GoldenPlan
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
-from core.pipeline.evaluate.turn import Result, Site
+from core.pipeline.evaluate.session import Result, Site
 from core.pipeline.search.evaluation import searching
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.plan import Plan, plan

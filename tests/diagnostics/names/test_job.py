@@ -15,7 +15,7 @@ from core.cli.app import app
 from core.diagnostics.names.job import NamesJob, NamesSpec, figures, plan, read_job, run_job
 from core.errors import BudgetError, ClqError, InputError, UnknownNameError
 from core.jobs import State
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.prices import Price, PriceBook
 from core.providers.embed import make_embedder
 from core.records import Batch

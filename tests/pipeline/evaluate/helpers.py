@@ -11,7 +11,7 @@ import polars as pl
 
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, merged, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.records import Batch, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
 

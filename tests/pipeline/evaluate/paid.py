@@ -13,7 +13,7 @@ import voyageai.client  # noqa: F401
 
 from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.folder import Folder, State, folders
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.prices import Price, PriceBook
 from core.providers.calls import Limits
 from core.providers.config import ModelConfig

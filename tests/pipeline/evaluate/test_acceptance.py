@@ -18,7 +18,7 @@ from bm25s import stopwords
 
 from core.metrics import Measure, score
 from core.pipeline.evaluate import run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.providers.embed import make_embedder

@@ -1,4 +1,4 @@
-"""A cluster's desk, asked without a cluster; and evaluations on Ray, where it is installed."""
+"""A cluster's coordinator, asked without a cluster; and evaluations on Ray, where it is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from core.paths import ROOT
 from core.pipeline.chunk import chunk
 from core.pipeline.evaluate import Protocol
 from core.pipeline.evaluate.budget import Receipts
-from core.pipeline.evaluate.cluster.desk import Desk
+from core.pipeline.evaluate.cluster.coordinator import Coordinator
 from core.pipeline.evaluate.cluster.link import FarBudget, FarJournal, FarTurns, Link, Served, connected
 from core.pipeline.evaluate.cluster.nodes import SETTING, sharing
 from core.providers.base import Amount, Reply
@@ -39,17 +39,17 @@ ONE = (Amount("e", "input_tokens", 1.0, Basis.MEASURED),)
 
 
 class Office:
-    """A desk and the links of workers that ask it directly."""
+    """A coordinator and the links of workers that ask it directly."""
 
     def __init__(self, folder: Path, limit: float | None = None) -> None:
         self.receipts = folder / "ledger.sqlite"
-        self.desk = Desk(self.receipts, {"own": folder / "own.sqlite"}, paid.book(), limit)
+        self.coordinator = Coordinator(self.receipts, {"own": folder / "own.sqlite"}, paid.book(), limit)
 
     def link(self, worker: str, *, node: str = "n") -> Link:
-        self.desk.ask("begin", worker, node)
+        self.coordinator.ask("begin", worker, node)
         return Link(
-            lambda method, *asked: self.desk.ask(method, worker, *asked),
-            lambda method, *told: self.desk.tell(method, worker, *told),
+            lambda method, *asked: self.coordinator.ask(method, worker, *asked),
+            lambda method, *told: self.coordinator.tell(method, worker, *told),
         )
 
 
@@ -57,7 +57,7 @@ class Office:
 def office(tmp_path: Path) -> Iterator[Office]:
     made = Office(tmp_path, limit=0.002)
     yield made
-    made.desk.close()
+    made.coordinator.close()
 
 
 def test_one_budget_for_all_workers(office: Office):
@@ -66,9 +66,9 @@ def test_one_budget_for_all_workers(office: Office):
     FarBudget(other).reserve(ONE)
     assert one.ask("attempt", "s", ONE) is None  # calls under way decide
     FarBudget(one).settle(held, ONE)
-    assert office.desk.progress()[0]["usd"] == pytest.approx(0.001)
-    office.desk.lose_nodes(["m"])  # nobody will know what the other's call cost
-    assert office.desk.progress()[0]["usd_lost"] == pytest.approx(0.001)
+    assert office.coordinator.progress()[0]["usd"] == pytest.approx(0.001)
+    office.coordinator.lose_nodes(["m"])  # nobody will know what the other's call cost
+    assert office.coordinator.progress()[0]["usd_lost"] == pytest.approx(0.001)
     with pytest.raises(BudgetError, match=r"0\.002"):
         FarBudget(one).reserve(ONE)
 
@@ -84,10 +84,10 @@ def test_what_one_worker_asks_for_the_others_wait_for(office: Office):
     assert FarJournal(other, "own").get("z") is None
     with FarJournal(other, "own").sending(["z"]):
         pass  # lost on its way
-    office.desk.lose_nodes(["m"])
+    office.coordinator.lose_nodes(["m"])
     assert journal.get("z") is None
     with journal.sending(["z"]):
-        assert office.desk.progress()[0]["calls_again"] == 1
+        assert office.coordinator.progress()[0]["calls_again"] == 1
 
 
 def test_one_pace_for_all_workers(office: Office):
@@ -95,7 +95,7 @@ def test_one_pace_for_all_workers(office: Office):
     one, other = (FarTurns(office.link(name), "line", limits) for name in ("one", "other"))
     with one:
         assert one.book({"requests": 1}, 5.0) == pytest.approx(5.0, abs=0.1)
-        assert office.desk.ask("enter", "other", "line", {"requests": 1}, 1) is None
+        assert office.coordinator.ask("enter", "other", "line", {"requests": 1}, 1) is None
     with other:
         assert other.book({"requests": 1}, 5.0) == pytest.approx(65.0, abs=0.1)
     free = FarTurns(office.link("one"), "free", Limits())
@@ -105,7 +105,7 @@ def test_one_pace_for_all_workers(office: Office):
 
 
 def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office):
-    counter = Served(office.desk, "127.0.0.1", b"proof")
+    counter = Served(office.coordinator, "127.0.0.1", b"proof")
     with pytest.raises(AuthenticationError):
         connected(counter.address, b"guess", "stranger")
     silent = socket.create_connection(counter.address)  # nobody waits for one who says nothing
@@ -128,7 +128,7 @@ def test_over_the_wire_a_worker_that_ends_gives_back_what_it_held(office: Office
 
 def test_everybody_stops(office: Office):
     link = office.link("one")
-    office.desk.stop()
+    office.coordinator.stop()
     for method, *asked in (("replies", "own", ["k"]), ("attempt", "s", ONE), ("go_on",)):
         with pytest.raises(Stopped):
             link.ask(method, *asked)
@@ -136,7 +136,7 @@ def test_everybody_stops(office: Office):
 
 def test_what_failed_untold_is_told_to_whoever_asks_next(office: Office):
     link = office.link("one")
-    office.desk._paths["own"].mkdir()  # type: ignore[attr-defined]
+    office.coordinator._paths["own"].mkdir()  # type: ignore[attr-defined]
     link.tell("keep", "own", {"k": Reply("answer")})
     with pytest.raises(ClqError, match="replies cannot be used"):
         link.ask("go_on")
@@ -147,7 +147,7 @@ def test_receipts_come_back_from_another_process(tmp_path: Path):
     own.close()
     office = Office(tmp_path)
     office.link("one").ask("attempt", "s", ONE)
-    office.desk.close()
+    office.coordinator.close()
     own.resume()
     assert (own.settled, own.lost, own.open) == (0.0, pytest.approx(0.001), 0.0)
     own.close()

@@ -10,7 +10,7 @@ import pytest
 
 from core.metrics import Measure, score
 from core.pipeline.evaluate import Outcome, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.ranking.cut import keep
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.pipeline.evaluate import run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.index.bm25 import make_bm25
 from core.pipeline.query.rewrite import (
     HYDE,

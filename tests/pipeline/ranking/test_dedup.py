@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.ranking.pool import DEDUPS, dedup_options, kept
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check, require

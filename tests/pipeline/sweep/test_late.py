@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from core.pipeline.evaluate import run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.read import read_job

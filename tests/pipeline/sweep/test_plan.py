@@ -11,7 +11,7 @@ import pytest
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.identity import billed_by
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
-from core.pipeline.evaluate.turn import Site
+from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
 from core.pipeline.sweep.model import Axes
 from core.records import Batch, Collection, GoldenSet, Stack

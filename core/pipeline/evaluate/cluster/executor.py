@@ -15,14 +15,14 @@ import numpy as np
 
 from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.cluster import machines, nodes
-from core.pipeline.evaluate.cluster.machines import OWN, SHARED, Order, Piece
+from core.pipeline.evaluate.cluster.machines import OWN, SHARED, Order, Task
 from core.pipeline.evaluate.folder import ARTIFACTS, Block, Measurements
 from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.local import units
 from core.pipeline.evaluate.measure import name, words
 from core.pipeline.evaluate.results import Made
-from core.pipeline.evaluate.runner import units
+from core.pipeline.evaluate.session import REPLIES, Session
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.evaluate.turn import REPLIES, Turn
 from core.providers.calls import Keys
 from core.records import Batch
 
@@ -119,15 +119,15 @@ def _taken(step: Step) -> Iterator[Step]:
 
 
 @dataclass(slots=True)
-class _Task:
+class _Running:
     words: str
     counts: list[dict[str, int]]  # units of work by kind that each of its results stands for
 
 
-class Cluster:
-    """Does the work of stacks on a cluster, as `core.pipeline.evaluate.runner.Here` does it in one process.
+class ClusterExecutor:
+    """Does the work of stacks on a cluster, as `LocalExecutor` does it in one process.
 
-    It writes the receipts of the turn until it is left, and has its journals from here on.
+    It writes the receipts of the session until it is left, and has its journals from here on.
     """
 
     def __init__(
@@ -137,20 +137,20 @@ class Cluster:
         every: Graph,
         todo: Sequence[Route],
         *,
-        turn: Turn,
+        session: Session,
         kept: Measurements,
     ) -> None:
         self._job, self._every, self._todo = job, every, list(todo)
-        self._turn, self._kept = turn, kept
-        self._tracker, self._log = turn.tracker, turn.log
-        for journal in turn.journals:
+        self._session, self._kept = session, kept
+        self._tracker, self._log = session.tracker, session.log
+        for journal in session.journals:
             journal.close()  # another process writes the files, and perhaps another machine
         self._nodes = nodes.Nodes(address)
         self._left = Graph(tuple(self._todo), every.depths)
         self._parts: list[Part] = []
         self._shuffle = np.random.default_rng(job.protocol.seed)
         self._built: dict[Step, Any] = {}
-        self._running: dict[Any, _Task] = {}  # by where its results come
+        self._running: dict[Any, _Running] = {}  # by where its results come
         self._looked = 0.0
 
     def expects(self) -> dict[str, int]:
@@ -160,7 +160,7 @@ class Cluster:
     def __enter__(self) -> Self:
         self._tracker.begin("build", "start the cluster")
         self._nodes.join()
-        self._turn.receipts.close()
+        self._session.receipts.close()
         try:
             self._open()
         except BaseException:
@@ -169,7 +169,7 @@ class Cluster:
         return self
 
     def _open(self) -> None:
-        folder, job = self._turn.folder, self._job
+        folder, job = self._session.folder, self._job
         root = folder.path.parent
         order = Order(
             job=replace(job, setup=Batch()),
@@ -188,20 +188,20 @@ class Cluster:
 
     def _leave(self) -> None:
         self._nodes.leave(list(self._running))
-        self._turn.receipts.resume()
+        self._session.receipts.resume()
 
     def round(self, number: int, *, last: bool) -> Generator[Made]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
         repeats = tuple(range(1, self._job.protocol.repeats + 1))
-        turns = [(repeat,) for repeat in repeats] if self._job.protocol.shuffled and repeats else [repeats]
+        passes = [(repeat,) for repeat in repeats] if self._job.protocol.shuffled and repeats else [repeats]
         for step in self._left.builds:
             self._begin_build(step)
-        for turn in turns:
-            final, order, asked = last and turn is turns[-1], self._parts, set[int]()
+        for some in passes:
+            final, order, asked = last and some is passes[-1], self._parts, set[int]()
             if self._job.protocol.shuffled:
                 order = [order[place] for place in self._shuffle.permutation(len(order))]
             for part in order:
-                self._begin_asking(part, number, turn, asked, final=final)
+                self._begin_asking(part, number, some, asked, final=final)
             if final:
                 self._parts = []  # Ray lets go of what no task waits for
         yield from self._finished()
@@ -221,29 +221,29 @@ class Cluster:
                 if done.made is not None:
                     yield done.made
             self._look()
-            self._turn.watch.check()
+            self._session.watch.check()
 
     def _begin_build(self, step: Step) -> None:
         if step not in self._built:
             share = self._job.resources["embed" if step.kind in ("vectors", "slice") else "index"]
             before = [self._built[need] for need in step.needs]
             self._built[step] = self._nodes.begin(machines.build, share, step.key, *before)
-            self._running[self._built[step]] = _Task(words(step), [{"build": 1}])
+            self._running[self._built[step]] = _Running(words(step), [{"build": 1}])
 
     def _begin_asking(
-        self, part: Part, number: int, turn: tuple[int, ...], asked: set[int], *, final: bool
+        self, part: Part, number: int, repeats: tuple[int, ...], asked: set[int], *, final: bool
     ) -> None:
-        """Have what a part needs asked, unless others needed it before in this turn, and then itself."""
+        """Have what a part needs asked, unless others needed it before in these repeats, and then itself."""
         for need in part.needs:
             if id(need) not in asked:
                 asked.add(id(need))
-                self._begin_asking(need, number, turn, asked, final=False)
+                self._begin_asking(need, number, repeats, asked, final=False)
         first = part.answers is None
-        piece = Piece(
+        task = Task(
             keys=tuple(step.key for step in part.steps),
             stacks=tuple(self._job.run_id(route) for route in part.routes),
             number=number,
-            repeats=turn,
+            repeats=repeats,
             known=dict(self._known(part.steps)) if first else {},
             rounds=self._kept.rounds() if final else {},
         )
@@ -252,13 +252,13 @@ class Cluster:
         held += [self._built[need] for step in part.steps for need in step.needs if not need.asks]
         share = self._job.resources["query"]
         if final:
-            done = self._nodes.begin(machines.finish, share, piece, *held)
+            done = self._nodes.begin(machines.finish, share, task, *held)
         else:
-            part.answers, done = self._nodes.begin(machines.ask, share, piece, *held)
+            part.answers, done = self._nodes.begin(machines.ask, share, task, *held)
         counts = part.counts if final else [len(part.steps)]
-        units = [{"answer": count if first else 0, "measure": count * len(turn)} for count in counts]
+        units = [{"answer": count if first else 0, "measure": count * len(repeats)} for count in counts]
         said = words((part.routes[-1].steps if part.routes else part.steps)[-1])
-        self._running[done] = _Task(said, [{kind: n for kind, n in unit.items() if n} for unit in units])
+        self._running[done] = _Running(said, [{kind: n for kind, n in unit.items() if n} for unit in units])
 
     def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
         rounds, repeats = self._job.protocol.rounds, self._job.protocol.repeats
@@ -273,7 +273,7 @@ class Cluster:
         if time.monotonic() - self._looked < _EVERY_S:
             return
         self._looked = time.monotonic()
-        within, lost = self._nodes.look(self._turn.receipts)
+        within, lost = self._nodes.look(self._session.receipts)
         if lost:
             self._log.write("lost", nodes=lost)
         if within is not None:

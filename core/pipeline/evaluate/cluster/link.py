@@ -1,4 +1,4 @@
-"""A worker's link to the desk, in place of a budget, journals and pacers of its own."""
+"""A worker's link to the coordinator, in place of a budget, journals and pacers of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multiprocessing.connection import Client, Connection, Listener, answer_chal
 from pathlib import Path
 from typing import Any
 
-from core.pipeline.evaluate.cluster.desk import Desk
+from core.pipeline.evaluate.cluster.coordinator import Coordinator
 from core.providers.base import Amount, Reply
 from core.providers.calls import Journal, Limits
 from core.providers.calls.caller import per_minute
@@ -22,11 +22,11 @@ from core.providers.calls.caller import per_minute
 _ASK_AGAIN_S = 0.02
 _LOOK_S = 0.25
 _PROVE_S = 10
-"""Seconds in which somebody who comes to the desk has to prove to be a worker."""
+"""Seconds in which somebody who comes to the coordinator has to prove to be a worker."""
 
 
 class Link:
-    """One worker's way to the desk: `ask` brings the answer of a method, nobody waits for what is told.
+    """One worker's way to the coordinator: `ask` brings an answer, nobody waits for what is told.
 
     What is told arrives before what is asked later.
     """
@@ -74,7 +74,7 @@ class FarBudget:
 
 
 class FarJournal(Journal):
-    """A journal that the desk keeps.
+    """A journal that the coordinator keeps.
 
     What one worker asks a vendor for, others wait for: a call that is under way is not made twice.
     """
@@ -100,7 +100,7 @@ class FarJournal(Journal):
         self._link.tell("refused", self._which, call)
 
     def close(self) -> None:
-        """Do nothing: the desk closes its files."""
+        """Do nothing: the coordinator closes its files."""
 
 
 class FarTurns:
@@ -132,15 +132,15 @@ Address = tuple[str, int]
 
 
 class Served:
-    """A desk that workers reach over a wire; one is served at a time, and nobody waits at it.
+    """A coordinator that workers reach over a wire; one is served at a time, and nobody waits at it.
 
     A call of Ray's own would do, but costs ten times as much as a vendor's answer from nearby.
     """
 
-    def __init__(self, desk: Desk, host: str, key: bytes) -> None:
-        self.desk, self.lock = desk, threading.Lock()
+    def __init__(self, coordinator: Coordinator, host: str, key: bytes) -> None:
+        self.coordinator, self.lock = coordinator, threading.Lock()
         self._listener, self._key = Listener((host, 0), backlog=128), key
-        threading.Thread(target=self._admit, name="desk", daemon=True).start()
+        threading.Thread(target=self._admit, name="coordinator", daemon=True).start()
 
     @property
     def address(self) -> Address:
@@ -152,7 +152,7 @@ class Served:
         """Admit nobody any more, and release the files."""
         self._listener.close()
         with self.lock:
-            self.desk.close()
+            self.coordinator.close()
 
     def _admit(self) -> None:
         while True:
@@ -174,9 +174,9 @@ class Served:
                     wire.send(self._answer(method, worker, given))
                 else:
                     with self.lock:
-                        self.desk.tell(method, worker, *given)
+                        self.coordinator.tell(method, worker, *given)
         with self.lock:
-            self.desk.lose(worker)
+            self.coordinator.lose(worker)
 
     def _require_proof(self, wire: Connection) -> None:
         """Raise if somebody cannot prove to be a worker, or says nothing; nothing is unpacked before."""
@@ -189,13 +189,13 @@ class Served:
     def _answer(self, method: str, worker: str, asked: Sequence[Any]) -> tuple[Any, BaseException | None]:
         try:
             with self.lock:
-                return self.desk.ask(method, worker, *asked), None
+                return self.coordinator.ask(method, worker, *asked), None
         except Exception as error:  # whoever asked is to see it
             return None, error
 
 
 def connected(address: Address, key: bytes, worker: str) -> Link:
-    """Return a worker's link to a desk; what it holds there is given back when its process ends."""
+    """Return a worker's link to a coordinator; what it holds there is given back when its process ends."""
     wire, lock = Client(address, authkey=key), threading.Lock()
     with socket.socket(fileno=os.dup(wire.fileno())) as handle:  # what is told must not wait for more to send
         handle.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

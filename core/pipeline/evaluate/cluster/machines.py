@@ -1,4 +1,4 @@
-"""Actors and tasks on the machines of a cluster: the desk of an evaluation, and its work.
+"""Actors and tasks on the machines of a cluster: the coordinator of an evaluation, and its work.
 
 A task builds one artefact, or asks the queries of steps and makes the results of stacks.
 """
@@ -26,7 +26,7 @@ from core.jobs import Tracker
 from core.pipeline.environment import threads
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import OPEN_BYTES, Models
-from core.pipeline.evaluate.cluster.desk import Desk
+from core.pipeline.evaluate.cluster.coordinator import Coordinator
 from core.pipeline.evaluate.cluster.link import (
     Address,
     FarBudget,
@@ -39,9 +39,9 @@ from core.pipeline.evaluate.cluster.link import (
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
+from core.pipeline.evaluate.local import LocalExecutor, Runtime
 from core.pipeline.evaluate.measure import Answered
 from core.pipeline.evaluate.results import Made
-from core.pipeline.evaluate.runner import Here, Means
 from core.pipeline.evaluate.steps import Graph
 from core.pipeline.ranking import Hits
 from core.prices import PriceBook
@@ -54,7 +54,7 @@ Rounds = dict[int, tuple[datetime, datetime | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """The order that all tasks of one process's turn at an evaluation share."""
+    """The order that all tasks of one process's session of an evaluation share."""
 
     job: Job  # without what only the store needs
     every: Graph  # the steps of all stacks
@@ -63,7 +63,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Task:
     """The part of the queries' work that one task does."""
 
     keys: tuple[str, ...]  # steps that are asked, what is needed before what needs it
@@ -90,11 +90,11 @@ class _Held(Measurements):
     """Times that were measured before this task, and those that are measured now."""
 
     def __init__(self) -> None:
-        self.piece: Piece | None = None
+        self.task: Task | None = None
         self._new: dict[tuple[str, str], Block] = {}
 
     def get(self, step: str, of: str) -> Block | None:
-        return self.piece.known.get((step, of)) if self.piece else None
+        return self.task.known.get((step, of)) if self.task else None
 
     def put(
         self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
@@ -107,7 +107,7 @@ class _Held(Measurements):
         return {}
 
     def rounds(self) -> Rounds:
-        return self.piece.rounds if self.piece else {}
+        return self.task.rounds if self.task else {}
 
     def new(self) -> Done:
         """Return the measurements since the last call."""
@@ -124,7 +124,7 @@ class Worker:
         budget, shared = FarBudget(link), FarJournal(link, SHARED)
         own = FarJournal(link, OWN) if job.protocol.repeats else shared
         self._held = _Held()
-        means = Means(
+        runtime = Runtime(
             artifacts=Artifacts(order.artifacts, order.away),
             models=Models(job.models, shared=shared, own=own, meter=budget),
             kept=self._held,
@@ -133,56 +133,56 @@ class Worker:
             check=link.check,
             machine={**described(), "cluster": "Ray"},
         )
-        self._here = Here(job, order.every, (), means)
-        self._here.built.update(order.every.builds)  # by tasks of their own
-        self._here.collector.__enter__()  # for as long as the process lives
+        self._executor = LocalExecutor(job, order.every, (), runtime)
+        self._executor.built.update(order.every.builds)  # by tasks of their own
+        self._executor.collector.__enter__()  # for as long as the process lives
         self._steps = {step.key: step for step in (*order.every.steps, *order.every.builds)}
         self._routes = {job.run_id(route): route for route in order.every.routes}
 
     def build(self, key: str) -> None:
         """Build what a step is."""
-        self._here.built.discard(self._steps[key])
-        self._here.build(self._steps[key])
-        self._here.builder.release(())
+        self._executor.built.discard(self._steps[key])
+        self._executor.build(self._steps[key])
+        self._executor.builder.release(())
 
-    def ask(self, piece: Piece, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
-        """Ask the queries of a piece."""
-        with self._at(piece, inputs) as here:
-            for _ in here.round(piece.number, last=False):
+    def ask(self, task: Task, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
+        """Ask the queries of a task."""
+        with self._at(task, inputs) as here:
+            for _ in here.round(task.number, last=False):
                 pass
-            results = {key: here.measurer.results[self._steps[key]] for key in piece.keys}
+            results = {key: here.measurer.results[self._steps[key]] for key in task.keys}
             answers = {
                 key: replace(answered, values=packed(answered.values)) for key, answered in results.items()
             }
             return answers, self._held.new()
 
-    def finish(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Done]:
-        """Ask the queries of a piece, and yield the results of its stacks as they finish."""
-        with self._at(piece, inputs) as here:
-            for finished in here.round(piece.number, last=True):
+    def finish(self, task: Task, inputs: Sequence[Answers]) -> Iterator[Done]:
+        """Ask the queries of a task, and yield the results of its stacks as they finish."""
+        with self._at(task, inputs) as here:
+            for finished in here.round(task.number, last=True):
                 yield replace(self._held.new(), made=finished)
 
     @contextmanager
-    def _at(self, piece: Piece, inputs: Sequence[Answers]) -> Iterator[Here]:
-        """Yield the worker at a piece, with the earlier answers at hand meanwhile."""
-        self._held.piece = piece
-        results = self._here.measurer.results
+    def _at(self, task: Task, inputs: Sequence[Answers]) -> Iterator[LocalExecutor]:
+        """Yield the worker at a task, with the earlier answers at hand meanwhile."""
+        self._held.task = task
+        results = self._executor.measurer.results
         for key, answered in ((key, answered) for answers in inputs for key, answered in answers.items()):
             results[self._steps[key]] = replace(
                 answered, values=unpacked(answered.values), blocks=dict(answered.blocks)
             )
-        routes = [self._routes[stack] for stack in piece.stacks]
+        routes = [self._routes[stack] for stack in task.stacks]
         if not routes:  # what does the work knows stacks alone
-            steps = tuple(self._steps[key] for key in piece.keys)
+            steps = tuple(self._steps[key] for key in task.keys)
             routes = [replace(next(iter(self._routes.values())), steps=steps)]
-        self._here.take(routes, piece.repeats)
+        self._executor.take(routes, task.repeats)
         try:
             with threads(1):
-                yield self._here
+                yield self._executor
         finally:
             results.clear()
-            if self._here.builder.open_bytes > OPEN_BYTES:
-                self._here.builder.release(())
+            if self._executor.builder.open_bytes > OPEN_BYTES:
+                self._executor.builder.release(())
 
     def _tell(self, status: Status) -> None:
         if status.whole:
@@ -215,17 +215,17 @@ def ray() -> ModuleType:
     return needed("ray", "requirements-ray.txt", "A cluster")
 
 
-class Turn(NamedTuple):
+class TaskContext(NamedTuple):
     """A task's way to the work that it is a part of."""
 
     key: str  # tells it from others
     order: Sequence[Any]  # where Ray holds the `Order`; a process fetches it once
-    desk: Address
+    coordinator: Address
     proof: bytes
 
 
-class Keeper:
-    """The desk as an actor, on the machine of the process that writes; see `Desk`."""
+class CoordinatorActor:
+    """The coordinator as an actor, on the machine of the process that writes; see `Coordinator`."""
 
     def __init__(
         self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None, proof: bytes
@@ -233,16 +233,16 @@ class Keeper:
         self._alone = ExitStack()
         self._alone.enter_context(locked(receipts.with_name("desk.lock"), wait=_patience()))
         host = ray().util.get_node_ip_address()
-        self._served = Served(Desk(receipts, journals, book, limit), host, proof)
+        self._served = Served(Coordinator(receipts, journals, book, limit), host, proof)
 
     def address(self) -> Address:
         """Return where workers find it."""
         return self._served.address
 
     def do(self, method: str, *given: Any) -> Any:
-        """Call a method of the desk for the process that writes."""
+        """Call a method of the coordinator for the process that writes."""
         with self._served.lock:
-            return getattr(self._served.desk, method)(*given)
+            return getattr(self._served.coordinator, method)(*given)
 
     def close(self) -> None:
         """Release the files."""
@@ -251,7 +251,7 @@ class Keeper:
 
 
 def _patience() -> Callable[[], None]:
-    """Wait for the desk of a process that was killed, which Ray ends within moments."""
+    """Wait for the coordinator of a process that was killed, which Ray ends within moments."""
     end = time.monotonic() + LAST_S
 
     def wait() -> None:
@@ -266,19 +266,19 @@ def _patience() -> Callable[[], None]:
 
 
 _workers: dict[str, tuple[Worker, Link]] = {}
-"""The worker of this process, by turn; there is one at most."""
+"""The worker of this process, by session; there is one at most."""
 
 
 @contextmanager
-def _at_work(turn: Turn) -> Iterator[Worker]:
-    if turn.key not in _workers:
+def _at_work(context: TaskContext) -> Iterator[Worker]:
+    if context.key not in _workers:
         _workers.clear()
         with suppress(ValueError):  # in its first thread alone; the call under way is lost
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-        link = connected(turn.desk, turn.proof, uuid4().hex)
-        order: Order = ray().get(turn.order[0])
-        _workers[turn.key] = Worker(order, link), link
-    worker, link = _workers[turn.key]
+        link = connected(context.coordinator, context.proof, uuid4().hex)
+        order: Order = ray().get(context.order[0])
+        _workers[context.key] = Worker(order, link), link
+    worker, link = _workers[context.key]
     link.ask("begin", ray().get_runtime_context().get_node_id())
     try:
         yield worker
@@ -286,28 +286,28 @@ def _at_work(turn: Turn) -> Iterator[Worker]:
         link.tell("end")
 
 
-def build(turn: Turn, key: str, *_built: Done) -> Done:
+def build(context: TaskContext, key: str, *_built: Done) -> Done:
     """Build what a step is; a task."""
-    with _at_work(turn) as worker:
+    with _at_work(context) as worker:
         worker.build(key)
     return Done({})
 
 
-def ask(turn: Turn, piece: Piece, *inputs: Answers | Done) -> tuple[Answers, Done]:
-    """Ask the queries of a piece, given the answers of those before it and what was built; a task."""
-    with _at_work(turn) as worker:
-        return worker.ask(piece, [answers for answers in inputs if isinstance(answers, dict)])
+def ask(context: TaskContext, task: Task, *inputs: Answers | Done) -> tuple[Answers, Done]:
+    """Ask the queries of a task, given the answers of those before it and what was built."""
+    with _at_work(context) as worker:
+        return worker.ask(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
-def finish(turn: Turn, piece: Piece, *inputs: Answers | Done) -> Iterator[Done]:
+def finish(context: TaskContext, task: Task, *inputs: Answers | Done) -> Iterator[Done]:
     """As `ask`, and bring the results of one stack after the other; as many if it is begun again."""
-    with _at_work(turn) as worker:
-        yield from worker.finish(piece, [answers for answers in inputs if isinstance(answers, dict)])
+    with _at_work(context) as worker:
+        yield from worker.finish(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
-def finish_all(turn: Turn, piece: Piece, *inputs: Answers | Done) -> list[Done]:
+def finish_all(context: TaskContext, task: Task, *inputs: Answers | Done) -> list[Done]:
     """As `finish`, all results together: a client of Ray ("ray://") takes none as they come."""
-    return list(finish(turn, piece, *inputs))
+    return list(finish(context, task, *inputs))
 
 
 RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming", finish_all: 1}

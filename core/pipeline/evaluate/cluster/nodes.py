@@ -19,7 +19,7 @@ from core.errors import ClqError, InputError
 from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster import machines
-from core.pipeline.evaluate.cluster.desk import Within
+from core.pipeline.evaluate.cluster.coordinator import Within
 from core.pipeline.evaluate.cluster.machines import Done, Order, ray
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
@@ -75,7 +75,7 @@ def sharing(address: str) -> Iterator[None]:
 
 
 class Nodes:
-    """The machines of one process's turn at an evaluation.
+    """The machines of one process's session of an evaluation.
 
     Args:
         address: `LOCAL`, `CONFIGURED`, or where a cluster is: "ray://host:10001", "host:6379", "auto".
@@ -131,15 +131,17 @@ class Nodes:
     def open(
         self, order: Order, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
     ) -> None:
-        """Open the desk, on this machine, and give out the order."""
+        """Open the coordinator, on this machine, and give out the order."""
         here = self.ray.get_runtime_context().get_node_id()
         pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
-        keeper = self.ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy=pinned)(machines.Keeper)
+        actor = self.ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy=pinned)(
+            machines.CoordinatorActor
+        )
         proof = secrets.token_bytes(32)
         with self.causes():
-            self._keeper = keeper.remote(receipts, journals, book, limit, proof)
-            address = self.ray.get(self._keeper.address.remote())
-            self._turn = machines.Turn(uuid4().hex, [self.ray.put(order)], address, proof)
+            self._actor = actor.remote(receipts, journals, book, limit, proof)
+            address = self.ray.get(self._actor.address.remote())
+            self._context = machines.TaskContext(uuid4().hex, [self.ray.put(order)], address, proof)
 
     def begin(self, work: Callable[..., Any], share: Share, *given: Any) -> Any:
         """Have a task done somewhere: `build`, `ask` or `finish`; returns where its results will be."""
@@ -154,7 +156,7 @@ class Nodes:
                 num_returns=machines.RETURNS[work],
                 **memory,
             )(work)
-        return self._tasks[work, share].remote(self._turn, *given)
+        return self._tasks[work, share].remote(self._context, *given)
 
     def brought(self, pending: Sequence[Any], wait_s: float) -> Iterator[tuple[Any, Done | None]]:
         """Wait a while for results of tasks; those that are there, and None for a task that has ended."""
@@ -182,11 +184,11 @@ class Nodes:
     def look(self, receipts: Receipts) -> tuple[Within | None, int]:
         """Take over what was spent; how far a task is, and how many machines were lost since."""
         with self.causes():
-            facts, within = self.ray.get(self._keeper.do.remote("progress"))
+            facts, within = self.ray.get(self._actor.do.remote("progress"))
             alive = frozenset(node["NodeID"] for node in self.ray.nodes() if node["Alive"])
             lost = self._alive - alive
             if lost:
-                self.ray.get(self._keeper.do.remote("lose_nodes", sorted(lost)))
+                self.ray.get(self._actor.do.remote("lose_nodes", sorted(lost)))
         self._alive = alive
         receipts.show(**facts)
         return within, len(lost)
@@ -202,15 +204,15 @@ class Nodes:
         return max(1, int(min(fits, default=1)))
 
     def leave(self, pending: Sequence[Any]) -> None:
-        """Stop what is under way, close the desk, and end a cluster that was started here."""
+        """Stop what is under way, close the coordinator, and end a cluster that was started here."""
         with suppress(self.ray.exceptions.RayError, AttributeError):
-            self._keeper.do.remote("stop")
+            self._actor.do.remote("stop")
             if pending:
                 self.ray.wait(list(pending), num_returns=len(pending), timeout=machines.LAST_S)
             for ref in pending:
                 self.ray.cancel(ref, force=True)
-            self.ray.get(self._keeper.close.remote())
-            self.ray.kill(self._keeper)
+            self.ray.get(self._actor.close.remote())
+            self.ray.kill(self._actor)
         self.part()
 
     @contextmanager

@@ -21,8 +21,8 @@ from core.records import JsonMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
-    """Means by which steps are done and measured, wherever that is."""
+class Runtime:
+    """Runtime of steps, wherever they are done and measured."""
 
     artifacts: Artifacts
     models: Models
@@ -34,28 +34,28 @@ class Means:
     log: Callable[..., None] = lambda *_, **__: None
 
 
-class Here:
+class LocalExecutor:
     """Does one step after the other, so that nothing disturbs what is measured.
 
     It knows the steps of all stacks, also of those whose results are there; which are to do can be changed
     between rounds (`take`).
     """
 
-    def __init__(self, job: Job, every: Graph, todo: Sequence[Route], means: Means) -> None:
+    def __init__(self, job: Job, every: Graph, todo: Sequence[Route], runtime: Runtime) -> None:
         self._protocol, self._every = job.protocol, every
-        self._tracker, self._check, self._log = means.tracker, means.check, means.log
+        self._tracker, self._check, self._log = runtime.tracker, runtime.check, runtime.log
         self.collector = Collector()
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
-        self.builder = Builder(means.artifacts, means.models, corpora, means.stage)
-        asker = Asker(every, self.builder, means.models, job.corpora, job.own)
+        self.builder = Builder(runtime.artifacts, runtime.models, corpora, runtime.stage)
+        asker = Asker(every, self.builder, runtime.models, job.corpora, job.own)
         self.measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
             asker,
-            kept=means.kept,
-            tracker=means.tracker,
-            check=means.check,
-            stage=means.stage,
+            kept=runtime.kept,
+            tracker=runtime.tracker,
+            check=runtime.check,
+            stage=runtime.stage,
             pause=self.collector.pause,
             names=job.names,
         )
@@ -65,8 +65,8 @@ class Here:
             results,
             builder=self.builder,
             signals=Signals(every, results, self.builder.index),
-            machine=means.machine,
-            kept=means.kept,
+            machine=runtime.machine,
+            kept=runtime.kept,
             own=asker.own,
         )
         self.built: set[Step] = set()

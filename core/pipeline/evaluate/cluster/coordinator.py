@@ -22,7 +22,7 @@ Within = tuple[str, int, int, str]
 """What somebody does, how much of it is done, of how much, and of what."""
 
 
-class Desk:
+class Coordinator:
     """Answers the workers of one evaluation, one question after the other."""
 
     def __init__(

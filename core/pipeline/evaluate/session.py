@@ -1,4 +1,4 @@
-"""One process's turn at paid work: a folder, a budget, journals and a status.
+"""One process's session of paid work: a folder, a budget, journals and a status.
 
 Evaluations run, golden sets are built and readers answer so: nothing is paid twice, and what was killed goes
 on.
@@ -27,8 +27,8 @@ REPLIES = "replies.sqlite"  # Vectors of passages, and answers that were not mea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One process's models, budget, journals and folder for its turn at an evaluation."""
+class Session:
+    """One process's models, budget, journals and folder for its session of paid work."""
 
     models: Models
     budget: Budget
@@ -91,7 +91,7 @@ class Site:
         return (self.shared or self.work) / ARTIFACTS
 
 
-def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
+def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Result:
     """Do the work, or what is left of it.
 
     Args:
@@ -105,18 +105,20 @@ def take(order: Order, do: Callable[[Turn], str], site: Site) -> Result:
         InputError: If another process does it, or something in it cannot be used.
         ClqError: If a provider fails; what was answered is kept, and doing it again goes on.
     """
-    with begun(order, site) as turn:
+    with begun(order, site) as session:
         landed = ""
-        with stoppable(turn.watch):
-            landed = do(turn)
+        with stoppable(session.watch):
+            landed = do(session)
         state = State.FINISHED if landed else State.CANCELLED
-        turn.log.write("end", state=state, usd=turn.budget.usd, landed=landed)
-        status = turn.tracker.close(state, runs_done=int(bool(landed)))
-        return Result(folder=turn.folder, status=status, landed=landed, spent=tuple(turn.receipts.spent()))
+        session.log.write("end", state=state, usd=session.budget.usd, landed=landed)
+        status = session.tracker.close(state, runs_done=int(bool(landed)))
+        return Result(
+            folder=session.folder, status=status, landed=landed, spent=tuple(session.receipts.spent())
+        )
 
 
 @contextmanager
-def begun(order: Order, site: Site) -> Iterator[Turn]:
+def begun(order: Order, site: Site) -> Iterator[Session]:
     """Hold the folder of work, with what it needs open, and say how it ended if it ended badly."""
     folder = folder_of(site.work, order.name, order.work_id)
     with folder.held(), ExitStack() as files:
@@ -142,7 +144,7 @@ def begun(order: Order, site: Site) -> Iterator[Turn]:
             _ending(tracker, log, models),
             Watch(site.cancelled, folder.stop, models.interrupt) as watch,
         ):
-            yield Turn(
+            yield Session(
                 models=models,
                 budget=budget,
                 receipts=receipts,
