@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 HOST ?= localhost
+PROCESSES ?= 1
 NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
@@ -15,9 +16,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.* ## ' '/^[a-z0-9]+:.* ## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.run ## start the dashboard on localhost:8501, with the demo where the store is empty (PORT, HOST, NAME)
+run: $(VENV)/.run ## start the dashboard on localhost:8501, with the demo where the store is empty (PORT, HOST, NAME, PROCESSES)
 	$(BIN)/python -m core demo --if-empty
-	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME)
+	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME) --processes $(PROCESSES)
 
 demo: $(VENV)/.run ## measure the demo again
 	$(BIN)/python -m core demo

@@ -1,5 +1,7 @@
 """Twenty visitors who each move the SLA slider once a second for half a minute, beside a bare page.
 
+One process serves them first, then two.
+
 A visitor speaks the websocket as a browser does and waits until the server has sent the whole page again; it
 asks for the next move a second after the last, or at once when the answer took longer. Drawing is not part of
 it. The peer runs after the product, alone on the machine too.
@@ -17,7 +19,7 @@ import numpy as np
 
 from tests import many_stacks
 from tests.client import Session
-from tests.server import serve_cold
+from tests.server import serve_cold, serve_many
 
 STACKS = 1_000
 VISITORS = 20
@@ -53,21 +55,27 @@ def run() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         many_stacks.seed(folder / "store", STACKS)
-        with serve_cold(folder / "ours.log", CLQ_STORE=str(folder / "store")) as server:
-            here = asyncio.run(_visits(f"{server.url}/?ws={many_stacks.COLLECTION}&sla=500"))
+        address, store = f"?ws={many_stacks.COLLECTION}&sla=500", str(folder / "store")
+        with serve_cold(folder / "one.log", CLQ_STORE=store) as server:
+            one = asyncio.run(_visits(f"{server.url}/{address}"))
+        with serve_many(folder / "two.log", Path(store), 2) as server:
+            two = asyncio.run(_visits(f"{server.url}/{address}"))
         with serve_cold(folder / "bare.log", app=_BARE, BARE_POINTS=str(STACKS)) as server:
-            there = asyncio.run(_visits(server.url))
-    rows = []
-    for percentile in (50, 95):
-        value, peer = (1000 * float(np.percentile(taken, percentile)) for taken in (here, there))
-        rows.append(
-            {
-                "name": f"{VISITORS} sessions, {STACKS:,} stacks, p{percentile} of {len(here)} moves",
-                "value": value,
-                "unit": "ms",
-                "peer": f"bare Streamlit and Plotly page, {STACKS:,} points, {len(there)} moves",
-                "peer_value": peer,
-                "ratio": peer / value,
-            }
-        )
-    return rows
+            bare = asyncio.run(_visits(server.url))
+    return [
+        _row(f"{processes}, p{percentile}", percentile, here, bare)
+        for processes, here in (("1 process", one), ("2 processes", two))
+        for percentile in (50, 95)
+    ]
+
+
+def _row(name: str, percentile: int, here: list[float], bare: list[float]) -> dict[str, Any]:
+    value, peer = (1000 * float(np.percentile(taken, percentile)) for taken in (here, bare))
+    return {
+        "name": f"{VISITORS} sessions, {STACKS:,} stacks, {name} of {len(here)} moves",
+        "value": value,
+        "unit": "ms",
+        "peer": f"bare Streamlit and Plotly page, {STACKS:,} points, {len(bare)} moves",
+        "peer_value": peer,
+        "ratio": peer / value,
+    }

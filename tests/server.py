@@ -20,7 +20,7 @@ from tests import warm
 
 APP = ROOT / "app.py"
 CHROMIUM_ARGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
-_START_S = 60.0
+_START_S = 120.0
 _STOP_S = 10.0
 
 
@@ -57,11 +57,11 @@ def serve(log: Path, **environment: str) -> Iterator[Server]:
     Raises:
         RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
     """
-    port = _free_port()
+    port = free_port()
     log.touch()
     process = warm.process(_served, port, {**os.environ, **environment}, log)
     try:
-        yield _answering(port, log, process.pid or 0, process.is_alive)
+        yield answering(port, log, process.pid or 0, process.is_alive)
     finally:
         process.terminate()
         process.join(_STOP_S)
@@ -90,15 +90,31 @@ def serve_cold(log: Path, *, app: Path = APP, files: int = 0, **environment: str
     Raises:
         RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
     """
-    port = _free_port()
+    port = free_port()
     limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
     command = [*limit, sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
+    with _running(command, port, log, environment) as server:
+        yield server
+
+
+@contextmanager
+def serve_many(log: Path, store: Path, processes: int) -> Iterator[Server]:
+    """Run the dashboard by several processes until the block ends; see `serve_cold`."""
+    port = free_port()
+    command = [sys.executable, "-m", "core", "--store", str(store), "ui", "--no-browser"]
+    command += ["--port", str(port), "--processes", str(processes)]
+    with _running(command, port, log, {}) as server:
+        yield server
+
+
+@contextmanager
+def _running(command: list[str], port: int, log: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     with log.open("w") as output:
         process = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
         )
     try:
-        yield _answering(port, log, process.pid, lambda: process.poll() is None)
+        yield answering(port, log, process.pid, lambda: process.poll() is None)
     finally:
         process.terminate()
         try:
@@ -108,13 +124,19 @@ def serve_cold(log: Path, *, app: Path = APP, files: int = 0, **environment: str
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens to."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _answering(port: int, log: Path, pid: int, lives: Callable[[], bool]) -> Server:
+def answering(port: int, log: Path, pid: int, lives: Callable[[], bool]) -> Server:
+    """Wait until a server answers.
+
+    Raises:
+        RuntimeError: If it ends or stays silent; the message carries its output.
+    """
     server = Server(f"http://localhost:{port}", log, pid)
     end = time.monotonic() + _START_S
     while time.monotonic() < end and lives():

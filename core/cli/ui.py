@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import runpy
+import socket
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from core.cli.context import Context
+from core.errors import AccessError
 from core.paths import APP
 
 
@@ -21,6 +24,9 @@ def run(
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets colleagues in the same network in.")
     ] = "localhost",
     name: Annotated[str | None, typer.Option(help="Name that links have; by default the address.")] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes that draw for visitors; more for a crowd.")
+    ] = 1,
     browser: Annotated[
         bool | None, typer.Option("--browser/--no-browser", help="Open it; by default from a terminal.")
     ] = None,
@@ -32,12 +38,38 @@ def run(
     shown = sys.stdout.isatty() if browser is None else browser
     settings = {
         "server.address": host,
-        "server.port": port,
+        "server.port": str(port),
         "browser.serverAddress": name or host,
         "server.headless": str(not shown).lower(),
         "server.showEmailPrompt": "false",
         "browser.gatherUsageStats": "false",
     }
+    if processes > 1:
+        raise typer.Exit(_crowd(host, port, processes, settings))
     sys.argv = ["streamlit", "run", str(APP)]
-    sys.argv += [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    sys.argv += [word for key, value in settings.items() for word in (f"--{key}", value)]
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def _crowd(host: str, port: int, processes: int, settings: Mapping[str, str]) -> int:
+    """Serve by several processes, and say where.
+
+    Raises:
+        AccessError: If this system cannot hand connections over, or nothing may listen there.
+    """
+    if not hasattr(socket, "send_fds"):
+        raise AccessError("This system hands no connections to other processes: leave out --processes")
+    # Imported here: the other commands need nothing of the dashboard.
+    from core.ui.processes import serve
+
+    try:
+        listening = socket.create_server((host, port), family=_family(host, port))
+    except OSError as error:
+        raise AccessError(f"Port {port} of {host} cannot be listened to: {error.strerror}") from error
+    with listening:
+        typer.echo(f"http://{settings['browser.serverAddress']}:{port}, drawn by {processes} processes")
+        return serve(str(APP), listening, processes, settings)
+
+
+def _family(host: str, port: int) -> socket.AddressFamily:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
+from core.ui.processes import COOKIE, NUMBER
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -166,7 +167,7 @@ class Door:
         elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
-        await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/"))
+        await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/", seat=_seat(headers)))
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:
@@ -220,7 +221,16 @@ def _marked(scope: Scope, headers: Headers) -> Scope:
     return {**scope, "headers": [*kept, (VISITOR.encode(), HERE.encode() if here else b"elsewhere")]}
 
 
-def _with_headers(send: Send, *, first: bool) -> Send:
+def _seat(headers: Headers) -> str | None:
+    """The cookie that brings a visitor back to this process of several; None where the browser has it."""
+    number = os.environ.get(NUMBER)
+    pair = f"{COOKIE}={number}"
+    if number is None or pair in headers.get("cookie", "").split("; "):
+        return None
+    return f"{pair}; Path=/; HttpOnly; SameSite=Lax"
+
+
+def _with_headers(send: Send, *, first: bool, seat: str | None) -> Send:
     """Add what every answer carries; the first page, which has the live chart, names the library too."""
 
     async def sent(message: Message) -> None:
@@ -230,6 +240,8 @@ def _with_headers(send: Send, *, first: bool) -> Send:
                 headers[name] = value
             if first:
                 headers["Link"] = _PRELOAD
+            if seat:
+                headers.append("Set-Cookie", seat)
         await send(message)
 
     return sent
