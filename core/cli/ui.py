@@ -14,6 +14,7 @@ import typer
 from core.cli.context import Context
 from core.errors import AccessError
 from core.paths import APP
+from core.processes import serve
 
 
 def run(
@@ -59,9 +60,6 @@ def _crowd(host: str, port: int, processes: int, settings: Mapping[str, str]) ->
     """
     if not hasattr(socket, "send_fds"):
         raise AccessError("This system hands no connections to other processes: leave out --processes")
-    # Imported here: the other commands need nothing of the dashboard.
-    from core.ui.processes import serve
-
     try:
         listening = socket.create_server((host, port), family=_family(host, port))
     except OSError as error:

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
-from core.ui.processes import COOKIE, NUMBER
+from core.processes import COOKIE, NUMBER
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -167,7 +167,9 @@ class Door:
         elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
-        await self._app(scope, receive, _with_headers(send, first=scope.get("path") == "/", seat=_seat(headers)))
+        await self._app(
+            scope, receive, _with_headers(send, first=scope.get("path") == "/", seat=_seat(headers))
+        )
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.ui.processes import COOKIE, process_of
+from core.processes import COOKIE, process_of
 from tests.client import Session, visiting
 from tests.server import serve_many
 

@@ -26,10 +26,11 @@ _HEAD_BYTES = 65_536
 _HEAD_S = 5.0
 _LOOK_S = 0.02
 _BACKLOG = 128
+_LARGEST = 200_000_000  # bytes of a message, as `streamlit run` has it
 
 
 class Handed(socket.socket):
-    """The end of a pipe that looks like a listening socket: what it accepts was accepted by another process."""
+    """The end of a pipe as a listening socket: what it accepts was accepted by another process."""
 
     def listen(self, backlog: int = 0, /) -> None:
         """Do nothing: the other process listens."""
@@ -99,7 +100,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     options = {f"STREAMLIT_{name.replace('.', '_').upper()}": value for name, value in _spelt(settings)}
     command = [sys.executable, "-m", __name__, app, str(pipe.fileno())]
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - our own program, without a shell
         command, env={**os.environ, **options, NUMBER: str(number)}, pass_fds=[pipe.fileno()]
     )
 
@@ -163,19 +164,13 @@ async def _head(connection: socket.socket) -> bytes:
     return head
 
 
-def _work(app: str, pipe: int) -> None:
-    """Serve what is handed over through a pipe."""
+if (
+    __name__ == "__main__"
+):  # one of the processes: the script of the app, and the pipe that brings connections
     import runpy
 
-    import streamlit as st
     import uvicorn
 
-    config = uvicorn.Config(
-        runpy.run_path(app)["app"], loop="asyncio", access_log=False, log_level="warning",
-        ws_max_size=int(st.get_option("server.maxMessageSize") * 1_000_000),
-    )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[Handed(fileno=pipe)])
-
-
-if __name__ == "__main__":
-    _work(sys.argv[1], int(sys.argv[2]))
+    app = runpy.run_path(sys.argv[1])["app"]
+    config = uvicorn.Config(app, loop="asyncio", access_log=False, log_level="warning", ws_max_size=_LARGEST)
+    uvicorn.Server(config).run(sockets=[Handed(fileno=int(sys.argv[2]))])
