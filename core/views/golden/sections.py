@@ -17,6 +17,7 @@ from core.views.decision.words import undecided
 from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
+from core.views.golden.unseen import is_unseen
 from core.views.keep import keep
 from core.views.workspace.scope import Quality
 from core.views.workspace.view import View
@@ -156,7 +157,7 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     yield Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
 
 
-SECTIONS = (is_sound, do_judges_agree)
+SECTIONS = (is_sound, do_judges_agree, is_unseen)
 MIX: Columns = (
     Column("grade", "grade"),
     Column("total", "judged", "number", digits=0),

@@ -1,0 +1,366 @@
+"""Page Golden sets: how much relevant evidence nobody has judged, by what several retrievers found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.metrics import Measure
+from core.stats import captures
+from core.stats.captures import MOST_LISTS, Total
+from core.stats.intervals import SEED, Floats
+from core.views import text, theme
+from core.views.ask import Ask, run_of
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
+from core.views.columns import Column, Columns
+from core.views.keep import keep
+from core.views.workspace.query_sets import among
+from core.views.workspace.scores import at_cutoff, evidence, mean
+from core.views.workspace.view import View
+
+LISTS = (
+    "Retrievers whose lists are compared: two captures of the relevant passages, or more. A passage that two "
+    "of three or more share with a third tells whether they depend on each other."
+)
+DEPTH = "How deep a list counts as looked through. By default as deep as 95 % of the lists is judged."
+HOW = (
+    "Chapman: from how many relevant passages two lists share. Log-linear: three lists or more, with the "
+    "pairs that depend on each other. Chao: a lower bound from those that one list alone holds. "
+    "Extrapolated: from how their number grows with the depth."
+)
+TWO = (
+    "Whether two lists find the same easy passages cannot be told from the two: then there is more than "
+    "this, and the estimate is a least. A third retriever of another kind would show it."
+)
+DEPENDENT = (
+    "{} depend on each other: they find the same easy passages. Chapman's estimate is then a least, and the "
+    "log-linear one better, but still low where every list misses the same passages."
+)
+BOUNDS = (
+    "As if the unseen passages had the grades of those that were seen, query by query. At most: with the "
+    "lower end of the estimate, which no better judging could raise above."
+)
+JUDGED = 0.95
+"""Share of the lists that must be judged for them to count as looked through."""
+_DRAWS = 16
+ESTIMATES: Columns = (
+    Column("method", "estimate", "text"),
+    Column("lists", "lists", "number", digits=0),
+    Column("total", "passages", "number", "Relevant, over all queries; at least those judged.", 0),
+    Column("total_low", "low", "number", digits=0, help="Lower end of the 95 % bootstrap interval."),
+    Column("total_high", "high", "number", digits=0, help="Upper end of the 95 % bootstrap interval."),
+    Column("missing", "unseen", "share", "Share of them that nobody judged."),
+)
+PAIRS: Columns = (
+    Column("first_list", "list", "text"),
+    Column("second_list", "and list", "text"),
+    Column("one", "first alone", "number", digits=0),
+    Column("both", "both", "number", digits=0),
+    Column("other", "second alone", "number", digits=0),
+    Column(
+        "odds",
+        "odds ratio",
+        "number",
+        digits=1,
+        help="Among the passages of the other lists; 1 = independent.",
+    ),
+    Column("odds_low", "low", "number", digits=1, help="Lower end of its 95 % bootstrap interval."),
+    Column("odds_high", "high", "number", digits=1, help="Upper end."),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """What some lists say about relevant passages that nobody judged."""
+
+    names: tuple[str, ...]  # of the lists
+    known: int  # relevant passages that were judged
+    queries: int  # that have one
+    judged: float  # share of the lists that is judged, 0..1
+    estimates: pl.DataFrame  # method, lists, total with low and high, missing
+    pairs: pl.DataFrame  # columns of `PAIRS`; odds null where they cannot be told
+    depends: tuple[str, ...]  # pairs of lists that depend on each other
+
+
+Row = Mapping[str, Any]
+_KIND = ("mode", "sparse", "embedder", "dim")
+
+
+def retrievers(view: View) -> pl.DataFrame:
+    """The stacks whose lists can be compared: one of each retriever and dimension, the deepest first.
+
+    Stacks of one retriever alone where there are two or more, else all that have rankings.
+    """
+    rows = view.table.filter("has_rankings")
+    bare = pl.col("reranker").fill_null("none") == "none"
+    single = rows.filter(pl.col("mode").is_in(["sparse", "dense"]) & bare)
+    rows = single if single.height > 1 else rows
+    made_of = pl.concat_str(
+        [pl.col(name).cast(pl.String) for name in _KIND], separator=" ", ignore_nulls=True
+    )
+    rows = rows.with_columns(_system=pl.when(made_of == "").then("run_id").otherwise(made_of))
+    rows = rows.sort("index", "candidates", "dim", descending=[False, True, True], nulls_last=True)
+    return rows.unique("_system", keep="first", maintain_order=True)
+
+
+def usual_lists(offered: pl.DataFrame) -> list[str]:
+    """One of each retriever, whatever its dimension; as many as are compared at most."""
+    apart = offered.unique(["mode", "sparse", "embedder"], keep="first", maintain_order=True)
+    return (apart if apart.height > 1 else offered)["name"].head(MOST_LISTS).to_list()
+
+
+@keep("Comparing what the lists hold…")
+def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
+    """run_id, query_id, rank and grade (null = unjudged) of the lists, on the judged queries that count."""
+    judged = view.snapshot.judgements(view.scope.golden_set_id or "").select(
+        "query_id", "passage_id", "grade"
+    )
+    counted = among(view.snapshot, view.scope)
+    if counted is not None:
+        judged = judged.filter(pl.col("query_id").is_in(list(counted)))
+    rows = view.snapshot.rankings(list(run_ids)).filter(pl.col("stage") == "final")
+    rows = rows.filter(pl.col("query_id").is_in(judged["query_id"].unique().to_list()))
+    return rows.select("run_id", "query_id", "passage_id", "rank").join(
+        judged, on=["query_id", "passage_id"], how="left"
+    )
+
+
+def judged_depth(rows: pl.DataFrame) -> int:
+    """The deepest rank down to which the share `JUDGED` of the lists is judged; 10 where there is none."""
+    by_rank = rows.group_by("rank").agg(pl.len(), judged=pl.col("grade").count()).sort("rank")
+    share = by_rank["judged"].cum_sum() / by_rank["len"].cum_sum()
+    enough = by_rank.filter(share >= JUDGED)["rank"]
+    return int(enough.max()) if len(enough) else 10  # type: ignore[arg-type]
+
+
+@keep("Estimating what nobody saw…")
+def unseen(
+    view: View, names: tuple[str, ...], run_ids: tuple[str, ...], depth: int, least: int
+) -> Unseen | None:
+    """Estimate how many relevant passages there are; None where the lists hold none."""
+    listed = ranked(view, run_ids).filter(pl.col("rank") <= depth)
+    asked = sorted(listed["query_id"].unique())
+    judged = view.snapshot.judgements(view.scope.golden_set_id or "")
+    known = judged.filter(pl.col("grade") >= least, pl.col("query_id").is_in(asked)).height
+    good = listed.filter(pl.col("grade") >= least)
+    if good.is_empty():
+        return None
+    wide = good.pivot("run_id", index=["query_id", "passage_id"], values="rank", aggregate_function="min")
+    ranks = [wide[name] if name in wide.columns else pl.Series([None] * wide.height) for name in run_ids]
+    held = np.column_stack([rank.is_not_null().to_numpy() for rank in ranks])
+    query = wide["query_id"].replace_strict(asked, range(len(asked)), return_dtype=pl.Int64).to_numpy()
+    first = wide.select(pl.min_horizontal(pl.col(pl.Int32, pl.Int64, pl.UInt32))).to_series().to_numpy()
+    cells = captures.histories(held, query, len(asked))
+    made = _estimates(cells, _growth(first, query, len(asked), depth), len(names))
+    pairs, depends = _pairs(cells, names)
+    share = listed["grade"].count() / max(1, listed.height)
+    rows = _told(made, known)
+    return Unseen(names, known, len(asked), float(share), rows, pairs, depends)
+
+
+def _told(made: Sequence[tuple[str, int, Total]], known: int) -> pl.DataFrame:
+    rows = [(name, lists, *(max(end, known) for end in (each.value, each.low, each.high)))
+            for name, lists, each in made]  # fmt: skip
+    named = pl.DataFrame(rows, schema=["method", "lists", "total", "total_low", "total_high"], orient="row")
+    return named.with_columns(missing=1 - known / pl.col("total"))
+
+
+def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Floats:
+    """How many relevant passages the lists together hold by each depth: [queries, depth]."""
+    at = np.zeros((queries, depth))
+    np.add.at(at, (query, first.astype(np.int64) - 1), 1.0)
+    return np.asarray(at.cumsum(axis=1))
+
+
+def _estimates(cells: Floats, growth: Floats, lists: int) -> list[tuple[str, int, Total]]:
+    made = [
+        ("extrapolated to any depth", lists, captures.extrapolated(growth)),
+        ("Chao, lower bound", lists, captures.chao(cells)),
+    ]
+    two = captures.chapman(captures.of_lists(cells, (0, 1)))
+    if lists == 2:
+        return [("Chapman", 2, two), *made]
+    best, _ = captures.log_linear(cells)
+    return [("log-linear", lists, best), ("Chapman, the first two", 2, two), *made]
+
+
+def _pairs(cells: Floats, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    rows, depends = [], []
+    for each in captures.dependences(cells):
+        first, second = (names[place] for place in each.pair)
+        shared = captures.of_lists(cells, each.pair).sum(axis=0)
+        ends = [value if np.isfinite(value) else None for value in (each.odds, each.low, each.high)]
+        rows.append((first, second, shared[1], shared[3], shared[2], *ends))
+        depends += [f"{first} and {second}"] if each.depends else []
+    schema = {"first_list": pl.String, "second_list": pl.String} | dict.fromkeys(
+        ("one", "both", "other", "odds", "odds_low", "odds_high"), pl.Float64
+    )
+    return pl.DataFrame(rows, schema=schema, orient="row"), tuple(depends)
+
+
+@keep("Scoring with what nobody saw…")
+def bounded(view: View, grown: tuple[float, float], least: int) -> pl.DataFrame:
+    """Score the stacks as if there were more relevant passages.
+
+    Args:
+        grown: How many times as many as were judged: at least, and by the estimate.
+        least: Grade from which on a passage is relevant.
+
+    Returns:
+        name, n and, of the quality, N-Recall and its PROC at the cutoff: the score, `_expected` (by the
+        estimate) and `_most` (at least so many); best first.
+    """
+    rows = view.table.filter("has_rankings").select("run_id", "name", "n")
+    asked = [Measure("N-Recall", view.quality.k, (("rel", least),))]
+    measures = {"recall": asked[0], "ceiling": asked[0].renamed(f"PROC[{asked[0].name}]")}
+    own = view.quality.measure
+    if own is not None and own.info.needs <= {"pool"} and own.info.higher_is_better:
+        measures = {"score": own, **measures}
+    graded = evidence(
+        view.snapshot,
+        rows["run_id"].to_list(),
+        view.scope.golden_set_id or "",
+        measures.values(),
+        only=among(view.snapshot, view.scope),
+    )
+    columns: dict[str, Any] = {"run_id": graded.run_ids}
+    for name, measure in measures.items():
+        columns[name] = mean(at_cutoff(graded, measure))[0]
+        for end, times in zip(("most", "expected"), grown, strict=True):
+            more = (replace(graded, pool_counts=counts) for counts in _more(graded.pool_counts, times, least))
+            columns[f"{name}_{end}"] = np.mean([mean(at_cutoff(each, measure))[0] for each in more], axis=0)
+    scored = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return rows.join(scored, on="run_id").sort(
+        "score" if own and "score" in columns else "recall", descending=True, nulls_last=True
+    )
+
+
+def _more(counts: np.ndarray, times: float, least: int) -> list[np.ndarray]:
+    """Grade counts with so many times as many relevant passages, rounded by chance, several times."""
+    if times <= 1:
+        return [counts]
+    drawn, good = np.random.default_rng(SEED), np.arange(1, 6) >= least
+    wanted = np.where(good, counts * times, counts)
+    return [np.floor(wanted + drawn.random(wanted.shape) * good).astype(counts.dtype) for _ in range(_DRAWS)]
+
+
+@section("unseen", "How much relevant evidence has nobody seen?")
+def is_unseen(view: View, ask: Ask) -> Blocks:
+    """Estimate what the judgements miss, and what that makes of the scores."""
+    golden = view.scope.golden_set_id
+    offered = retrievers(view) if golden else view.table.clear()
+    if offered.height < 2 or view.snapshot.judgements(golden or "").is_empty():
+        yield Answer(
+            "What nobody saw cannot be estimated yet.",
+            "It takes judgements of passages, and the rankings of two retrievers or more.",
+        )
+        yield Way("run", "Run another retriever")
+        return
+    usual = usual_lists(offered)
+    names = ask.several("Lists", offered["name"], "lists", usual=usual, most=MOST_LISTS, about=LISTS)
+    names = names if len(names) > 1 else usual
+    run_ids = tuple(run_of(offered, name) for name in names)
+    depth = int(ask.number("Depth", "listk", judged_depth(ranked(view, run_ids)), 1, 1000, about=DEPTH) or 1)
+    least = ask.one("Relevant from grade", (4, 3, 5, 2), "listrel")
+    found = unseen(view, tuple(names), run_ids, depth, least)
+    if found is None:
+        yield Answer(
+            "The lists hold no relevant passage at this depth.", "Take deeper lists, or a lower grade."
+        )
+        return
+    by = ask.one("Estimate that counts", found.estimates["method"], "listby", about=HOW)
+    row = found.estimates.row(by_predicate=pl.col("method") == by, named=True)
+    yield Answer(answer(row, found, depth), warning=_unjudged(found, depth), caveats=caveats(found))
+    yield Cards(cards(row, found, depth, least))
+    yield Chart(figure(found), "unseen", "Relevant passages by each estimate, with its 95 % interval")
+    yield Table(found.estimates, "unseen", ESTIMATES)
+    yield Tabs((
+        Fold("Scores", scores(view, row, found.known, least)),
+        Fold("Lists", [Table(found.pairs, "captures", PAIRS)]),
+    ))  # fmt: skip
+
+
+def scores(view: View, row: Row, known: int, least: int) -> Blocks:
+    """What the stacks would score if the unseen passages counted."""
+    if row["total"] <= known:
+        yield Text("By this estimate nothing is unseen, so that the scores stay as they are.")
+        return
+    rows = bounded(view, (row["total_low"] / known, row["total"] / known), least)
+    yield Text(BOUNDS, "caption")
+    of = {
+        "score": view.quality.name,
+        "recall": f"N-Recall@{view.quality.k}",
+        "ceiling": f"PROC[N-Recall]@{view.quality.k}",
+    }
+    columns = [
+        Column(f"{name}{end}", f"{label}{words}", "score")
+        for name, label in of.items()
+        for end, words in (("", ""), ("_most", ", at most"), ("_expected", ", expected"))
+        if f"{name}{end}" in rows.columns
+    ]
+    yield Table(rows, "unseen_scores", ("name", *columns, "n"))
+
+
+def answer(row: Row, found: Unseen, depth: int) -> str:
+    """How much is unseen by an estimate."""
+    if row["total"] - found.known < 1:
+        return f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged."
+    return f"About {text.percent(row['missing'])} of the relevant passages have not been judged, at least."
+
+
+def _unjudged(found: Unseen, depth: int) -> str:
+    if found.judged >= JUDGED:
+        return ""
+    share = text.percent(1 - found.judged)
+    return f"{share} of the lists' first {depth} passages are unjudged: judge them first, or take less depth."
+
+
+def caveats(found: Unseen) -> dict[str, str]:
+    """List what the estimate takes for granted, by the words of its chip."""
+    depends = DEPENDENT.format("; ".join(found.depends)) if found.depends else ""
+    return {
+        "lists depend on each other": depends,
+        "a least": TWO if len(found.names) == 2 else "",
+        "how to read": HOW,
+    }
+
+
+def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, str, str], ...]:
+    """What was judged, what there is by the estimate, and what is missing: label, number, what it is."""
+    known, per = found.known, max(1, found.queries)
+    ends = f"{row['total_low']:,.0f} to {row['total_high']:,.0f}"
+    lists = text.count(row["lists"], "list")
+    return (
+        (f"Judged, grade {least} or more", f"{known:,}", f"{known / per:.1f} per query, n = {found.queries}"),
+        ("There are, at least", f"{row['total']:,.0f}", f"{ends}; {row['method']}, Top-{depth} of {lists}"),
+        ("Unseen", text.percent(row["missing"]), f"{(row['total'] - known) / per:.2f} per query"),
+    )
+
+
+def figure(found: Unseen) -> go.Figure:
+    """Draw the estimates with their intervals, and what was judged as a line."""
+    rows = found.estimates
+    low, at, high = (rows[name].to_numpy() for name in ("total_low", "total", "total_high"))
+    hover = [
+        f"{method}: {value:,.0f} [{first:,.0f}, {last:,.0f}]"
+        for method, value, first, last in zip(rows["method"], at, low, high, strict=True)
+    ]
+    bars = theme.whiskers(low, at, high, color=theme.NEUTRAL, thickness=2)
+    marks = theme.scatter(
+        "",
+        at,
+        list(range(rows.height)),
+        hover=hover,
+        marker={"color": theme.OKABE_ITO[0], "size": 9},
+        error_x=bars,
+    )
+    fig = theme.figure(
+        [marks], x="relevant passages; the line: judged", height=100 + 38 * rows.height, legend=False
+    )
+    fig.add_vline(x=found.known, line={"color": theme.ACCENT, "dash": "dash"})
+    return theme.name_rows(fig, rows["method"].to_list())
