@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
+from inspect import getfile
+from pathlib import Path
 
 import pytest
 
 from core.choices import declared
+from core.importers import FORMATS
 from core.metrics import REGISTRY
-from core.paths import ROOT
+from core.paths import DATA, ROOT
 from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
 from core.views.pages import PAGES
@@ -63,6 +67,60 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
     views = ROOT / "core" / "views" / name
     assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.home])
+def test_a_section_is_a_function_in_the_package_of_its_page(name):
+    """A page is an entry of the list and a script beside it, which draws whatever sections there are."""
+    home = PAGES[name].home.removesuffix(".sections")
+    assert {section.draw.__module__.removeprefix(home).split(".")[0] for section in PAGES[name].drawn()} == {
+        ""
+    }
+
+
+USED_TOO = {"beir", "judged-spans", "table"}
+"""Formats that corpora, chunkings and workbooks are read by as well."""
+
+
+@pytest.mark.parametrize(
+    "each", [each for each in FORMATS if each.name not in USED_TOO], ids=lambda each: each.name
+)
+def test_an_importer_is_its_file_and_a_line_of_the_registry(each):
+    own = Path(getfile(type(each))).relative_to(ROOT)
+    own_files = {own.as_posix()} if own.name != "__init__.py" else set(sources(own.parent.as_posix()))
+    imported = rf"from {re.escape(type(each).__module__)} import [^)\n]*\b{type(each).__name__}\b"
+    assert naming(imported, "core", "pages") - own_files <= {"core/importers/formats/__init__.py"}
+
+
+EXAMPLES = {
+    *(f"core/providers/{kind}/__init__.py" for kind in ("embed", "rerank", "chat")), "core/providers/base.py",
+    "core/tables.py", "core/prices/__init__.py", "core/cli/golden.py",
+    "core/views/cost/bill.py", "core/views/cost/sections.py",
+}  # fmt: skip
+"""Files that name some model for an example, or as the first that a form shows."""
+VENDORS_OF = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))
+MODELS = [
+    own["model"] for kind in VENDORS_OF.values() for vendor in kind.values() for own in vendor["models"]
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_of_a_known_vendor_is_data(model):
+    assert naming(rf"['\":]{re.escape(model)}['\"]", "core", "pages") <= EXAMPLES
+    prices = {
+        path.name for path in (DATA / "prices").glob("*.toml") if f'"{model}"' in path.read_text("utf-8")
+    }
+    assert prices
+
+
+@pytest.mark.parametrize("way", ["typo", "accents"])
+def test_a_perturbation_is_declared_done_and_put_into_specification_and_address(way):
+    declared = {
+        "core/metrics/robust.py", "core/pipeline/query/perturb.py", "core/pipeline/sweep/model.py",
+        "core/ui/state.py",
+    }  # fmt: skip
+    named = naming(rf"\b{way}: Many\[|\bname=\"{way}\"|\.get\(\"{way}\"|\"{way}\": Setting", "core", "pages")
+    assert named == declared
 
 
 @pytest.mark.parametrize("kind", CHOICES, ids=lambda kind: kind.__name__)

@@ -17,13 +17,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "clq"
 SOURCES = ("core", "pages", "app.py")
-DATA = (
-    *(
-        f"data/{name}"
-        for name in ("demo", "diagnostics", "endpoints", "exported", "presets", "prices", "published")
-    ),
-    ".streamlit/config.toml",
-)
+PARTS = ("demo", "diagnostics", "endpoints", "exported", "models.toml", "presets", "prices", "published")
+DATA = (*(f"data/{name}" for name in PARTS), ".streamlit/config.toml")
 RULES = (
     (re.compile(r"^(\s*(?:from|import)\s+)core(?=[.\s])", re.MULTILINE), rf"\1{PACKAGE}"),
     (re.compile(r"""(["'])core\.(?=[a-z_]+["'.])"""), rf"\1{PACKAGE}."),  # modules that are imported by name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from core.errors import UnknownNameError
+from core.paths import DATA
 from core.providers.base import Purpose
 
 Pooling = Literal["mean", "cls", "last"]
@@ -124,6 +126,17 @@ class ModelConfig(BaseModel):
     def full_dim(self, dim: int) -> int:
         """The dimension to embed a corpus at, so that `dim` follows by cutting; `dim` if none does."""
         return max(self.dims) if self.matryoshka and self.dims else dim
+
+
+def vendor_models(kind: Literal["embed", "rerank", "chat"]) -> dict[str, ModelConfig]:
+    """Read the models of vendors that are known by name, of one kind, from ``data/models.toml``."""
+    vendors = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))[kind]
+    configs = []
+    for provider, shared in vendors.items():
+        for own in shared.pop("models"):
+            both = {name: {**shared.get(name, {}), **own[name]} for name in ("limits", "chat") if name in own}
+            configs.append(ModelConfig(provider=provider, **{**shared, **own, **both}))
+    return {config.name: config for config in configs}
 
 
 def named(

@@ -12,13 +12,13 @@ from typing import Unpack
 from core.providers.chat import openai
 from core.providers.chat.ask import Chat
 from core.providers.chat.fake import FakeChat
-from core.providers.config import ModelConfig, named
+from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.remote import Wired
 
 __all__ = ["CHATS", "PROVIDERS", "Chat", "FakeChat", "chat_config", "make_chat"]
 
 CHATS: Mapping[str, ModelConfig] = MappingProxyType(
-    {config.name: config for config in (ModelConfig(provider="fake", model="fake"), *openai.CATALOGUE)}
+    {"fake": ModelConfig(provider="fake", model="fake"), **vendor_models("chat")}
 )
 """The models that are known by name."""
 

@@ -1,7 +1,6 @@
 """Any service that speaks OpenAI's chat completions: OpenAI itself, or a server at another address.
 
-Names, context lengths and what each family takes: platform.openai.com, "Models" and the API reference, read
-in November 2026. A server at another address is sent a key only when its configuration names one.
+A server at another address is sent a key only when its configuration names one.
 """
 
 from __future__ import annotations
@@ -12,34 +11,14 @@ from typing import Any
 
 from core.errors import ProviderError
 from core.providers.base import Amount, Reply, carrying
-from core.providers.calls import Limits, call_key, text_hash
+from core.providers.calls import call_key, text_hash
 from core.providers.calls.journal import once
 from core.providers.chat.ask import Chat, chars_per_second
-from core.providers.config import ChatOptions, ModelConfig
+from core.providers.config import ModelConfig
 from core.providers.remote import Remote, Wired
 from core.records import Basis, JsonMap, now
 
-_LIMITS = Limits(requests_per_minute=500, tokens_per_minute=200_000)
 _MESSAGE_TOKENS = 8  # what a message costs beside its text, with room to spare
-_THINKS = ChatOptions(
-    json_mode="schema", temperature=False, answer_limit="max_completion_tokens", thinking_tokens=4096
-)
-
-
-def _model(name: str, context: int, chat: ChatOptions) -> ModelConfig:
-    return ModelConfig(
-        provider="openai", model=name, tokenizer="o200k_base", max_tokens=context, limits=_LIMITS, chat=chat
-    )
-
-
-CATALOGUE = (
-    _model("gpt-4o-mini", 128_000, ChatOptions(json_mode="schema")),
-    _model("gpt-4.1-mini", 1_000_000, ChatOptions(json_mode="schema")),
-    _model("gpt-5", 400_000, _THINKS),
-    _model("gpt-5-mini", 400_000, _THINKS),
-    _model("gpt-5-nano", 400_000, _THINKS),
-    _model("gpt-5.4-mini", 400_000, _THINKS),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
-from core.providers.config import ModelConfig, named
+from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.embed import local, onnx, remote
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
 from core.providers.embed.batches import Vectors, unit_rows
@@ -36,7 +36,7 @@ _BUNDLED = (
 )
 
 EMBEDDERS: Mapping[str, ModelConfig] = MappingProxyType(
-    {config.name: config for config in (*_BUNDLED, *remote.CATALOGUE)}
+    {config.name: config for config in _BUNDLED} | vendor_models("embed")
 )
 """The models that are known by name."""
 

@@ -1,9 +1,9 @@
 """Embedders of vendors: what they share, and the one HTTP attempt of each.
 
-Read in November 2026: docs.voyageai.com, "Text embeddings" and "Rate limits" (basic tier); docs.cohere.com,
-"Embed" (96 texts of a call) and "Rate limits" (2,000 texts a minute); platform.openai.com, "Vector
-embeddings" and the API reference. Any service may speak OpenAI's language; a server at another address is
-sent a key only when its configuration names one. Cohere counts tokens itself: its vocabularies are not here.
+Read in November 2026: docs.voyageai.com, "Text embeddings"; docs.cohere.com, "Embed" (96 texts of a call);
+platform.openai.com, "Vector embeddings" and the API reference. Any service may speak OpenAI's language; a
+server at another address is sent a key only when its configuration names one. Cohere counts tokens itself:
+its vocabularies are not here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 
 from core.errors import InputError
 from core.providers.base import Amount, Purpose, Reply, carrying, joined
-from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
 from core.providers.embed.batches import Room, Sizes, Vectors, require_dim, shortened
@@ -143,68 +142,6 @@ class RemoteEmbedder(Remote, Embedder):
         # Some vendors send vectors whose length is off by rounding, or by design after a cut of theirs.
         wanted = self.dim if self._config.cut == "here" else rows.shape[1]
         return shortened(rows, wanted, scale=self.normalised)
-
-
-_COHERE = Limits(items_per_minute=2000)
-_OPENAI = Limits(requests_per_minute=3000, tokens_per_minute=1_000_000)
-
-
-def _voyage(name: str, batch_tokens: int, tpm: int, tokenizer: str | None = "voyage3_base") -> ModelConfig:
-    return ModelConfig(
-        provider="voyage",
-        model=name,
-        dim=1024,
-        dims=(256, 512, 1024, 2048),
-        matryoshka=True,
-        tokenizer=tokenizer,
-        batch_tokens=batch_tokens,
-        max_tokens=32_000,
-        limits=Limits(requests_per_minute=2000, tokens_per_minute=tpm),
-    )
-
-
-def _cohere(name: str, dims: tuple[int, ...], max_tokens: int = 512) -> ModelConfig:
-    newest = len(dims) > 1  # of the third generation each has one dimension, and vectors of any length
-    return ModelConfig(
-        provider="cohere",
-        model=name,
-        dims=dims,
-        matryoshka=newest,
-        normalised=newest,
-        max_tokens=max_tokens,
-        limits=_COHERE,
-    )
-
-
-def _openai(name: str, dims: tuple[int, ...]) -> ModelConfig:
-    return ModelConfig(
-        provider="openai",
-        model=name,
-        dims=dims,
-        matryoshka=True,
-        tokenizer="cl100k_base",
-        max_tokens=8191,
-        limits=_OPENAI,
-    )
-
-
-CATALOGUE = (
-    _voyage("voyage-3-large", 120_000, 3_000_000),
-    _voyage("voyage-3.5", 320_000, 8_000_000),
-    _voyage("voyage-3.5-lite", 1_000_000, 16_000_000),
-    _voyage("voyage-code-3", 120_000, 3_000_000),
-    # The vocabulary of the fourth generation is not at hand.
-    _voyage("voyage-4-large", 120_000, 3_000_000, tokenizer=None),
-    _voyage("voyage-4", 320_000, 8_000_000, tokenizer=None),
-    _voyage("voyage-4-lite", 1_000_000, 16_000_000, tokenizer=None),
-    _cohere("embed-v4.0", (256, 512, 1024, 1536), 128_000),
-    _cohere("embed-english-v3.0", (1024,)),
-    _cohere("embed-multilingual-v3.0", (1024,)),
-    _cohere("embed-english-light-v3.0", (384,)),
-    _cohere("embed-multilingual-light-v3.0", (384,)),
-    _openai("text-embedding-3-small", (256, 512, 1024, 1536)),
-    _openai("text-embedding-3-large", (256, 512, 1024, 1536, 3072)),
-)
 
 
 class VoyageEmbedder(RemoteEmbedder):

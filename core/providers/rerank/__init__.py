@@ -12,7 +12,7 @@ from typing import Unpack
 
 from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
-from core.providers.config import ModelConfig, named
+from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.remote import Wired
 from core.providers.rerank import by_chat, local, remote
 from core.providers.rerank.base import Reranked, Reranker, Scores
@@ -30,12 +30,9 @@ __all__ = [
 
 RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
     {
-        config.name: config
-        for config in (
-            ModelConfig(provider="none", model="none"),
-            ModelConfig(provider="fake", model="fake"),
-            *remote.CATALOGUE,
-        )
+        "none": ModelConfig(provider="none", model="none"),
+        "fake": ModelConfig(provider="fake", model="fake"),
+        **vendor_models("rerank"),
     }
 )
 """The models that are known by name."""

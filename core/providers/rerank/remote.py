@@ -1,9 +1,8 @@
 """Rerankers of vendors: what they share, and the one HTTP attempt of each.
 
 Read in November 2026. docs.voyageai.com, "Rerankers" and "Rate limits" (basic tier): 1,000 passages and
-600,000 tokens a call (query tokens × passages + their tokens). No limits of rerank-3 were found: those of
-rerank-2.5 are taken. Texts beyond the context length are cut by the vendor, which does not say so. The second
-generation is counted with the vocabulary of the Voyage 3 family, of the same time.
+600,000 tokens a call (query tokens × passages + their tokens). Texts beyond the context length are cut by the
+vendor, which does not say so.
 docs.cohere.com, "Rerank" and the API reference: 1,000 passages a call, 4,096 tokens of each by default. Up to
 the fourth generation a query with up to 100 passages is one search unit, a passage longer than 500 tokens
 (query included) counting once per started 500; the fifth is billed by tokens. Cohere counts them itself: its
@@ -21,7 +20,6 @@ import numpy as np
 
 from core.prices.calculator import TOKENS_PER_DOCUMENT, search_units
 from core.providers.base import Amount, Reply, carrying, joined
-from core.providers.calls import Limits
 from core.providers.config import ModelConfig
 from core.providers.remote import Remote, Wired
 from core.providers.rerank.base import Reranker, Scores
@@ -88,41 +86,8 @@ class RemoteReranker(Remote, Reranker):
         return joined([reply, more], scores)
 
 
-_COHERE = Limits(requests_per_minute=1000)
 _READ_TOKENS = 4096
 _BY_TOKENS = "rerank-v5"
-
-
-def _voyage(name: str, max_tokens: int, tpm: int, tokenizer: str | None = "voyage3_base") -> ModelConfig:
-    return ModelConfig(
-        provider="voyage",
-        model=name,
-        tokenizer=tokenizer,
-        max_tokens=max_tokens,
-        limits=Limits(requests_per_minute=2000, tokens_per_minute=tpm),
-    )
-
-
-def _cohere(name: str, max_tokens: int) -> ModelConfig:
-    return ModelConfig(provider="cohere", model=name, max_tokens=max_tokens, limits=_COHERE)
-
-
-CATALOGUE = (
-    # The vocabulary of the third generation is not at hand.
-    _voyage("rerank-3", 32_000, 2_000_000, tokenizer=None),
-    _voyage("rerank-3-lite", 32_000, 4_000_000, tokenizer=None),
-    _voyage("rerank-2.5", 32_000, 2_000_000),
-    _voyage("rerank-2.5-lite", 32_000, 4_000_000),
-    _voyage("rerank-2", 16_000, 2_000_000),
-    _voyage("rerank-2-lite", 8_000, 4_000_000),
-    _cohere("rerank-v5.0-pro", 32_768),
-    _cohere("rerank-v5.0-fast", 32_768),
-    _cohere("rerank-v4.0-pro", 32_768),
-    _cohere("rerank-v4.0-fast", 32_768),
-    _cohere("rerank-v3.5", 4_096),
-    _cohere("rerank-english-v3.0", 4_096),
-    _cohere("rerank-multilingual-v3.0", 4_096),
-)
 
 
 class VoyageReranker(RemoteReranker):
