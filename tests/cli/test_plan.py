@@ -133,7 +133,7 @@ def test_a_budget(cli: Cli):
 
 def test_yaml(cli: Cli):
     path = cli.spec("collection: farm\naxes:\n  mode: sparse\n", "s.yaml")
-    assert "1 stacks" in cli(path).stdout
+    assert "1 stack," in cli(path).stdout
 
 
 def test_refusals_tell_all_problems(cli: Cli):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.readers.plan import ReaderPlan
 
 RUNNING = "running"
+_OWN_STAGE = "pipeline"  # Of pipelines of one's own
 _OF_BILLS = ("lines", "limit", "problems")
 _RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
 _LINES = schema("stage model calls:int64 unit amount:float counted usd:float unknown")
@@ -58,12 +59,21 @@ def dollars(plan: GoldenPlan | ReaderPlan) -> str:
 
 def without_price(plan: Bill) -> str:
     """Name the models without a price, and what to do; nothing where all have one."""
-    return f" No price in $: {', '.join(plan.unpriced)}. {PRICE_IT}" if plan.unpriced else ""
+    pipelines = {line.model for line in plan.lines if line.stage == _OWN_STAGE}
+    own, rest = (
+        ", ".join(name for name in plan.unpriced if (name in pipelines) == inside) for inside in (True, False)
+    )
+    said = (
+        f" {own} costs what it reports as usage; if it reports none, give $ per query or hour." if own else ""
+    )
+    return f"{said} No price in $: {rest}. {PRICE_IT}" if rest else said
 
 
 def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
     """Name the button that does what was planned; 0 seconds are not said."""
-    price = "$0" if not plan.lines else ("≥ " if plan.usd is None else "") + usd(plan.usd_known, "")
+    known = usd(plan.usd_known, "")
+    price = known if plan.usd is not None else f"≥ {known}" if plan.usd_known else "cost unknown"
+    price = price if plan.lines else "$0"
     took = f" · about {duration(seconds)}" if seconds else ""
     return f"{act} · {price}{took}"
 

@@ -99,7 +99,7 @@ def size_of(plan: Plan) -> str:
     passages = ", ".join(
         f"{number:,} passages" + (f" ({name})" if name else "") for name, number in plan.passages.items()
     )
-    stacks = f"{len(plan.stacks):,} stacks"
+    stacks = count(len(plan.stacks), "stack")
     stacks = stacks if plan.begun is None else f"Up to {plan.begun:,} of {stacks}"
     return f"{stacks}, {plan.queries:,} questions asked {plan.asked} times, {passages}"
 
@@ -119,7 +119,8 @@ def dollars(plan: Plan, *, here: bool = True) -> str:
         return where if here else "No vendor is paid: everything runs on the cluster."
     how = "exact" if plan.exact else "estimated"
     sum_known = f"${plan.usd_known:,.4f} ({how})"
-    total = f"Dollars: {'unknown, at least ' if plan.usd is None else ''}{sum_known}"
+    least = sum_known if plan.usd is not None else f"unknown, at least {sum_known}"
+    total = f"Dollars: {least if plan.usd is not None or plan.usd_known else 'unknown'}"
     if plan.begun is not None:
         total = f"{total}, at most"
     lacking = f".{paid.without_price(plan)}" if plan.unpriced else ""

@@ -109,7 +109,15 @@ def test_a_mistake_stands_beside_its_field(where: str, key: str | None):
 
 
 def planned(**given: Any) -> Any:
-    usual = {"lines": (1,), "exact": True, "usd": 1.5, "usd_known": 1.5, "limit": None, "over_budget": False}
+    line = SimpleNamespace(stage="rerank", model="a")
+    usual = {
+        "lines": (line,),
+        "exact": True,
+        "usd": 1.5,
+        "usd_known": 1.5,
+        "limit": None,
+        "over_budget": False,
+    }
     usual |= {"begun": None, "unpriced": ()}
     return SimpleNamespace(**{**usual, **given})
 
@@ -122,6 +130,10 @@ def planned(**given: Any) -> Any:
         ({"usd": None}, "Dollars: unknown, at least $1.5000 (exact), no budget"),
         ({"usd": None, "unpriced": ("a", "b")},
          f"Dollars: unknown, at least $1.5000 (exact), no budget. No price in $: a, b. {PRICE_IT}"),
+        ({"usd": None, "usd_known": 0.0, "unpriced": ("shop", "b"),
+          "lines": (SimpleNamespace(stage="pipeline", model="shop"),)},
+         "Dollars: unknown, no budget. shop costs what it reports as usage; if it reports none, give $ per"
+         f" query or hour. No price in $: b. {PRICE_IT}"),
         ({"exact": False, "limit": 2.0},
          "Dollars: $1.5000 (estimated) of a budget of $2.00: enough as far as is known"),
         ({"limit": 1.0, "over_budget": True},
@@ -135,7 +147,12 @@ def test_dollars(given: dict[str, Any], words: str):
 
 @pytest.mark.parametrize(
     ("given", "price"),
-    [({"lines": ()}, "$0"), ({}, "$1.50"), ({"usd": None}, "≥ $1.50")],
+    [
+        ({"lines": ()}, "$0"),
+        ({}, "$1.50"),
+        ({"usd": None}, "≥ $1.50"),
+        ({"usd": None, "usd_known": 0.0}, "cost unknown"),
+    ],
 )
 def test_the_button_says_how_many_what_for_and_how_long(given: dict[str, Any], price: str):
     made = planned(**given, stacks=[0] * 27, resources=SimpleNamespace(total_s=13.2))
