@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.answers import CLOSED_BOOK, TOP_K
+from core.errors import ProviderError
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
@@ -155,10 +156,24 @@ class Writer:
         }
 
     def _own_pipeline(self, route: Route) -> dict[str, JsonMap]:
-        """How a pipeline of one's own was begun, and what went wrong with its queries."""
+        """How a pipeline of one's own was begun, and what went wrong with its queries.
+
+        Raises:
+            ProviderError: If all of them failed: it would stand among stacks as one that finds nothing.
+        """
         if route.pool.kind != OWN:
             return {}
         problems = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details)
+        if problems["failed"] == self._job.queries.height:
+            first = problems["faults"][0]
+            at = f" ({first['where']})" if first["where"] else ""
+            raise ProviderError(
+                f"All questions failed ({problems['failed']}), the first by {first['kind']}: "
+                f"{first['text']}{at}.",
+                kind="server",
+                where=route.stack.label,
+                do="Correct the pipeline and measure it again.",
+            )
         asked = self._own.get(route.pool)
         return {OWN: {**(asked.about() if asked else {}), **problems}}
 

@@ -163,8 +163,8 @@ class OwnStack(_Table):
     def _one_place(self) -> Self:
         if (self.call is None) == (self.url is None):
             raise ValueError("Give one of call and url.")
-        if self.call is not None and not _CALL.fullmatch(self.call):
-            raise ValueError("call is MODULE:NAME, such as shop.search:retrieve.")
+        if self.call is not None and (not _CALL.fullmatch(self.call) or ".py:" in self.call):
+            raise ValueError("call is MODULE:NAME, such as shop.search:retrieve, without .py.")
         if self.url is not None and origin(self.url) is None:
             raise ValueError("url is an address such as http://localhost:8000/search, without a user name.")
         if self.url is not None and _SECRET.search(self.url.partition("?")[2]):

@@ -44,7 +44,7 @@ class Retrieved(NamedTuple):
 
 def asker_of(config: OwnStack, keys: Keys) -> Worker | Endpoint:
     """Return what asks a pipeline: a process for a function, a connection for an endpoint; not begun yet."""
-    return Worker(config) if config.call is not None else Endpoint(config, keys)
+    return Worker(config, list(config.points())) if config.call is not None else Endpoint(config, keys)
 
 
 class OwnRetriever(Model):
@@ -91,7 +91,7 @@ class OwnRetriever(Model):
             ProviderError: If it cannot be begun, or nothing but failures came of late.
         """
         key = call_key(OWN, self.name, {**self._identity, "k": self._k}, [text_hash(text)], extra)
-        reply = once(self._journal, key, lambda value: isinstance(value, dict), lambda: self._fresh(text))
+        reply = once(self._journal, key, _is_kept, lambda: self._fresh(text))
         value = reply.value
         if value.get("fault"):
             if value["fault"]["kind"] in ENDS:
@@ -211,6 +211,12 @@ class OwnRetriever(Model):
         begun = {"processes": self._asks.begun} if isinstance(self._asks, Worker) else {}
         asked = {"asked_again": self._again["asked"], "in_another_order": self._again["differ"]}
         return {**hello, **begun, **asked}
+
+
+def _is_kept(value: object) -> bool:
+    """Whether what a journal holds stands: a fault that ended no process is asked again, it may be mended."""
+    fault = value.get("fault") if isinstance(value, dict) else None
+    return isinstance(value, dict) and (not fault or fault["kind"] in ENDS)
 
 
 _TOLD = (

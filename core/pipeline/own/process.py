@@ -28,6 +28,7 @@ WORKER = Path(__file__).parent / "worker" / "clq_worker.py"
 _LOOK_S = 0.25  # Seconds between looks whether somebody asked it to stop
 _HEAD = struct.Struct(">I")
 _PRINTED = 1_500
+_MODULES = 8
 _BYTES_BESIDE = 1_000_000  # What an answer takes beside its passages
 
 
@@ -109,11 +110,18 @@ class Worker:
             fault = answer["fault"]
             self.close()
             at = f" ({fault['where']})" if fault["where"] else ""
+            if not at and "ModuleNotFoundError" in fault["text"]:
+                at = f" in {folder}, which holds {_modules(Path(folder))}"
             raise self._no_start(f"{config.call} cannot be loaded: {fault['text']}{at}.")
         self.hello = answer
 
     def _no_start(self, found: str) -> ProviderError:
-        do = f"Check call, path and python; its interpreter is {self._config.python or sys.executable}."
+        python = self._config.python or sys.executable
+        do = f"Check call, path and python; its interpreter is {python}."
+        if "No module named" in found:
+            do = (
+                f"Name the folder of the module as path, and the interpreter that has its packages: {python}?"
+            )
         return ProviderError(found, kind="refused", where=self._config.name, do=do)
 
     def _exchange(self, message: JsonMap, seconds: float) -> dict[str, Any]:
@@ -196,3 +204,11 @@ class Worker:
             if stream is not None:
                 with suppress(BrokenPipeError):
                     stream.close()
+
+
+def _modules(folder: Path) -> str:
+    """Name the modules of a folder, as far as they are few."""
+    files = {path.stem for path in folder.glob("*.py")} | {
+        path.parent.name for path in folder.glob("*/__init__.py")
+    }
+    return ", ".join(sorted(files - {"__init__"})[:_MODULES]) or "no module"

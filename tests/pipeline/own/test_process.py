@@ -135,6 +135,32 @@ def test_a_package_called_core_is_theirs(tmp_path: Path):
     one.close()
 
 
+BEGUN = {
+    "absent:find": "No module named 'absent' in {folder}, which holds lacking, pipe",
+    "pipe:fnd": "there is no 'fnd' in pipe",
+    "pipe:needy": "needs tenant too: give it as a parameter",
+    "pipe:deaf": "takes no query: the question is its first argument",
+    "lacking:find": "No module named 'pandaz' (lacking.py:1 in <module>)",
+}
+
+
+@pytest.mark.parametrize("call", BEGUN)
+def test_what_a_beginner_errs_in_is_said_before_any_question(call: str, tmp_path: Path):
+    (tmp_path / "pipe.py").write_text("def needy(query, k, tenant): ...\ndef deaf(): ...\n")
+    (tmp_path / "lacking.py").write_text("import pandaz\n")
+    one = Worker(OwnStack(name="shop", call=call, path=tmp_path), [{}])
+    with pytest.raises(ProviderError) as caught:
+        one.ask("cats", 1, {})
+    assert BEGUN[call].format(folder=tmp_path) in str(caught.value)
+
+
+def test_a_parameter_that_it_needs_may_be_given(tmp_path: Path):
+    (tmp_path / "pipe.py").write_text("def needy(query, k, tenant): return [tenant]\n")
+    one = Worker(OwnStack(name="shop", call="pipe:needy", path=tmp_path), [{"tenant": "a"}])
+    assert one.ask("cats", 1, {"tenant": "a"})["hits"][0][0] == ["a"]
+    one.close()
+
+
 FAULTS = {
     "raise": ("exception", "no such shelf", 1),
     "exit": ("exit", "SystemExit: 3", 1),

@@ -158,6 +158,18 @@ def find(query):
     assert len(ranked(sunk)) == 2
 
 
+def test_what_fails_on_all_questions_is_no_stack_and_is_asked_again_once_mended(tmp_path: Path):
+    pipeline = own(tmp_path, "broken")
+    with pytest.raises(
+        ProviderError, match=r"All questions failed \(3\), the first by exception: RuntimeError"
+    ):
+        measured(tmp_path, pipeline)
+    (tmp_path / "barn.py").write_text("def broken(query): return ['p000']\n")
+    outcome, sunk = measured(tmp_path, pipeline)
+    assert outcome.runs[0].manifest["own"]["failed"] == 0
+    assert len(ranked(sunk)) == 3
+
+
 def test_what_always_fails_ends_it(tmp_path: Path):
     asked = [f"cats {n}" for n in range(30)]
     with pytest.raises(

@@ -93,7 +93,7 @@ def understood(answer: Any, output: str = "") -> dict[str, Any]:
         Refused: If it is none of these.
     """
     if answer is None:
-        raise Refused("nothing came back (None)")
+        raise Refused("nothing came back (None): it has to return its passages")
     if isinstance(answer, Mapping):
         return _of_mapping(answer, output)
     nodes = getattr(answer, "source_nodes", None)
@@ -395,12 +395,30 @@ class Pipeline:
             raise TypeError(
                 f"{self._path} takes no {', '.join(unknown)}; it takes {', '.join(names) or 'nothing'}"
             )
+        self._require(method, [*known, size])
 
         def ask(query: str, k: int) -> Any:
             more = {**known, size: k} if size else known
             return method(query=query, **more) if by_name else method(query, **more)
 
         return ask
+
+    def _require(self, method: Callable[..., Any], given: Sequence[str | None]) -> None:
+        """Refuse what takes no query, or needs more than it is given."""
+        parameters = _parameters(method)
+        if parameters is None:
+            return
+        if not parameters:
+            raise TypeError(f"{self._path} takes no query: the question is its first argument")
+        query = "query" if _keyword_only(method, "query") else next(iter(parameters))
+        named = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        lacking = [
+            name for name, parameter in parameters.items()
+            if parameter.default is parameter.empty and parameter.kind not in named
+            and name != query and name not in given
+        ]  # fmt: skip
+        if lacking:
+            raise TypeError(f"{self._path} needs {', '.join(lacking)} too: give it as a parameter")
 
     def _run(self, work: Any) -> Any:
         if self._loop is None:
@@ -422,24 +440,30 @@ def _method(target: Any) -> Callable[..., Any]:
     return getattr(target, name)  # type: ignore[no-any-return]
 
 
+def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+    """Return its parameters by name; None where they cannot be known."""
+    try:
+        return inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        return None
+
+
 def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
     """Names of its parameters, and whether it takes any."""
-    try:
-        parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):
+    parameters = _parameters(method)
+    if parameters is None:
         return [], True
     named = [
         parameter.name
-        for parameter in parameters
+        for parameter in parameters.values()
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    return named, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    return named, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
 def _keyword_only(method: Callable[..., Any], name: str) -> bool:
-    try:
-        parameters = inspect.signature(method).parameters
-    except (TypeError, ValueError):
+    parameters = _parameters(method)
+    if parameters is None or name not in parameters:
         return False
     return parameters[name].kind is inspect.Parameter.KEYWORD_ONLY or next(iter(parameters)) != name
 
