@@ -28,7 +28,7 @@ _READER = ("reader", "prompt", "temperature")
 
 
 def parted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Answers with the one grade that they had in earlier releases as answers and their scores.
+    """Return answers with the one grade that they had in earlier releases as answers and their scores.
 
     Args:
         rows: Columns of answers, those of `EARLIER` among them; any may be absent.
@@ -53,7 +53,7 @@ def graded(
     judge: str | None = None,
     reader: str | None = None,
 ) -> pl.DataFrame:
-    """The answers from the first k passages by one reader of each run, with one scorer's mean over passes.
+    """Return answers from the first k passages by one reader of each run, with one scorer's mean over passes.
 
     Args:
         answers: Columns of `KEY`, of all answers.
@@ -91,7 +91,7 @@ def share(value: str = "value") -> pl.Expr:
 
 
 def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:
-    """The scores of the scorer, and of the judge, that counts for each run."""
+    """Return the scores of the scorer, and of the judge, that counts for each run."""
     if scorer is None:
         telling = pl.col("scorer").replace_strict(list(_TELLING), range(1, 1 + len(_TELLING)), default=None)
         rank = pl.when(pl.col("source") == GRADE).then(0).otherwise(telling)
@@ -108,7 +108,7 @@ def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> p
 
 
 def _of_reader(answers: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Those of one reader of each run: the one that most runs have, then most scores, then the best."""
+    """Give those of one reader of each run: the one that most runs have, then most scores, then the best."""
     none = answers.select("run_id", *_READER, scored=pl.lit(0), value=pl.lit(None, pl.Float64))
     counts = pl.concat(
         [none, scores.select("run_id", *_READER, share(), scored=pl.lit(1)).select(none.columns)]

@@ -115,7 +115,7 @@ class Bounded:
 
 
 def out_of_memory(ended: subprocess.CompletedProcess[bytes]) -> bool:
-    """Whether a process seems to have ended because it may take no more memory."""
+    """Tell whether a process seems to have ended because it may take no more memory."""
     lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
     last = lines[-1] if lines else ""
     return ended.returncode < 0 or ":" not in last or "MemoryError" in last or "memory allocation" in last

@@ -57,7 +57,7 @@ class Declared:
 
 @cache
 def declared(kind: type[Declaring]) -> Mapping[str, Declared]:
-    """Every choice of a dataclass, by the name of its field."""
+    """Return every choice of a dataclass, by the name of its field."""
     hints = get_type_hints(kind, include_extras=True)
     choices = {}
     for field in fields(kind):

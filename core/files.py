@@ -24,7 +24,7 @@ _BUSY_S = 30.0
 
 @contextmanager
 def replacing(path: Path, *, mark: str = "") -> Iterator[Path]:
-    """A name beside a path, for a file or a folder that takes its place when the block ends without an error.
+    """Yield a name beside a path, for a file or folder that takes its place if the block ends without error.
 
     Args:
         path: What others read: the old one, or the new one as a whole.
@@ -108,7 +108,7 @@ def database(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """One transaction that writes: all of it or nothing."""
+    """Yield one transaction that writes: all of it or nothing."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield db
@@ -192,7 +192,7 @@ def locked(path: Path, *, wait: Callable[[], None] | None = None) -> Iterator[bo
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock right now."""
+    """Tell whether somebody holds the lock right now."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -216,7 +216,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 @contextmanager
 def target(path: Path) -> Iterator[Path]:
-    """A folder to write into that becomes `path` when all went well: a folder, or a zip by its ending.
+    """Yield a folder to write into that becomes `path` when all went well: a folder, or a zip by its ending.
 
     Raises:
         InputError: The path exists already, or cannot be written.

@@ -123,7 +123,7 @@ def read_method(kind: str, known: Mapping[str, Method], spec: Mapping[str, Any])
 
 
 def method_of(kind: str, spec: Mapping[str, Any], known: Iterable[str]) -> tuple[str, dict[str, Any]]:
-    """The method that a table names, and the options beside it, unread.
+    """Return the method that a table names, and the options beside it, unread.
 
     Raises:
         UnknownNameError: If there is no such method of the kind ("fusion", "cut"…).
@@ -136,10 +136,10 @@ def method_of(kind: str, spec: Mapping[str, Any], known: Iterable[str]) -> tuple
 
 
 def number(options: Mapping[str, Any], name: str) -> float:
-    """A numeric option that `read_options` has accepted."""
+    """Return a numeric option that `read_options` has accepted."""
     return float(options[name])
 
 
 def whole(options: Mapping[str, Any], name: str) -> int:
-    """A whole-number option that `read_options` has accepted."""
+    """Return a whole-number option that `read_options` has accepted."""
     return int(options[name])

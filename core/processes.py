@@ -51,7 +51,7 @@ class Handed(socket.socket):
 
 
 def process_of(head: bytes, processes: int) -> int | None:
-    """Which process has the session of whoever sends a request.
+    """Return which process has the session of whoever sends a request.
 
     Args:
         head: The request up to its body, as far as it has come.
@@ -106,7 +106,7 @@ def _start(
 
 
 def _spelt(settings: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Settings as variables of the environment name them: words apart by underscores."""
+    """Return settings as variables of the environment name them: words apart by underscores."""
     return [
         ("".join(f"_{letter}" if letter.isupper() else letter for letter in name), value)
         for name, value in settings.items()

@@ -40,12 +40,12 @@ class Basis(StrEnum):
 
 
 def canonical_json(value: JsonMap) -> str:
-    """The one JSON text of a mapping: sorted keys, no spaces, no NaN. Equal mappings give equal texts."""
+    """Return one JSON text of a mapping: sorted keys, no spaces, no NaN. Equal mappings give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def short_hash(*parts: str) -> str:
-    """Twelve hexadecimal digits that identify the parts (BLAKE2b over length-prefixed UTF-8)."""
+    """Return twelve hexadecimal digits that identify the parts (BLAKE2b over length-prefixed UTF-8)."""
     digest = hashlib.blake2b(digest_size=6)
     for part in parts:
         data = part.encode()
@@ -55,7 +55,7 @@ def short_hash(*parts: str) -> str:
 
 
 def part_id(whole: str, chunking: str | None) -> str:
-    """The id of the part of a collection or a golden set that belongs to a chunking.
+    """Return the id of the part of a collection or a golden set that belongs to a chunking.
 
     A chunker's chunks of the documents of collection "c" are the passages of the part collection "c@x", where
     x names the chunking; the queries stay with "c". What follows from the spans of golden set "g" for these
@@ -66,7 +66,7 @@ def part_id(whole: str, chunking: str | None) -> str:
 
 
 def now() -> datetime:
-    """The current time with its zone (UTC)."""
+    """Return the current time with its zone (UTC)."""
     return datetime.now(UTC)
 
 
@@ -168,7 +168,7 @@ def _qualities(spec: JsonMap) -> list[str]:
 
 
 def _own(spec: JsonMap) -> str:
-    """Parameters and version of a pipeline of one's own."""
+    """Return parameters and version of a pipeline of one's own."""
     return ", ".join(filter(None, (params_words(spec), str(spec.get("version") or ""))))
 
 
@@ -184,7 +184,7 @@ def _perturbed(told: object) -> str:
 
 
 def _settings(table: JsonMap, *shown: str) -> str:
-    """A method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
+    """Return a method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
     keys = [key for key in table if key != "method" and (not shown or key in shown)]
     return " ".join([str(table["method"]), *(f"{key} {table[key]}" for key in keys)])
 

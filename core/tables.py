@@ -22,7 +22,7 @@ class Pieces:
     frames: tuple[pl.LazyFrame, ...]  # the rows, one frame after the other; read only when they are asked for
 
     def lazy(self) -> pl.LazyFrame:
-        """All rows as one frame."""
+        """Return all rows as one frame."""
         return pl.concat(self.frames)
 
 
@@ -30,7 +30,7 @@ Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
 
 def altered(rows: Frame, *changes: pl.Expr) -> Frame:
-    """The rows with other values in some columns; nothing is read."""
+    """Return the rows with other values in some columns; nothing is read."""
     if isinstance(rows, Pieces):
         return Pieces(tuple(piece.with_columns(changes) for piece in rows.frames))
     return rows.lazy().with_columns(changes)
@@ -50,7 +50,7 @@ _KINDS: Mapping[str, pl.DataType] = {
 
 
 def schema(declared: str) -> pl.Schema:
-    """The columns of a table, declared as ``"run_id rank:int32"``; one without a type is a text."""
+    """Return the columns of a table, declared as ``"run_id rank:int32"``; one without a type is a text."""
     parts = (column.partition(":") for column in declared.split())
     return pl.Schema({name: _KINDS[kind] for name, _, kind in parts})
 

@@ -21,17 +21,17 @@ _ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")
 
 
 def upright(text: str) -> str:
-    """A text of others without the characters that say in which direction to read."""
+    """Return a text of others without the characters that say in which direction to read."""
     return text if text.isascii() else _CONTROLS.sub("", text)
 
 
 def isolated(text: str) -> str:
-    """`upright`, and every stretch that reads from right to left an island in the line."""
+    """Return `upright`, and every stretch that reads from right to left an island in the line."""
     return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", upright(text))
 
 
 def escaped(json: str) -> str:
-    """JSON that says the same with such characters written as numbers."""
+    """Return JSON that says the same with such characters written as numbers."""
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
@@ -52,7 +52,10 @@ def toml(value: object) -> str:
 
 
 def toml_text(*tables: tuple[str, Mapping[str, object]]) -> str:
-    """Tables as TOML, each under its name in brackets, the first without one; what is empty is not said."""
+    """Return tables as TOML, each under its name in brackets, the first without one.
+
+    What is empty is not said.
+    """
     blocks = []
     for table, keys in tables:
         lines = [f"{key} = {toml(value)}" for key, value in keys.items() if value not in (None, "")]
@@ -67,17 +70,20 @@ MINUS = "−"  # The sign of a number as people read it; a hyphen is for files
 
 
 def known(value: float | None) -> bool:
-    """Whether a number is there: neither None nor NaN."""
+    """Tell whether a number is there: neither None nor NaN."""
     return value is not None and not math.isnan(value)
 
 
 def score(value: float | None) -> str:
-    """A quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
+    """Return a quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
     return f"{value:.3f}".replace("-", MINUS) if value is not None and known(value) else NOT_APPLICABLE
 
 
 def ms(value: float | None) -> str:
-    """A latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``; "unknown" where it was not measured."""
+    """Return a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``.
+
+    "unknown" where it was not measured.
+    """
     if value is None or not known(value):
         return UNKNOWN
     if value >= 1000:
@@ -86,7 +92,7 @@ def ms(value: float | None) -> str:
 
 
 def tiny(value: float | None) -> bool:
-    """Whether dollars per 1,000 are too few to read, so that they are said per million."""
+    """Tell whether dollars per 1,000 are too few to read, so that they are said per million."""
     return value is not None and 0 < abs(value) < TINY
 
 
@@ -95,7 +101,7 @@ TINY = 0.001
 
 
 def usd(value: float | None, per: str = "1k") -> str:
-    """A cost: ``$1.25 / 1k``, ``$0.0066 / 1M`` where it is `tiny`; "unknown" where no price is known.
+    """Return a cost: ``$1.25 / 1k``, ``$0.0066 / 1M`` where it is `tiny`; "unknown" where no price is known.
 
     Small ones keep two significant digits.
     """

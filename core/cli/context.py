@@ -140,18 +140,18 @@ class Context:
             raise StoreDamagedError(damage[0].found + more, where=str(self.store().path), do=damage[0].do)
 
     def books(self) -> dict[str, PriceBook]:
-        """The shipped price books and the user's own, by name."""
+        """Return the shipped price books and the user's own, by name."""
         return load_books(PRICES, own=own_folder(self.store().path))
 
     def book(self, name: str) -> PriceBook:
-        """One of the price books."""
+        """Return one of the price books."""
         books = self.books()
         if name not in books:
             raise UnknownNameError("price book", name, books)
         return books[name]
 
     def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
-        """One transaction; says on standard error that it waits for another writer."""
+        """Return one transaction; says on standard error that it waits for another writer."""
         return self.store().write(action, note, on_wait=waiting)
 
 
@@ -161,7 +161,7 @@ def waiting(seconds: float) -> None:
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """The golden set to score a collection with: the one asked for, or else its only one beside audits."""
+    """Return golden set to score a collection with: the one asked for, or else its only one beside audits."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
         audited = audits(snapshot, collection)

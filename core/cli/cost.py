@@ -112,6 +112,6 @@ def _emit(priced: Priced, form: Format) -> None:
 
 
 def _total(bill: pl.DataFrame) -> dict[str, float | None]:
-    """The dollars of all stages; a sum with an unknown part is unknown."""
+    """Return the dollars of all stages; a sum with an unknown part is unknown."""
     known = {name: bill[name] for name in ("usd_per_query", "usd_per_1k", "usd_per_month")}
     return {name: None if column.null_count() else float(column.sum()) for name, column in known.items()}

@@ -73,7 +73,7 @@ def _read(path: Path) -> bytes:
 
 
 def _asked_again(ctx: typer.Context, question: Question, was: Recorded) -> Question:
-    """The question of the record, with the options that were given instead."""
+    """Return the question of the record, with the options that were given instead."""
     asked = was.question
     known = ctx.obj.store().read(question.revision).runs(asked.collection)
     named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()

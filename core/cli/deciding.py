@@ -40,7 +40,7 @@ class Question(question.Question):
     """The question that a command is to decide."""
 
     def on_page(self, context: Context) -> View:
-        """The workspace that is asked about."""
+        """Return the workspace that is asked about."""
         # Here because the frontier's library takes long to load, which no other command should wait for.
         from core.views.workspace.view import View  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ class Question(question.Question):
         )
 
     def in_store(self, context: Context) -> Place:
-        """The data that is asked about, whatever its workspaces."""
+        """Return the data that is asked about, whatever its workspaces."""
         from core.views.workspace.view import Place  # noqa: PLC0415
 
         snapshot = context.store().read(self.revision)
@@ -70,13 +70,13 @@ class Question(question.Question):
         return Place(snapshot, Scope(self.collection or ""))
 
     def _on(self, context: Context) -> tuple[PriceBook, Snapshot]:
-        """The prices and the data that are asked about."""
+        """Return the prices and the data that are asked about."""
         return context.book(self.prices).derived(self.price or ()), context.store().read(self.revision)
 
     def _asked(
         self, snapshot: Snapshot, book: PriceBook
     ) -> tuple[Quality, Constraints, Narrowed, str | None]:
-        """The measure, the limits, what compares, and the golden set that the chances draw grades of."""
+        """Give the measure, the limits, what compares, and the golden set that the chances draw grades of."""
         from core.views.confidence.noise import auditor  # noqa: PLC0415
 
         scope = workspace(snapshot, self.collection, self.golden_set, self.origin or (), self.runs or ())
@@ -129,7 +129,10 @@ deciding = options(Question, "question")
 
 
 def quality_of(text: str) -> Quality:
-    """The measure and cutoff that the user wrote; one that the product cannot compute is read as reported."""
+    """Return the measure and cutoff that the user wrote.
+
+    One that the product cannot compute is read as reported.
+    """
     try:
         measure = Measure.parse(text)
     except UnknownNameError:
@@ -156,7 +159,7 @@ def workspace(
     origins: Sequence[Origin],
     names: Sequence[str] = (),
 ) -> Scope:
-    """The collection, golden set and runs that were asked for, or the only ones there are."""
+    """Return the collection, golden set and runs that were asked for, or the only ones there are."""
     if collection is not None:
         known_collection(snapshot, collection)
     runs = snapshot.runs(collection)

@@ -122,7 +122,7 @@ def run(
 def _scopes(
     snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """A workspace per collection that has such runs."""
+    """Return a workspace per collection that has such runs."""
     runs = snapshot.runs(collection)
     if collection is not None and collection not in set(snapshot.collections()["collection_id"]):
         raise UnknownNameError("collection", collection, snapshot.collections()["collection_id"])

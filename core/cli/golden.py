@@ -226,7 +226,7 @@ SetsArgument = Annotated[
 
 @judging.command("agree")
 def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TABLE) -> None:
-    """Agreement of every two judges (Cohen's kappa) and of all together (Krippendorff's alpha)."""
+    """Print the agreement of every two judges (Cohen's kappa) and of all together (Krippendorff's alpha)."""
     context: Context = ctx.obj
     judged = judges.judged(context.store().read(), sets)
     pairs = judges.agreement(judged)

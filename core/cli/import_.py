@@ -94,7 +94,7 @@ def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], No
 
 
 def _interrupt() -> None:
-    """A request to end is answered as Ctrl-C is: what was begun is undone."""
+    """Answer a request to end as Ctrl-C: what was begun is undone."""
     raise KeyboardInterrupt
 
 
@@ -241,7 +241,7 @@ def run(
 
 
 def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmatched) -> pl.DataFrame:
-    """Rows of `report` that say how far the ids are those of the collection, or of which one they are."""
+    """Return rows of `report` on how far the ids are those of the collection, or of which one they are."""
     matched = matches(snapshot, imported)
     rows: list[tuple[str, str, int | None, str]]
     rows = [("match", match.what, match.known, str(match)) for match in matched]

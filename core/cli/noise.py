@@ -105,7 +105,7 @@ def robust(
 
 
 def _endured(quality: Quality, perturb: str) -> Measure:
-    """Robust[X] of a measure X; one that is Robust already says itself what must be endured."""
+    """Return Robust[X] of a measure X; one that is Robust already says itself what must be endured."""
     if quality.measure is None:
         raise InputError(f"{quality.name} came as a figure, without rankings.", do="Name a measure.")
     if quality.measure.name.startswith("Robust["):
@@ -131,7 +131,7 @@ def _near(
     budget: float | None,
     agree: bool | None,
 ) -> pl.DataFrame:
-    """Similarities by level, with the paper's figures of its two models in the language behind them."""
+    """Give similarities by level, with the paper's figures of its two models in the language behind them."""
     from core.diagnostics.vectors import VectorJob, published, run_job  # noqa: PLC0415
     from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
 

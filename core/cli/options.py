@@ -47,7 +47,7 @@ def options(
 
 
 def _parameter(field: Declared, usual: Declaring | None) -> Parameter:
-    """An option as typer reads it from a signature."""
+    """Return an option as typer reads it from a signature."""
     choice = field.choice
     flag = choice.flag or (f"--{field.name.replace('_', '-')}" if field.type is bool else "")
     about, kind, default = choice.about, field.type, field.usual

@@ -75,7 +75,7 @@ def _page(name: str) -> Page:
 
 
 def _choices(given: Sequence[str]) -> dict[str, list[str]]:
-    """The answers by key."""
+    """Return the answers by key."""
     choices: dict[str, list[str]] = {}
     for choice in given:
         key, sign, value = choice.partition("=")
@@ -99,7 +99,7 @@ def _written(said: Said, form: PageForm, table: str | None) -> str:
 
 
 def _chosen(said: Said, name: str | None) -> pl.DataFrame:
-    """All rows and columns of one of a section's tables."""
+    """Return all rows and columns of one of a section's tables."""
     tables = said.tables
     if not tables:
         raise InputError(f"No table here: {said.answer}", do="Choose --format text or json.")

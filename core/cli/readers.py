@@ -80,7 +80,7 @@ def scores(
 
 
 def _cut(rows: pl.DataFrame, shown: tuple[str, ...], form: Format) -> pl.DataFrame:
-    """All columns for programs; for people those that fit, without the ones that say nothing."""
+    """Return all columns for programs; for people those that fit, without the ones that say nothing."""
     if form is not Format.TABLE or rows.is_empty():
         return rows
     return rows.select(name for name in shown if rows[name].null_count() < rows.height)
@@ -89,7 +89,7 @@ def _cut(rows: pl.DataFrame, shown: tuple[str, ...], form: Format) -> pl.DataFra
 def _scopes(
     snapshot: Snapshot, names: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """One workspace per collection that has scored answers, or that a named run is of."""
+    """Return one workspace per collection that has scored answers, or that a named run is of."""
     known = snapshot.runs()
     having = {*snapshot.sizes("answers")["id"], *snapshot.sizes("answer_scores")["id"]}
     chosen = resolve_runs(known, names) if names else []
@@ -106,7 +106,7 @@ def _scopes(
 
 
 def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """The golden set of the slices; without one there are none, which is no reason to show nothing."""
+    """Return the golden set of the slices; without one there are none, which is no reason to show nothing."""
     try:
         return golden_set_of(snapshot, collection, asked)
     except InputError as error:

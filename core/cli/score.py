@@ -188,7 +188,7 @@ def _written(
 
 
 def _refuse(*given: tuple[str, object]) -> None:
-    """Options of one way to score that the other one does not have."""
+    """Refuse options of one way to score that the other one does not have."""
     for name, value in given:
         if value:
             raise InputError(

@@ -80,7 +80,7 @@ def ship(
 
 
 def _prices(context: Context, used: pl.DataFrame) -> list[dict[str, Any]]:
-    """Prices of what it uses, each with its source; null where there is none."""
+    """Return prices of what it uses, each with its source; null where there is none."""
     book = context.book(DEFAULT_BOOK)
     rows = []
     for item, unit in used.iter_rows():

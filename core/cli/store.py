@@ -106,7 +106,10 @@ def _turn(
 
 
 def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
-    """By kind the names of what is there; removed: of what is not, whether it was deleted or is hidden."""
+    """Return by kind the names of what is there.
+
+    Removed: of what is not, whether it was deleted or is hidden.
+    """
     seen = snapshot.with_deleted() if removed else snapshot
     tables: dict[Kind, tuple[pl.DataFrame, str]] = {
         "run": (seen.runs(), "label"),

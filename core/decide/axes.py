@@ -55,16 +55,16 @@ class Axis:
         return f"{'under' if self.higher_is_better else 'over'} the {self.limit_word}"
 
     def merit(self, values: Floats) -> Floats:
-        """Its numbers turned so that higher is better."""
+        """Return its numbers turned so that higher is better."""
         return values if self.higher_is_better else -values
 
     def at_least(self, table: pl.DataFrame) -> Floats:
-        """Its numbers [n], with what is known at least in place of those that are unknown."""
+        """Return its numbers [n], with what is known at least in place of those that are unknown."""
         numbers = self.read(table)
         return np.where(np.isnan(numbers), floats(table, self.bound), numbers) if self.bound else numbers
 
     def read(self, table: pl.DataFrame) -> Floats:
-        """Its column of a table [n]; NaN = unknown, everywhere where the table has no such column."""
+        """Return its column of a table [n]; NaN = unknown, everywhere where the table has no such column."""
         return floats(table, self.column)
 
 
@@ -153,14 +153,14 @@ BESIDE = (HARM, ROBUST)
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:
-    """The axis of quality in the direction of a measure: where lower is better its floor is a cap."""
+    """Return the axis of quality in the direction of a measure: where lower is better its floor is a cap."""
     if higher_is_better:
         return QUALITY
     return replace(QUALITY, higher_is_better=False, limit="cap", limit_word="quality cap")
 
 
 def axes(*, higher_is_better: bool = True, per_correct: bool = False) -> tuple[Axis, ...]:
-    """All axes, in the order in which their limits exclude.
+    """Return all axes, in the order in which their limits exclude.
 
     Args:
         higher_is_better: The direction of the quality.
@@ -177,7 +177,7 @@ LIMITS: Mapping[str, Axis] = {
 
 
 def floats(table: pl.DataFrame, column: str) -> Floats:
-    """A column as numbers [n]; NaN = unknown, everywhere where the table has no such column."""
+    """Return a column as numbers [n]; NaN = unknown, everywhere where the table has no such column."""
     if column not in table.columns:
         return np.full(table.height, np.nan)
     values = table[column]

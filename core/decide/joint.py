@@ -75,13 +75,13 @@ class JointSample:
         return _varies(self.latency_ms)
 
     def bands(self, limits: Constraints) -> Floats:
-        """Within which the latency of each stack is not told apart under some limits [S]; ms."""
+        """Return bands within which latencies of each stack are not told apart under some limits [S]; ms."""
         if limits.jitter_ms is None and len(self.band):
             return self.band
         return np.full(len(self.cost), JITTER_MS if limits.jitter_ms is None else limits.jitter_ms)
 
     def known(self) -> dict[str, Mask]:
-        """By axis the stacks of which a number is known [S]."""
+        """Return by axis the stacks of which a number is known [S]."""
         masks = {
             QUALITY.key: self.quality_varies | ~np.isnan(self.fixed_quality),
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
@@ -94,21 +94,21 @@ class JointSample:
         return masks
 
     def beside(self, axis: Axis) -> tuple[Floats, Floats]:
-        """Values per query [S, Q] and reported means [S] of an axis besides quality, latency and cost."""
+        """Return values per query [S, Q] and reported means [S] of an axis besides the usual three."""
         return getattr(self, axis.key), getattr(self, f"fixed_{axis.key}")
 
     def take(self, rows: Sequence[int]) -> JointSample:
-        """Some of the stacks."""
+        """Return some of the stacks."""
         kept = np.asarray(rows, dtype=np.intp)
         names = (field.name for field in fields(self) if field.name not in ("share", "query_ids"))
         return replace(self, **{name: values[kept] for name in names if len(values := getattr(self, name))})
 
     def required(self, limits: Constraints) -> tuple[Axis, ...]:
-        """The axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
+        """Return the axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
         return limits.required([key for key, there in self.known().items() if there.any()])
 
     def drawn(self, drawn: Floats, required: tuple[Axis, ...]) -> dict[str, Floats]:
-        """The numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
+        """Return the numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
 
         Args:
             drawn: [B, Q], how often each query counts; whole numbers.
@@ -128,7 +128,7 @@ class JointSample:
 
 
 def _varies(values: Floats) -> Mask:
-    """Which stacks have values per query [S]."""
+    """Return which stacks have values per query [S]."""
     return np.asarray((~np.isnan(values)).any(axis=1))
 
 
@@ -205,7 +205,7 @@ def chances(
 
 
 def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
-    """Which stacks lack a number on one of some axes [S]."""
+    """Return which stacks lack a number on one of some axes [S]."""
     nowhere = np.zeros_like(known[QUALITY.key])
     return np.asarray(~np.logical_and.reduce([known.get(axis.key, nowhere) for axis in among]))
 
@@ -216,7 +216,7 @@ def qualities(sample: JointSample, drawn: Floats) -> Floats:
 
 
 def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
-    """Means [S, B] of values per query [S, Q], the reported ones [S] where there are no values."""
+    """Return means [S, B] of values per query [S, Q], the reported ones [S] where there are no values."""
     known = ~np.isnan(values)
     means = quotient(np.where(known, values, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
     fixed = ~_varies(values)
@@ -225,7 +225,7 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 
 
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
-    """The percentile of the latency of every stack in every resample."""
+    """Return the percentile of the latency of every stack in every resample."""
     percentiles = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):
@@ -234,7 +234,7 @@ def latencies(sample: JointSample, drawn: Floats) -> Floats:
 
 
 def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float) -> Floats:
-    """A percentile, interpolated linearly between order statistics, of every resample of a sample."""
+    """Return a percentile, interpolated linearly between order statistics, of every resample of a sample."""
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
     size = counts[order].sum(axis=0)
     place = share * (size - 1)
@@ -260,7 +260,7 @@ def feasible_in(
     *,
     known: Mapping[str, Mask],
 ) -> Mask:
-    """Which stacks meet the limits in each resample [S, B], of those known on every required axis.
+    """Return which stacks meet the limits in each resample [S, B], of those known on every required axis.
 
     Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
     """
@@ -276,7 +276,10 @@ def feasible_in(
 
 
 def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
-    """How many resamples each stack wins [S]; equal bests share one. The rule comes with the bands [S]."""
+    """Return how many resamples each stack wins [S]; equal bests share one.
+
+    The rule comes with the bands [S].
+    """
     name, band = rule
     among = near_objective(latency, cost, feasible, band, name)
     reached = np.where(among, merit, -np.inf)
@@ -285,7 +288,10 @@ def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tu
 
 
 def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, rule: Rule) -> Mask:
-    """Which feasible stacks the rule cannot tell from its best, quality aside [S, B]; bands [S] in ms."""
+    """Return which feasible stacks the rule cannot tell from its best, quality aside [S, B].
+
+    Bands [S] in ms.
+    """
     if rule == "quality":
         return feasible
     if rule == "cost":
@@ -299,7 +305,7 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
 
 
 def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
-    """In how many resamples each stack is on the frontier [S]."""
+    """Return in how many resamples each stack is on the frontier [S]."""
     timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
     counts = np.zeros(len(cost))
     if not (timed or priced):
@@ -312,7 +318,7 @@ def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
 
 
 def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
-    """Rows that no other row beats in every resample of the block: the others are never on the frontier.
+    """Give rows that no other row beats in every resample of the block: the others are never on the frontier.
 
     What such a row dominates is dominated by the row that beats it, too, so leaving it out changes nothing.
     """

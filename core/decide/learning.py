@@ -43,7 +43,7 @@ class ByThreshold:
     most: float = 1.0  # share of the queries that may leave the shallowest depth, 0..1
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> tuple[float, ...]:
-        """The thresholds with the highest mean quality, ties to fewer queries sent deeper.
+        """Return the thresholds with the highest mean quality, ties to fewer queries sent deeper.
 
         Exact: every cut between different urgencies is tried, for all depths together.
         """
@@ -66,7 +66,7 @@ class ByThreshold:
         return tuple(_between(ranked, cut) for cut in cuts)
 
     def choose(self, learnt: Sequence[float], depths: int) -> Choices:
-        """Which depth each query gets: the number of thresholds that its urgency reaches."""
+        """Return which depth each query gets: the number of thresholds that its urgency reaches."""
         if len(learnt) != depths - 1:
             raise InputError(f"{len(learnt)} thresholds do not part {depths} depths.")
         reached = self.urgency >= np.asarray(learnt, dtype=np.float64)[:, None]
@@ -74,7 +74,7 @@ class ByThreshold:
 
 
 def _running_best(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """The highest value so far, and where it stood first: a later one must be higher by more than a tie."""
+    """Give highest value so far, and where it stood first: a later one must be higher by more than a tie."""
     best, where = values.copy(), np.zeros(len(values), dtype=np.intp)
     for place in range(1, len(values)):
         if values[place] > best[place - 1] + TIE:
@@ -85,7 +85,7 @@ def _running_best(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _between(ranked: Floats, cut: int) -> float:
-    """A threshold that lets the first `cut` of urgencies in falling order through."""
+    """Return a threshold that lets the first `cut` of urgencies in falling order through."""
     if not cut:
         return float(np.inf)
     return -float(np.inf) if cut == len(ranked) else float((ranked[cut - 1] + ranked[cut]) / 2)
@@ -107,7 +107,7 @@ class ByTag:
         object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
-        """Per tag the depth with the best mean, the tags of the greatest gain a query first."""
+        """Return per tag the depth with the best mean, the tags of the greatest gain a query first."""
         gains = []
         for code, name in enumerate(self._names):
             mine = rows[self._codes[rows] == code]
@@ -123,7 +123,7 @@ class ByTag:
         return learnt
 
     def choose(self, learnt: Mapping[str, int], depths: int) -> Choices:
-        """Which depth each query gets."""
+        """Return which depth each query gets."""
         by_code = np.array([min(learnt.get(name, 0), depths - 1) for name in self._names], dtype=np.intp)
         return by_code[self._codes]
 

@@ -29,7 +29,7 @@ class _Noise:
     relative: float
 
     def left(self, took: Floats, expected: Floats) -> Mask:
-        """Which latencies are too far from what the line expects."""
+        """Return which latencies are too far from what the line expects."""
         return np.asarray(np.abs(took - expected) > np.maximum(self.jitter_ms, self.relative * expected))
 
 
@@ -70,7 +70,7 @@ def linear_fit(depths: ArrayLike, ms: ArrayLike, *, jitter_ms: float = JITTER_MS
 
 
 def _through(levels: Floats, medians: Floats) -> list[tuple[float, float]]:
-    """Slope and intercept of the lines through any two points."""
+    """Return slope and intercept of the lines through any two points."""
     lines = []
     for one, other in combinations(range(len(levels)), 2):
         slope = float((medians[other] - medians[one]) / (levels[other] - levels[one]))
@@ -79,7 +79,7 @@ def _through(levels: Floats, medians: Floats) -> list[tuple[float, float]]:
 
 
 def _agreeing(at: Floats, took: Floats, lines: list[tuple[float, float]], noise: _Noise) -> Mask:
-    """The figures on the line that most of them lie on; all of them where no line can be."""
+    """Return the figures on the line that most of them lie on; all of them where no line can be."""
     best: tuple[tuple[int, float, float], Mask] | None = None
     for slope, intercept in lines:
         if slope < 0 or intercept < 0:
@@ -94,7 +94,7 @@ def _agreeing(at: Floats, took: Floats, lines: list[tuple[float, float]], noise:
 
 
 def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
-    """Slope and intercept of least squares, neither below 0."""
+    """Return slope and intercept of least squares, neither below 0."""
     middle = at.mean()
     slope = float(((at - middle) * (took - took.mean())).sum() / ((at - middle) ** 2).sum())
     intercept = float(took.mean() - slope * middle)
@@ -145,7 +145,7 @@ GAIN = ("gain_low", "gain_high")
 
 
 def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
-    """Steps between consecutive K of every stack, and where they no longer pay.
+    """Return steps between consecutive K of every stack, and where they no longer pay.
 
     Args:
         table: One row per stack with the columns `REQUIRED`: series names what stays the same while K grows;

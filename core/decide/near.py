@@ -57,7 +57,7 @@ def turns(
     decision: Decision | None = None,
     paired: Paired | None = None,
 ) -> list[Turn]:
-    """The changes at which the runner-up would win, and those at which the chosen stack would lose.
+    """Return the changes at which the runner-up would win, and those at which the chosen stack would lose.
 
     Args:
         table: As for `core.decide.rules.decide`; a quality that changes takes its interval along.
@@ -116,14 +116,14 @@ def _turn(
 
 
 def _end(now: float, axis: Axis, *, better: bool) -> float:
-    """Where the search ends: at 0 or, upwards, at 1 or at many times the value."""
+    """Return where the search ends: at 0 or, upwards, at 1 or at many times the value."""
     if better != axis.higher_is_better:
         return 0.0
     return 1.0 if not axis.unit else _DEARER * max(now, 1.0)
 
 
 def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
-    """The table with one number changed; the interval of a quality moves with it."""
+    """Return the table with one number changed; the interval of a quality moves with it."""
     names = [axis.column, *(("quality_low", "quality_high") if axis.key == QUALITY.key else ())]
     here, by = np.arange(table.height) == row, value - axis.read(table)[row]
     moved = {name: floats(table, name) for name in names if name in table.columns}
@@ -164,7 +164,7 @@ class NearMiss:
 def near_misses(
     table: pl.DataFrame, decision: Decision, constraints: Constraints, rule: Rule = "quality"
 ) -> list[NearMiss]:
-    """For each limit the stack of best quality that this limit alone excludes.
+    """Return for each limit the stack of best quality that this limit alone excludes.
 
     Where that one is beyond the edge of the SLA, the best at the edge is named besides.
 
@@ -202,7 +202,7 @@ def near_misses(
 
 
 def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
-    """The best row, and the best of those at the edge where that is another; of equals the closest."""
+    """Return the best row, and the best of those at the edge where that is another; of equals the closest."""
     ordered = rows[np.lexsort((over[rows], -merit[rows]))]
     firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
     return list(dict.fromkeys(int(row) for first in firsts for row in first))
@@ -252,7 +252,7 @@ def substitute(
 
 
 def lets_in(value: float, *, upper: bool = True) -> float:
-    """The nearest round number that a value meets as a limit."""
+    """Return the nearest round number that a value meets as a limit."""
     exact = Decimal(repr(value))
     if not exact:
         return 0.0

@@ -70,7 +70,7 @@ def neighbours(
 
 
 def _others(levels: pl.DataFrame, here: tuple[str | None, ...], place: int) -> list[str]:
-    """Other values of an axis among the stacks that have the same axes as this one."""
+    """Return other values of an axis among the stacks that have the same axes as this one."""
     if here[place] is None:
         return []
     same = [
@@ -91,14 +91,14 @@ class _Model:
     freedom: int
 
     def guess(self, stack: tuple[str | None, ...]) -> tuple[float, float]:
-        """Quality of a stack and the standard error of one new value of it."""
+        """Return quality of a stack and the standard error of one new value of it."""
         point = np.zeros(len(self.effects))
         point[[0, *(self.columns[place, value] for place, value in enumerate(stack))]] = 1.0
         return float(point @ self.effects), self.residual * float(np.sqrt(1 + point @ self.spread @ point))
 
 
 def _fit(levels: pl.DataFrame, quality: Floats) -> _Model | None:
-    """Least squares of the least norm, since the columns of an axis add up to one."""
+    """Return least squares of the least norm, since the columns of an axis add up to one."""
     columns: dict[tuple[int, str | None], int] = {}
     for place, name in enumerate(levels.columns):
         for value in levels[name].unique().sort().to_list():

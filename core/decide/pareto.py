@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.bool_]:
-    """Which points are on the frontier of any number of axes, each [n] and better the lower.
+    """Return which points are on the frontier of any number of axes, each [n] and better the lower.
 
     A point is dominated if another is at least as good on every axis and strictly better on one. The weak
     form is the paper's: dominated only if another is strictly better on every axis. Equal points stand or
@@ -31,7 +31,7 @@ def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.boo
 
 
 def _weak_keys(points: Floats) -> Floats:
-    """Coordinates in which usual dominance means "strictly better on every axis" of the given points.
+    """Return coordinates in which usual dominance means "strictly better on every axis" of the given points.
 
     Values that tie on an axis are ranked against the order of the other axes, so whoever ties on one axis and
     is better on another becomes worse on the first: neither dominates. Only equal points share a key.
@@ -50,7 +50,7 @@ def _weak_keys(points: Floats) -> Floats:
 
 
 def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
-    """The frontier of two axes in drawing order.
+    """Return the frontier of two axes in drawing order.
 
     Args:
         cost: [n], what is paid (cost or latency), lower is better.
@@ -88,7 +88,7 @@ def hypervolume(paid: Sequence[ArrayLike], quality: ArrayLike, *, worst: Sequenc
 
 
 def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
-    """The point of the frontier after which more quality is bought dearest.
+    """Return the point of the frontier after which more quality is bought dearest.
 
     Every axis is scaled to 0..1 over the frontier; the knee is the point farthest from the line (in three
     axes, the plane) through the ends, on the side of the ideal (Das 1999, Struct. Optim. 18).
@@ -121,7 +121,7 @@ def _to_minimise(paid: Sequence[ArrayLike], quality: ArrayLike) -> Floats:
 
 
 def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
-    """Which feasible stacks no other feasible one beats in what the decision compares.
+    """Return which feasible stacks no other feasible one beats in what the decision compares.
 
     Compared are cost, latency and quality in the direction of the measure; an axis on which nothing is known
     is not. Where quality alone is left, those of the best quality are on it.
@@ -139,7 +139,7 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
 
 
 def frontier_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> list[int]:
-    """The rows of `frontier`, the best quality first."""
+    """Return the rows of `frontier`, the best quality first."""
     on = frontier(table, decision, weak=weak).nonzero()[0]
     worst_last = -decision.quality.merit(decision.quality.read(table))[on]
     return [int(row) for row in on[worst_last.argsort(kind="stable")]]

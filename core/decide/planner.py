@@ -154,7 +154,7 @@ def outlook(
 
 
 def _still(sample: JointSample) -> JointSample:
-    """The sample with every quality kept at its mean."""
+    """Return the sample with every quality kept at its mean."""
     fixed = qualities(sample, np.ones((1, sample.quality.shape[1])))[:, 0]
     return replace(sample, quality=np.full_like(sample.quality, np.nan), fixed_quality=fixed)
 
@@ -168,7 +168,7 @@ class _Stage:
     limits: tuple[Constraints, Rule]
 
     def choose(self, drawn: Floats, width: float, exact: Floats | None = None) -> Rows:
-        """The chosen row in each world [W]; −1 = nothing is feasible.
+        """Return the chosen row in each world [W]; −1 = nothing is feasible.
 
         Args:
             drawn: [W, Q], how often each query counts; whole numbers.
@@ -201,7 +201,7 @@ class _Stage:
 
 
 def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
-    """The best row of each world, of equal ones the fastest, then the cheapest [W]."""
+    """Return the best row of each world, of equal ones the fastest, then the cheapest [W]."""
     top = merit >= merit.max(axis=0) - _TIE
     waited = np.where(top, np.nan_to_num(latency, nan=_LAST), np.inf)
     top &= waited == waited.min(axis=0)
@@ -223,7 +223,7 @@ class Bill:
         return self.judging + (self.running or 0.0)
 
     def affordable(self, usd: float) -> int | None:
-        """How many queries an amount of money pays for; None where a query costs nothing."""
+        """Return how many queries an amount of money pays for; None where a query costs nothing."""
         return int(usd / self.per_query + 1e-9) if self.per_query > 0 else None
 
 

@@ -30,7 +30,7 @@ BY_CANDIDATE = ("input_tokens", "output_tokens", "cpu_ms", "gpu_ms")
 
 
 def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The final ranking that a smaller candidate depth would have given.
+    """Return the final ranking that a smaller candidate depth would have given.
 
     Args:
         final: query_id, rank, passage_id of the deep run's final ranking.
@@ -61,12 +61,15 @@ def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFram
 
 
 def missing(final: pl.DataFrame, pool: pl.DataFrame) -> int:
-    """How many passages of the pool have no place in the final ranking: cut off, discarded, or not kept."""
+    """Return how many passages of the pool have no place in the final ranking.
+
+    Cut off, discarded, or not kept.
+    """
     return pool.join(final, on=["query_id", "passage_id"], how="anti").height
 
 
 def replayed_ms(deep_ms: pl.Expr, depth: int, deep: int, line: tuple[float, float] | None) -> pl.Expr:
-    """Latency of the reranker at a smaller K, modelled from the deep run's.
+    """Return latency of the reranker at a smaller K, modelled from the deep run's.
 
     Args:
         deep_ms: The reranker's ms of a query at the deep run's K.
@@ -212,7 +215,7 @@ class Outcome:
 
 
 def one_hot(choices: ArrayLike, depths: int) -> Floats:
-    """The table of a routing that sends every query to one depth.
+    """Return the table of a routing that sends every query to one depth.
 
     Args:
         choices: [Q], positions of depths.
@@ -224,17 +227,17 @@ def one_hot(choices: ArrayLike, depths: int) -> Floats:
 
 
 def always(depths: Depths, which: int) -> Floats:
-    """Every query at one depth: [D, Q]."""
+    """Return every query at one depth: [D, Q]."""
     return one_hot(np.full(depths.queries, which), depths.count)
 
 
 def at_random(depths: Depths, rates: ArrayLike) -> Floats:
-    """Every query at a depth drawn with these rates [D], in expectation: [D, Q]."""
+    """Return every query at a depth drawn with these rates [D], in expectation: [D, Q]."""
     return np.repeat(_floats(rates)[:, None], depths.queries, axis=1)
 
 
 def oracle(depths: Depths) -> Floats:
-    """Every query at the depth that scores it best, ties to the shallower: [D, Q].
+    """Return every query at the depth that scores it best, ties to the shallower: [D, Q].
 
     No signal can do better; it knows the judgements.
     """
@@ -287,7 +290,7 @@ def _mean(values: Floats, shares: Floats) -> float:
 
 
 def percentile(values: Floats, weights: Floats, share: float) -> float:
-    """A percentile of weighted values; equal to `numpy.quantile` where every weight is 1.
+    """Return a percentile of weighted values; equal to `numpy.quantile` where every weight is 1.
 
     A value of weight w takes the places of w order statistics and stands in their middle.
     """
@@ -308,7 +311,7 @@ class Estimate:
 
 
 def estimates(*scores: Floats, seed: int = SEED) -> list[Estimate]:
-    """Means over the same queries with 95 % percentile intervals from shared resamples.
+    """Return means over the same queries with 95 % percentile intervals from shared resamples.
 
     The routing is held fixed: the interval tells what other queries of this kind would change, not what
     another choice of threshold would. Hand in a difference of two outcomes' scores to compare them in pairs.

@@ -58,7 +58,7 @@ class Constraints:
         return axes(higher_is_better=self.higher_is_better, per_correct=self.per_correct)
 
     def of(self, axis: Axis) -> float | None:
-        """The limit on an axis; None = none."""
+        """Return the limit on an axis; None = none."""
         value: float | None = getattr(self, axis.field)
         return value
 
@@ -68,7 +68,7 @@ class Constraints:
         return tuple(axis for axis in self.axes if axis.compared or self.of(axis) is not None)
 
     def required(self, known: Collection[str]) -> tuple[Axis, ...]:
-        """The axes of which a number must be known for a stack to be chosen.
+        """Return the axes of which a number must be known for a stack to be chosen.
 
         Args:
             known: Keys of the axes on which any stack of the workspace has a number.
@@ -113,7 +113,7 @@ class Decision:
         return next(axis for axis in self.axes if axis.key == QUALITY.key)
 
     def applied(self, constraints: Constraints) -> Constraints:
-        """The limits that the choice looked at."""
+        """Return the limits that the choice looked at."""
         lifted: dict[str, Any] = {axis.field: None for axis in self.unasked}
         return replace(constraints, **lifted)
 
@@ -137,7 +137,10 @@ class Decision:
         return np.asarray(self.violated >= first)
 
     def excluded(self) -> pl.DataFrame:
-        """Every excluded row: row, run_id, its first constraint, by and unit, and every reason in words."""
+        """Return every excluded row.
+
+        Row, run_id, its first constraint, by and unit, and every reason in words.
+        """
         rows = np.flatnonzero(self.violated >= 0)
         first = _reasons(self.axes)
         frame = pl.DataFrame(
@@ -176,7 +179,7 @@ def _lookup(words: list[str]) -> pl.Expr:
 
 
 def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
-    """An unknown quality, else every limit that is broken (by any row at all), else what is unknown."""
+    """Give an unknown quality, else every limit that is broken (by any row at all), else what is unknown."""
     amounts = [
         pl.when(pl.col(axis.key) > 0).then(pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}")))
         for axis in broken
@@ -193,7 +196,7 @@ def _joined(words: list[Any]) -> pl.Expr:
 
 
 def _amount(axis: Axis) -> pl.Expr:
-    """The excess with its unit: per million where it is tiny."""
+    """Return the excess with its unit: per million where it is tiny."""
     by = pl.col(axis.key)
     usual = pl.format(axis.pattern, _digits(by, axis))
     if not axis.pattern_small:
@@ -202,13 +205,16 @@ def _amount(axis: Axis) -> pl.Expr:
 
 
 def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
-    """An amount as text: with fixed decimals from the axis's least on, with two significant digits below."""
+    """Return an amount as text.
+
+    With fixed decimals from the axis's least on, with two significant digits below.
+    """
     small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
     return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
 
 
 def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
-    """A number as text with a fixed number of decimals."""
+    """Return a number as text with a fixed number of decimals."""
     if decimals == 0:
         return by.round().cast(pl.Int64).cast(pl.String)
     scale = 10**decimals
@@ -272,13 +278,16 @@ def objective(rule: Rule, required: Collection[Axis]) -> Rule:
 
 
 def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
-    """Which rows a decision leaves [n]; takes and raises what `decide` does, without looking for the best."""
+    """Return which rows a decision leaves [n].
+
+    Takes and raises what `decide` does, without looking for the best.
+    """
     values, required = _read(table, constraints)
     return np.asarray(_violations(table, values, constraints, required)[1] < 0)
 
 
 def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
-    """The numbers of every axis, and the axes on which one is required."""
+    """Return the numbers of every axis, and the axes on which one is required."""
     for name in REQUIRED:
         if name not in table.columns:
             raise UnknownNameError("column", name, table.columns)
@@ -290,7 +299,7 @@ def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floa
 def _violations(
     table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
 ) -> tuple[Floats, NDArray[np.int8]]:
-    """By how much each row breaks each limit [n, axes], and the first of `_reasons` that excludes it [n]."""
+    """Measure by how much each row breaks each limit [n, axes]; and the first of `_reasons` against [n]."""
     over = np.zeros((table.height, len(limits.axes)))
     for place, axis in enumerate(limits.axes):
         limit = limits.of(axis)
@@ -304,7 +313,7 @@ def _violations(
 
 
 def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:
-    """The rows tied for best, in order of preference, and how the tie was broken."""
+    """Return the rows tied for best, in order of preference, and how the tie was broken."""
     if not len(rows):
         return rows, ""
     return tied(values, rows[_near_objective(values, rows, rule)])

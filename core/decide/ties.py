@@ -44,7 +44,7 @@ class Paired:
     _known: dict[int, NDArray[np.int8]] = field(default_factory=dict, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
-        """Where stacks stand here [n]; −1 = there are no values of theirs."""
+        """Return where stacks stand here [n]; −1 = there are no values of theirs."""
         names = pl.Series(list(self.run_ids), dtype=pl.String)
         rows = run_ids.replace_strict(
             names, pl.int_range(len(names), eager=True), default=-1, return_dtype=pl.Int64
@@ -54,7 +54,7 @@ class Paired:
         return np.where((places >= 0) & empty[places], -1, places)
 
     def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Which stacks do not differ significantly from the best of them.
+        """Return which stacks do not differ significantly from the best of them.
 
         Args:
             rows: [m], their places.
@@ -74,18 +74,18 @@ class Paired:
         return mask
 
     def difference(self, of: int, best: int) -> tuple[float, float, float]:
-        """The mean difference of a stack from another over the queries of both, and its 95 % interval."""
+        """Return mean difference of a stack from another over the queries of both, and its 95 % interval."""
         one, other = paired_rows(self._sample, np.array([of]), np.array([best]))
         gap = Sample(one.top - other.top, one.bottom, one.applies)
         low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
         return float(gap.estimate()[0]), float(low[0]), float(high[0])
 
     def common(self, best: int, rows: Rows) -> Rows:
-        """How many queries each of some stacks has in common with one [m]."""
+        """Return how many queries each of some stacks has in common with one [m]."""
         return np.asarray((self._applies[rows] & self._applies[best]).sum(axis=1))
 
     def _equal(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Which stacks have the mean of one on the queries that both have."""
+        """Return which stacks have the mean of one on the queries that both have."""
         one, other = paired_rows(self._sample, rows, np.full(len(rows), best))
         gap = one.estimate() - other.estimate() + shift[rows] - shift[best]
         return np.asarray(np.abs(gap) <= _NOISE)
@@ -118,7 +118,10 @@ class Paired:
         return resampled(self._sample, self._drawn).astype(np.float32)
 
     def _like(self, best: int, rows: Rows) -> Mask:
-        """`alike` of rows that have values for the same queries; what was compared before is remembered."""
+        """Return `alike` of rows that have values for the same queries.
+
+        What was compared before is remembered.
+        """
         if best not in self._known:
             if len(self._known) >= _KEPT:
                 self._known.clear()
@@ -131,7 +134,7 @@ class Paired:
         return known[rows] > 0
 
     def _counted(self, best: int, rows: Rows) -> Mask:
-        """By how many resamples lie beyond 0, seen from the difference; at the interval's border exactly.
+        """Decide by how many resamples lie beyond 0, seen from the difference; at the border exactly.
 
         On the side of the difference itself there always are enough: a third of the resamples or more.
         """
@@ -146,7 +149,7 @@ class Paired:
         return alike
 
     def _exactly(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """By the interval itself."""
+        """Decide by the interval itself."""
         alike = np.zeros(len(rows), dtype=np.bool_)
         for start in range(0, len(rows), _BLOCK):
             part = rows[start : start + _BLOCK]
@@ -162,7 +165,10 @@ class PairedReplicates(Paired):
     """Means of stacks in joint resamples, as `values` [S, R], where more is drawn than the queries."""
 
     def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Which stacks do not differ significantly from the best of them; takes what `Paired.alike` does."""
+        """Return which stacks do not differ significantly from the best of them.
+
+        Takes what `Paired.alike` does.
+        """
         gap = self.values[rows] - self.values[best]
         low, high = interval(np.nanmean(gap, axis=1), gap, level=LEVEL)
         moved = shift[rows] - shift[best]
@@ -174,7 +180,7 @@ SHARE = 0.95  # Percentile of the differences between passes that is their jitte
 
 
 def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
-    """By how much the medians of two passes of the same stack differ.
+    """Return by how much the medians of two passes of the same stack differ.
 
     Args:
         timings: run_id, stage, query_id, repeat, ms, as `latency.per_repeat` returns them; only the
@@ -198,7 +204,7 @@ def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
 
 
 def jitter(differences: pl.Series) -> float | None:
-    """The 95th percentile of differences between passes; ms. None without any."""
+    """Return the 95th percentile of differences between passes; ms. None without any."""
     return differences.quantile(SHARE, interpolation="linear")
 
 
@@ -252,7 +258,7 @@ class Numbers:
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
-    """Within which the latency of each stack is not told apart [n]; ms."""
+    """Return the bands within which the latency of each stack is not told apart [n]; ms."""
     if jitter_ms is not None:
         return np.full(table.height, jitter_ms)
     known = floats(table, "jitter_ms")
@@ -270,18 +276,21 @@ def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
 
 
 def preferred(values: Numbers, rows: Rows) -> Rows:
-    """Rows that tie, in order of preference."""
+    """Return rows that tie, in order of preference."""
     return rows[np.lexsort([key for _, key in reversed(_keys(values, rows))])]
 
 
 def within_jitter(values: Numbers, rows: Rows, of: int) -> Mask:
-    """Which rows differ in latency from one by less than the noise of either."""
+    """Return which rows differ in latency from one by less than the noise of either."""
     gap = np.abs(values.latency[rows] - values.latency[of])
     return np.asarray((gap < np.maximum(values.band[rows], values.band[of])) | (gap == 0))
 
 
 def _printed_alike(quality: Floats, interval_of_best: tuple[float, float], best: float) -> Mask:
-    """Which averages do not differ from the best: within its interval, or printed alike without one [m]."""
+    """Return which averages do not differ from the best.
+
+    Within its interval, or printed alike without one [m].
+    """
     low, high = interval_of_best
     if np.isnan(low) or np.isnan(high):
         return np.asarray(np.round(quality, DIGITS) == np.round(best, DIGITS))
@@ -289,7 +298,7 @@ def _printed_alike(quality: Floats, interval_of_best: tuple[float, float], best:
 
 
 def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
-    """Which rows are alike in quality with the best."""
+    """Return which rows are alike in quality with the best."""
     bounds = float(values.low[best]), float(values.high[best])
     alike = _printed_alike(values.quality[rows], bounds, float(values.quality[best]))
     places = values.places[rows]

@@ -136,7 +136,7 @@ def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> d
 
 
 def orders(table: pl.DataFrame) -> pl.DataFrame:
-    """Whether perturbed queries would rank the stacks alike.
+    """Tell whether perturbed queries would rank the stacks alike.
 
     Args:
         table: `EFFECTS`.

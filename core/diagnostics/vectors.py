@@ -42,7 +42,7 @@ def similarities(
     language: str = "english",
     references: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """How near perturbed queries stay to what they ask for, in an embedder's vectors.
+    """Return how near perturbed queries stay to what they ask for, in an embedder's vectors.
 
     Args:
         language: That small talk is in.

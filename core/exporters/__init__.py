@@ -36,13 +36,13 @@ class Written:
 
 
 def rows_of(batch: Batch, table: str) -> pl.DataFrame:
-    """The rows of a table of the batch; none where it has none."""
+    """Return the rows of a table of the batch; none where it has none."""
     rows = batch.frames.get(table)
     return pl.DataFrame(schema=TABLES[table]) if rows is None else rows.lazy().collect()
 
 
 def file_names(ids: Iterable[str]) -> dict[str, str]:
-    """A safe and unique file name, without ending, for every id."""
+    """Return a safe and unique file name, without ending, for every id."""
     names: dict[str, str] = {}
     for one_id in ids:
         name = re.sub(r"[^\w.-]+", "-", one_id).strip("-.")[:_LONGEST_NAME].strip("-.") or "unnamed"
@@ -55,7 +55,7 @@ def file_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]:
-    """The final rankings with scores whose order is that of the ranks, under trec_eval's rule too.
+    """Return the final rankings with scores whose order is that of the ranks, under trec_eval's rule too.
 
     trec_eval reads scores in single precision, sorts by them, and breaks ties by descending passage id. A run
     keeps its scores where they fall strictly, in single precision, down every ranking; otherwise all its
@@ -76,7 +76,7 @@ def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]
 
 
 def given_grades(batch: Batch) -> pl.DataFrame:
-    """golden_set_id, query_id, passage_id and grade, as given where that is known of a whole golden set."""
+    """Return golden_set_id, query_id, passage_id and grade as given, where known of a whole golden set."""
     rows = rows_of(batch, "judgements").sort("golden_set_id", "query_id", "passage_id")
     known = pl.col("raw").is_not_null().all().over("golden_set_id")
     grade = pl.when(known).then(pl.col("raw")).otherwise(pl.col("grade").cast(pl.Int16))
@@ -84,7 +84,7 @@ def given_grades(batch: Batch) -> pl.DataFrame:
 
 
 def mappings(batch: Batch) -> tuple[str, ...]:
-    """How the exported grades became 1..5 here, where that is not as they are."""
+    """Return how the exported grades became 1..5 here, where that is not as they are."""
     changed = [golden_set for golden_set in batch.golden_sets if golden_set.mapping != "1-5"]
     return tuple(
         f"Grades of {one.golden_set_id} are as given; here they count as {one.mapping}." for one in changed
@@ -92,7 +92,7 @@ def mappings(batch: Batch) -> tuple[str, ...]:
 
 
 def parted(rows: pl.DataFrame, owner: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each owner, with a file name for it."""
+    """Yield the rows of each owner, with a file name for it."""
     names = file_names(rows[owner].unique(maintain_order=True))
     for (of,), part in rows.partition_by(owner, as_dict=True, maintain_order=True).items():
         yield names[str(of)], part

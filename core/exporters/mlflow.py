@@ -43,7 +43,7 @@ class Tracked:
 
 
 def key(name: str) -> str:
-    """A name as MLflow allows it: ``N-Recall4+@10`` becomes ``N-Recall4plus_at_10``."""
+    """Return a name as MLflow allows it: ``N-Recall4+@10`` becomes ``N-Recall4plus_at_10``."""
     plain = name.replace("%", "pct_").replace("+", "plus").replace("@", "_at_")
     return re.sub(r"[^\w. -]+", "_", plain)[:_LONGEST_NAME].strip("_. ") or "unnamed"
 
@@ -110,7 +110,7 @@ def _fill(server: _Server, run_id: str, run: Tracked, at: int) -> None:
 
 
 def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Entries under names that MLflow allows; of names that become one the later get a number."""
+    """Yield entries under names that MLflow allows; of names that become one the later get a number."""
     used: dict[str, int] = {}
     for name, value in named.items():
         allowed = key(name)
@@ -151,7 +151,7 @@ class _Server:
         self._secrets, self._headers = _authorised(environ)
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """The answer; None where there is no such thing."""
+        """Return the answer; None where there is no such thing."""
         return self._call("GET", path, None)
 
     def post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Book:
             )
 
     def queues(self, collection_id: str | None = None) -> list[Queue]:
-        """Every queue, or those of a collection, the newest first."""
+        """Return every queue, or those of a collection, the newest first."""
         if not self.path.exists():
             return []
         names = ", ".join(field.name for field in fields(Queue))
@@ -120,7 +120,7 @@ class Book:
             ]
 
     def queue(self, queue_id: str) -> Queue:
-        """One queue.
+        """Return one queue.
 
         Raises:
             UnknownNameError: If there is none of that name.
@@ -142,7 +142,7 @@ class Book:
         return self.queue(queue_id)
 
     def items(self, queue_id: str) -> list[Item]:
-        """The passages of a queue, in its order."""
+        """Return the passages of a queue, in its order."""
         with self._open() as db:
             asked = f"SELECT {_ITEMS} FROM items WHERE queue_id = ? ORDER BY place"  # noqa: S608 - own names
             return [Item(*row) for row in db.execute(asked, (queue_id,))]
@@ -203,7 +203,7 @@ class Book:
             )
 
     def said(self, collection_id: str, judge: str, mode: Mode = "grade") -> pl.DataFrame:
-        """All that a judge graded of a collection, whatever the queue of a mode; of a pair the latest.
+        """Return all that a judge graded of a collection, whatever the queue of a mode; of a pair the latest.
 
         Returns:
             query_id, passage_id, grade, note, seconds, at, queue_id.
@@ -221,7 +221,7 @@ class Book:
         return graded.unique(PAIR, keep="last").sort(PAIR)
 
     def strokes(self, queue_id: str) -> list[tuple[int, str, str]]:
-        """Every keystroke of a queue in order: place, act, what was said."""
+        """Return every keystroke of a queue in order: place, act, what was said."""
         with self._open() as db:
             asked = "SELECT place, act, said FROM strokes WHERE queue_id = ? ORDER BY stroke"
             return list(db.execute(asked, (queue_id,)))
@@ -256,7 +256,7 @@ class Book:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; what it changed is sealed at its end."""
+        """Yield one transaction; what it changed is sealed at its end."""
         with self._open() as db, transaction(db):
             yield db
             seal(db)
@@ -286,7 +286,7 @@ class Book:
                 self._db = None
 
     def strokes_of_all(self) -> list[tuple[object, ...]]:
-        """Every keystroke of every queue, in order: what tells whether one book continues another."""
+        """Return every keystroke of every queue, in order: what tells whether one book continues another."""
         if not self.path.exists():
             return []
         with self._open() as db:

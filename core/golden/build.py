@@ -152,7 +152,7 @@ def _refined(
 def _batch(
     job: GoldenJob, notes: str, made: Mapping[str, Any], frames: Mapping[str, pl.DataFrame | None]
 ) -> Batch:
-    """The finished golden set under the id of its first version."""
+    """Return the finished golden set under the id of its first version."""
     judge, held = job.spec.golden.judge, job.held.golden_sets
     judges = (*judge.models, *(golden_set.judge or golden_set.golden_set_id for golden_set in held))
     record = GoldenSet(
@@ -197,7 +197,7 @@ class Items:
 
 
 def items_of(job: GoldenJob, kept: pl.DataFrame) -> list[Items]:
-    """The passages that S5 kept, by question in the order of the questions."""
+    """Return the passages that S5 kept, by question in the order of the questions."""
     parts = kept.partition_by("query_id", as_dict=True)
     columns = ("passage_id", "text", pl.col("grade", "rank").cast(pl.Float64))
     return [
@@ -248,13 +248,13 @@ class Ordering:
         return ordering(items.question, texts, self._job.spec.golden.language)
 
     def _order(self, items: Items, batch: tuple[int, ...], extra: str) -> list[int] | None:
-        """The judge's order of a batch, best first; None where three answers were no permutation."""
+        """Return the judge's order of a batch, best first; None where three answers were no permutation."""
         self._session.watch.check()
         reading = ask(self._chat, self._task(items, batch), extra=extra, tries=TRIES).value
         return None if reading.problem else [batch[place] for place in reading.value]
 
     def _repeat(self, items: Items, batch: tuple[int, ...], again: int) -> list[int] | None:
-        """An order of a batch, shown in another order each time."""
+        """Return an order of a batch, shown in another order each time."""
         drawn = np.random.default_rng(int(short_hash(items.query_id, str(again)), 16)).permutation(len(batch))
         return self._order(items, tuple(batch[place] for place in drawn), f"repeat {again}")
 
@@ -287,13 +287,13 @@ def _begun(state: JsonMap) -> str:
 
 
 def refinements(build: Path) -> dict[str, JsonMap]:
-    """The checkpoints in the folder of a build by question, for `core.golden.refine.restore`."""
+    """Return the checkpoints in the folder of a build by question, for `core.golden.refine.restore`."""
     states = [state for path in sorted((build / REFINED).glob("*.json")) if (state := read_json(path))]
     return {str(state.get("seed", "")).partition("/")[2]: state for state in states}
 
 
 def order_rows(every: list[Items], states: list[Refinement]) -> pl.DataFrame:
-    """Columns of `ORDERS`: what is known of every passage."""
+    """Return columns of `ORDERS`: what is known of every passage."""
     rows = [
         (items.query_id, items.passage_ids[row.item], *row[1:])
         for items, state in zip(every, states, strict=True)

@@ -104,7 +104,7 @@ def _chances(seed: str, n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def set_of(collection_id: str, judge: str) -> str:
-    """The id of a judge's golden set of a collection."""
+    """Return the id of a judge's golden set of a collection."""
     return slug(f"{collection_id}-{judge}")
 
 

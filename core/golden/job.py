@@ -103,10 +103,10 @@ class GoldenShelf(Shelf, Protocol):
     """Where stored collections, golden sets and runs are."""
 
     def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
-        """The first ranks of runs on the collection's own passages; all of them where none is named."""
+        """Give the first ranks of runs on the collection's own passages; all of them where none is named."""
 
     def gradings(self, golden_set_id: str) -> pl.DataFrame:
-        """The acts of judging behind a golden set."""
+        """Return the acts of judging behind a golden set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class GoldenJob:
         return self.search.collection_id
 
     def chat(self, name: str) -> Chat:
-        """A model to plan with, which needs no key."""
+        """Return a model to plan with, which needs no key."""
         return make_chat(name, models=self.spec.models, ready=False)
 
     @property
@@ -245,7 +245,7 @@ def read_job(
 
 
 def _searched(spec: GoldenSpec) -> list[Stack]:
-    """One stack per index of the pool, in its order; the same twice where it is named twice."""
+    """Return one stack per index of the pool, in its order; the same twice where it is named twice."""
     sweep = spec.sweep()
     legs = sum(source.stack is not None for source in spec.golden.pool)
     return [expand(sweep.model_copy(update={"stack": (point,)}))[0] for point in sweep.stack[:legs]]

@@ -84,7 +84,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
 
 
 def candidates(job: GoldenJob) -> Pool | None:
-    """The pool of a build, where finding it out costs nothing; else None."""
+    """Return the pool of a build, where finding it out costs nothing; else None."""
     ranked: list[Ranked] = []
     search = job.search
     if job.stacks:
@@ -99,7 +99,7 @@ def candidates(job: GoldenJob) -> Pool | None:
 
 
 def _typical(job: GoldenJob) -> pl.DataFrame:
-    """Texts of about as many and as long passages as there will be, where the pool is not known."""
+    """Return texts of about as many and as long passages as there will be, where the pool is not known."""
     deep = [int(stack.spec["candidates"]) for stack in job.stacks]
     deep += [source.depth for source in job.spec.golden.pool if source.runs]
     most = job.texts.height
@@ -111,7 +111,7 @@ def _typical(job: GoldenJob) -> pl.DataFrame:
 
 
 def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> Iterator[Line]:
-    """Tokens of grading every text once."""
+    """Yield tokens of grading every text once."""
     chat = job.chat(name)
     if chat.local or texts.is_empty():
         return
@@ -130,7 +130,7 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
 def _refining(
     job: GoldenJob, pool: Pool | None, texts: pl.DataFrame, spent: float
 ) -> tuple[Sequence[Line], tuple[JsonMap, ...]]:
-    """Tokens of ordering passages of the pool's usual length, and what each way would bring.
+    """Return tokens of ordering passages of the pool's usual length, and what each way would bring.
 
     As many turns are paid for as simulated questions take to come to rest, within what the budget leaves.
     """

@@ -53,7 +53,7 @@ class Leg(Table):
         return self
 
     def point(self, depth: int, rewrite: str) -> Point:
-        """The stack whose candidates these are, as a sweep names it."""
+        """Return the stack whose candidates these are, as a sweep names it."""
         mode: Literal["sparse", "dense", "hybrid"] = "dense" if self.sparse is None else "sparse"
         fusion = self.fusion
         if self.sparse is not None and self.embedder is not None:
@@ -114,7 +114,7 @@ class Refine(Table):
         return self
 
     def settings(self, method: str) -> RefineSettings:
-        """The settings of one of the two methods."""
+        """Return the settings of one of the two methods."""
         return RefineSettings.read({"method": method if method in METHODS else METHODS[0], **self.extra})
 
     @property
@@ -158,7 +158,7 @@ class GoldenSpec(Table):
     models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
 
     def sweep(self) -> SweepSpec:
-        """The sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
+        """Return the sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
         legs = [source for source in self.golden.pool if source.stack is not None]
         points = [leg.stack.point(leg.depth, self.golden.rewrite) for leg in legs if leg.stack is not None]
         return SweepSpec(

@@ -37,7 +37,7 @@ _GRADES = range(1, 6)
 
 
 def grading(question: str, passage: str, language: Language) -> Task[int | None]:
-    """The task of grading one passage."""
+    """Return the task of grading one passage."""
     mark = mark_for(question, passage)
     return Task(
         prompt("grade", language),
@@ -49,7 +49,7 @@ def grading(question: str, passage: str, language: Language) -> Task[int | None]
 
 
 def ordering(question: str, passages: Sequence[str], language: Language) -> Task[list[int]]:
-    """The task of putting passages in order; the answer's positions count from 0, the best first."""
+    """Return the task of putting passages in order; the answer's positions count from 0, the best first."""
     mark = mark_for(question, *passages)
     shown = [marked("question", question, mark)]
     shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
@@ -64,12 +64,12 @@ def ordering(question: str, passages: Sequence[str], language: Language) -> Task
 
 
 def read_grade(answer: str, mark: str = "") -> Reading[int | None]:
-    """A grade from an answer; None, with what is wrong, where it cannot be used."""
+    """Return a grade from an answer; None, with what is wrong, where it cannot be used."""
     return whole_number(answer, GRADE, _GRADES, mark)
 
 
 def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
-    """An order from an answer; empty, with what is wrong, where it is no permutation."""
+    """Return an order from an answer; empty, with what is wrong, where it is no permutation."""
     value, problem = only(answer, ORDER, mark)
     given = value if isinstance(value, list) else []
     whole = all(type(number) is int for number in given)
@@ -83,7 +83,7 @@ ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "go
 
 
 def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
-    """Hits of every question as a source."""
+    """Return hits of every question as a source."""
     ids, depth = job.search.corpora[None].passage_ids, int(stack.spec["candidates"])
     parts = [
         pl.DataFrame({"passage_id": ids.gather(ranking.passages[:depth])}).select(
@@ -95,7 +95,7 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
 
 
 def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
-    """The pool; where there is no source, the passages whose grades are taken, all of one rank."""
+    """Return the pool; where there is no source, the passages whose grades are taken, all of one rank."""
     if job.spec.golden.pool:
         return with_texts(fused([*searched, *job.stored]), job.texts)
     held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
@@ -200,7 +200,7 @@ class Judging:
 
 
 def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
-    """The texts that nobody graded: of a question's copies of a text one grade is enough."""
+    """Return the texts that nobody graded: of a question's copies of a text one grade is enough."""
     graded = job.grades.select(*_PAIR).with_columns(graded=pl.lit(True))
     rows = pool.rows.join(graded, on=_PAIR, how="left", maintain_order="left")
     known = pl.col("graded").fill_null(False).any().over("query_id", "first")
@@ -211,7 +211,10 @@ def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
 
 
 def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
-    """One grade per question and passage: those that are taken, then those given now, copies included."""
+    """Return one grade per question and passage.
+
+    Those that are taken, then those given now, copies included.
+    """
     given = put_together(acts, job.spec.golden.judge.policy)
     held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
     of_copies = held.sort("rank").group_by("query_id", "first", maintain_order=True).first()
@@ -241,7 +244,7 @@ def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
 
 
 def label_mix(graded: pl.DataFrame) -> Mapping[str, float]:
-    """Median and mean per question of n5, n4 and n4+5, and the median share of grades 4 and 5."""
+    """Return median and mean per question of n5, n4 and n4+5, and the median share of grades 4 and 5."""
     good = pl.col("grade") >= 4
     counts = graded.group_by("query_id").agg(
         n5=(pl.col("grade") == 5).sum(), n4=(pl.col("grade") == 4).sum(), n45=good.sum(), share=good.mean()

@@ -47,21 +47,21 @@ class Contest:
     counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
 
     def distinct(self) -> Contest:
-        """Without the stacks whose Top-K is another's on every query: what is best is either of them."""
+        """Leave out the stacks whose Top-K is another's on every query: what is best is either of them."""
         _, first = np.unique(self.slots.reshape(len(self.stacks), -1), axis=0, return_index=True)
         rows = np.sort(first)
         stacks = tuple(self.stacks[row] for row in rows)
         return replace(self, stacks=stacks, grades=self.grades[rows], slots=self.slots[rows])
 
     def held(self) -> Grades:
-        """The grade of each pair [P]; 0 = unjudged."""
+        """Return the grade of each pair [P]; 0 = unjudged."""
         grades = np.zeros(self.pairs.height, dtype=np.int8)
         there = self.slots >= 0
         grades[self.slots[there]] = self.grades[there]
         return grades
 
     def means(self, scoring: Scoring) -> Floats:
-        """The mean of each stack as judged [S]; NaN where the measure applies to no query."""
+        """Return the mean of each stack as judged [S]; NaN where the measure applies to no query."""
         values = scoring(self.grades, self.counts)
         applies = ~np.isnan(values)
         sums, n = np.where(applies, values, 0.0).sum(axis=1), applies.sum(axis=1)
@@ -107,7 +107,10 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
 
 
 def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
-    """Judgements with those of another golden set on top: where both grade a passage, the other counts."""
+    """Return judgements with those of another golden set on top.
+
+    Where both grade a passage, the other counts.
+    """
     names = (*_PAIR, "grade")
     return pl.concat([judged.select(names).join(more, on=_PAIR, how="anti"), more.select(names)])
 
@@ -202,7 +205,7 @@ def _winners(means: Floats) -> Floats:
 
 
 def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: Floats) -> Floats:
-    """How often the best of a world changes when one grade is drawn again [n]."""
+    """Return how often the best of a world changes when one grade is drawn again [n]."""
     worlds, stacks = means.shape
     won, chance = means.argmax(axis=1), np.zeros(len(gain))
     step = max(1, _CELLS // (worlds * GRADES * stacks))
@@ -216,7 +219,7 @@ def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: 
 
 
 def _saved(best: Floats, expected: Floats, gain: Floats, shares: Floats) -> Floats:
-    """How many further queries would narrow the choice's differences as much as each grade does [n]."""
+    """Give how many further queries would narrow the choice's differences as much as each grade does [n]."""
     choice = int(best.argmax())
     share = np.where(np.arange(len(best)) == choice, 0.0, best)
     # One spread for all rivals: those that hardly differ from the choice would seem to save any number.

@@ -97,7 +97,7 @@ def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> Gol
 
 
 def _parts(imported: Import, options: Options) -> Sequence[_Part]:
-    """The test collections; none where nothing tells several apart."""
+    """Return the test collections; none where nothing tells several apart."""
     base = options.collection_id
     ids = [golden_set.golden_set_id for golden_set in imported.golden_sets]
     one = {run.collection_id for run in imported.runs} | {
@@ -145,7 +145,7 @@ def _neighbours(links: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _common(pairs: pl.DataFrame) -> list[tuple[str, str]]:
-    """Golden sets that judge much in common."""
+    """Return golden sets that judge much in common."""
     sizes = dict(pairs.group_by("golden_set_id").len().iter_rows())
     sharing = pairs.group_by(_PAIR).agg(pl.col("golden_set_id").sort()).filter(
         pl.col("golden_set_id").list.len() > 1
@@ -169,7 +169,7 @@ def _grouped(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str
 def _by_queries(
     imported: Import, pairs: pl.DataFrame, group: Mapping[str, str], run_ids: set[str]
 ) -> dict[str, str]:
-    """Runs without a judged passage among their first, by the only judgements of what they were asked."""
+    """Match runs without a judged passage among their first with the only judgements of their queries."""
     asked = imported.frames["rankings"].lazy().filter(pl.col("run_id").is_in(list(run_ids)))
     judged = pairs.lazy().select("golden_set_id", "query_id").unique()
     rows = asked.select("run_id", "query_id").unique().join(judged, on="query_id").collect()

@@ -117,7 +117,7 @@ class Import:
 
     @classmethod
     def of(cls, batch: Batch) -> Import:
-        """A batch as it would be read."""
+        """Return a batch as it would be read."""
         return cls(
             collections=batch.collections, golden_sets=batch.golden_sets, runs=batch.runs, frames=batch.frames
         )
@@ -170,7 +170,10 @@ def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
 
 
 def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]:
-    """Frames of declared tables, of those that have rows; an answer may come with the one grade it has."""
+    """Return frames of declared tables, of those that have rows.
+
+    An answer may come with the one grade it has.
+    """
     answers = tables.get("answers", pl.DataFrame())
     if isinstance(answers, pl.DataFrame) and "grade" in answers.columns:
         tables = {**parted(answers), **{name: rows for name, rows in tables.items() if name != "answers"}}
@@ -182,7 +185,7 @@ def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]
 
 
 def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """One entry per reason, with the sum of the counts and the first place; for many files alike."""
+    """Return one entry per reason, with the sum of the counts and the first place; for many files alike."""
     by_reason: dict[str, LeftOut] = {}
     for entry in left:
         before = by_reason.get(entry.reason, replace(entry, count=0))
@@ -233,11 +236,11 @@ class Format(ABC):
         return tuple(self.takes)
 
     def kind(self, member: Member) -> str | None:  # noqa: ARG002
-        """Which of its kinds of files one is, by its head; None (or empty) if it is none."""
+        """Say which of its kinds of files one is, by its head; None (or empty) if it is none."""
         return None
 
     def sniff(self, probe: Archive) -> float:
-        """How sure it is, 0..1, that the whole of an archive (or folder, or one file) is of this format."""
+        """Return how sure it is, 0..1, that an archive (folder, or one file) is wholly of this format."""
         kinds = map(self.kind, probe.members)
         return SURE if (any(kinds) if self.mixed else all(kinds)) else 0.0
 
@@ -254,7 +257,10 @@ class Format(ABC):
         """
 
     def mine(self, probe: Archive) -> tuple[Member, ...]:
-        """The files of an accepted archive that it will read; the others are offered to the other formats."""
+        """Return the files of an accepted archive that it will read.
+
+        The others are offered to the other formats.
+        """
         return tuple(filter(self.kind, probe.members)) or probe.members
 
     def parts(self, member: Member, options: Options) -> Parts | str | None:  # noqa: ARG002
@@ -268,11 +274,11 @@ class Format(ABC):
                 yield file_report(member, parts)
 
     def choices(self, archives: Sequence[Archive]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002
-        """Options that the user has to choose between, each with its values."""
+        """Return options that the user has to choose between, each with its values."""
         return {}
 
     def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
-        """The first rows, for a preview."""
+        """Return the first rows, for a preview."""
         lines = head_lines(archive.members[0], LOOK_ROWS)
         if len(lines) == 1:  # a file that is all one line shows more than its beginning
             lines = textwrap.wrap(lines[0][: _WIDTH * LOOK_ROWS], _WIDTH)

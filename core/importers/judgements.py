@@ -115,7 +115,7 @@ class GradeMapping:
     note: str
 
     def apply(self, raw: pl.Expr) -> pl.Expr:
-        """Grades 1..5 (Int8) of raw integer grades; null where a grade has no pair."""
+        """Return grades 1..5 (Int8) of raw integer grades; null where a grade has no pair."""
         mapped = raw.replace_strict(dict(self.pairs), default=None, return_dtype=pl.Int8)
         return pl.when(mapped.is_null() & (raw < 0)).then(pl.lit(1, pl.Int8)).otherwise(mapped)
 
@@ -138,7 +138,7 @@ def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool 
 
 
 def mapping_text(name: str) -> str:
-    """A named mapping as it is recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
+    """Return a named mapping as it is recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
     return name if name == "1-5" else f"{name}: {_written(GRADE_MAPPINGS[name])}"
 
 
@@ -176,7 +176,7 @@ _CORRECTNESS = (
 
 
 def grade_measure(names: list[str], wanted: str | None) -> str | None:
-    """Which measure stands for how good an answer is; None if none compares it with a reference."""
+    """Say which measure stands for how good an answer is; None if none compares it with a reference."""
     if wanted is not None:
         return wanted if wanted in names else None
     bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}
@@ -193,7 +193,7 @@ def graded_by(
     wanted: str | None,
     judges: pl.DataFrame | None = None,
 ) -> Import:
-    """Answers with the measures of each query as their scores."""
+    """Return answers with the measures of each query as their scores."""
     values = values.with_columns(pl.col("signal").map_elements(lambda name: shown(name, 80), pl.String))
     known = values.filter(pl.col("value").is_finite())
     chosen = grade_measure(known["signal"].unique(maintain_order=True).to_list(), wanted)
@@ -220,7 +220,10 @@ def graded_by(
 
 
 def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Values (signal, value) as scores of their answers; `chosen` is the one that says how good these are."""
+    """Return values (signal, value) as scores of their answers.
+
+    `chosen` is the one that says how good these are.
+    """
     share = pl.col("value").is_between(0, 1).all().over("signal")
     is_grade = pl.col("signal") == (chosen or "")
     return values.with_columns(
@@ -231,7 +234,7 @@ def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 
 def means(values: pl.DataFrame, run_id: str, k: int | None) -> pl.DataFrame:
-    """Means over the queries that have a value, as aggregates with their n."""
+    """Return means over the queries that have a value, as aggregates with their n."""
     averages = (
         values.filter(pl.col("value").is_finite())
         .group_by("signal", maintain_order=True)

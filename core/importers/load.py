@@ -110,7 +110,7 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
 
 
 def _unread(files: Mapping[str, str]) -> Import:
-    """Files that are not read, by name with the reason."""
+    """Return files that are not read, by name with the reason."""
     file_reports = tuple(FileReport(name, "file", (), {name: why}) for name, why in files.items())
     return Import(reports=file_reports, left_out=_left_out(file_reports))
 
@@ -139,7 +139,10 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
 
 
 def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
-    """Why nothing of a folder or an archive can be read: what is wrong with a file, or what its files are."""
+    """Say why nothing of a folder or an archive can be read.
+
+    What is wrong with a file, or what its files are.
+    """
     known = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
     if len(errors) == 1 or known:
         return next(iter(known or errors.values()))
@@ -151,7 +154,7 @@ def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
 
 
 def _reason(error: InputError) -> str:
-    """Why a file is left out, as the end of a sentence."""
+    """Say why a file is left out, as the end of a sentence."""
     return (error.found[:1].lower() + error.found[1:]).rstrip(".")
 
 
@@ -226,7 +229,7 @@ def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Impor
 
 
 def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | None:
-    """The error of one file of several, with the way to the others; None where it is not of one."""
+    """Return the error of one file of several, with the way to the others; None where it is not of one."""
     names = [member.name for match in matches for member in match.archive.members]
     named = [
         name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))

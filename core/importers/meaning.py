@@ -182,7 +182,7 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
 
 
 def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
-    """Which columns are grades of a judge each, where the user names several by a star."""
+    """Say which columns are grades of a judge each, where the user names several by a star."""
     wanted = said.columns.get("grade", "")
     return wanted if "*" in wanted and wanted not in columns else None
 
@@ -247,7 +247,7 @@ def _place(means: Meaning, column: str, name: str) -> None:
 
 
 def _long(means: Meaning) -> None:
-    """Of a long table the value is what its rows hold; else the roles of one say nothing."""
+    """Settle long tables: the value is what rows hold; else the roles of one say nothing."""
     if means.is_long and "value" not in means.roles:
         means.roles["value"] = means.roles.pop("score")
     for role in () if means.is_long else ("measure", "value"):
@@ -256,7 +256,10 @@ def _long(means: Meaning) -> None:
 
 
 def _of_queries(means: Meaning) -> None:
-    """Of single queries a time has to say its unit, a price is that of the query, and measures are scores."""
+    """Settle rows of single queries.
+
+    A time says its unit, a price is that of the query, measures are scores.
+    """
     _without_unit(means, [timing for timing in means.timings if timing.assumed])
     values = list(means.aggregates)
     means.aggregates.clear()
@@ -274,13 +277,13 @@ def _of_queries(means: Meaning) -> None:
 
 
 def _of_one(value: Value) -> Value:
-    """A price that does not say of how many queries it is, is that of the row's."""
+    """Return a price that does not say of how many queries it is, is that of the row's."""
     bare = value.measure == USD_PER_1K and value.assumed
     return replace(value, factor=1000.0, assumed="") if bare else value
 
 
 def _of_stacks(means: Meaning) -> None:
-    """Without queries a time is the median of a stack, and each figure stands once."""
+    """Settle rows of stacks: a time is the median of a stack, and each figure stands once."""
     _without_unit(means, [timing for timing in means.timings if timing.assumed and timing.stage != "total"])
     times = [replace(timing, measure="latency_p50") for timing in means.timings]
     values = [*means.aggregates, *times]
@@ -290,7 +293,10 @@ def _of_stacks(means: Meaning) -> None:
 
 
 def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
-    """Values of which each stands once, with a cutoff where they are measures; the others are left out."""
+    """Return values of which each stands once, with a cutoff where they are measures.
+
+    The others are left out.
+    """
     has = means.roles.keys()
     if (
         {"run", "score"} <= has

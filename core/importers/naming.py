@@ -103,13 +103,13 @@ class Value:
 
 @lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
-    """A column name without case, blanks, dashes, dots, number signs, parentheses and brackets at its end."""
+    """Strip a column name of case, blanks, dashes, dots, number signs, and brackets at its end."""
     return re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", name.strip().lower()).strip("_")
 
 
 @lru_cache(maxsize=1 << 14)
 def _phrase(name: str) -> str:
-    """The words of a name of a time or a price, one way of writing each, with ``_`` between."""
+    """Return the words of a name of a time or a price, one way of writing each, with ``_`` between."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", name.strip())
     plain = re.sub(r"(?<=\d)[,_ ](?=000\b)", "", plain.replace("$", " $ ").replace("US $", " $ ")).lower()
     words = [_WORDS.get(word, word) for word in re.split(r"[^\w$€£¥¢₹%]+|_", plain) if word]
@@ -134,31 +134,31 @@ def named(name: str, column: str) -> Value | None:
 
 
 def priced_otherwise(name: str) -> bool:
-    """Whether a name is that of a price in another currency than dollars."""
+    """Tell whether a name is that of a price in another currency than dollars."""
     words = set(_phrase(name).split("_"))
     return bool(words & _FOREIGN) and bool(words & {"cost", "price", "usd", "query"})
 
 
 def role_of(name: str) -> str | None:
-    """The role that a name stands for."""
+    """Return the role that a name stands for."""
     return _ROLE_OF.get(normal(name))
 
 
 def usage_of(name: str, column: str) -> Value | None:
-    """Usage that a name tells, such as ``rerank_input_tokens``."""
+    """Return usage that a name tells, such as ``rerank_input_tokens``."""
     matched = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
     unit = matched and _UNITS.get(matched["unit"], matched["unit"])
     return Value(column, unit, matched["stage"] or "total") if matched and unit else None
 
 
 def is_share(value: Value) -> bool:
-    """Whether a measure is from 0 to 1 by its definition, or of a quality that may as well be in percent."""
+    """Tell whether a measure is from 0 to 1 by definition, or of a quality that may be in percent."""
     info = REGISTRY.get(value.measure)
     return info.unit == "share" if info else value.measure in (*_CLASSICAL, *_QUALITIES)
 
 
 def once(name: str) -> bool:
-    """Whether a name is that of a time that is spent once, such as ``build_time_s``."""
+    """Tell whether a name is that of a time that is spent once, such as ``build_time_s``."""
     tokens = set(normal(name).split("_"))
     return bool(tokens & _ONCE) and bool(tokens & (_TIMES | set(_MS_PER)))
 
@@ -183,7 +183,7 @@ def _measure(name: str, column: str) -> Value | None:
 
 
 def _known(key: str) -> str | None:
-    """The measure of a name that stands without a cutoff; single letters are too little to know one by."""
+    """Return measure of a name that stands without a cutoff; single letters are too little to know one by."""
     bare = _bare(_FULL.get(key, key))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
     return measure or (key if key in _QUALITIES else None)
@@ -227,13 +227,13 @@ def _price(key: str, column: str) -> Value | None:
 
 
 def measure_name(text: str) -> str:
-    """The product's way of writing a measure: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
+    """Give the product's way of writing a measure: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
     return _measures().get(_bare(_FULL.get(normal(text), text)), text.strip())
 
 
 @cache
 def _measures() -> Mapping[str, str]:
-    """Every measure by its bare name; a table may have thousands of columns."""
+    """Return every measure by its bare name; a table may have thousands of columns."""
     return {_bare(name): name for name in (*_CLASSICAL, *REGISTRY)}
 
 
@@ -286,7 +286,7 @@ AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AX
 def roles_by(
     columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, Sequence[str]], name: str
 ) -> dict[str, str]:
-    """Role → column: as the user mapped them, the others by the names that a role goes by.
+    """Return role → column: as the user mapped them, the others by the names that a role goes by.
 
     Args:
         columns: Names as they stand in the file.

@@ -45,7 +45,7 @@ class _Node:
     below: dict[str, _Node] = field(default_factory=dict)
 
     def child(self, key: str) -> tuple[str, _Node] | None:
-        """The known key that stands for this one, and its node."""
+        """Return the known key that stands for this one, and its node."""
         node = self.below.get(key)
         if node is None and "." in key:  # a key that holds the dots of those below it
             node = self
@@ -148,7 +148,7 @@ def _join(path: str, key: str) -> str:
 
 
 def _values(member: Member) -> Iterator[object]:
-    """The JSON values of a file: one, or one a line."""
+    """Yield the JSON values of a file: one, or one a line."""
     data = b""
     for block in blocks(member):
         data += block.data

@@ -35,7 +35,7 @@ _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "result
 
 
 def slug(text: str, fallback: str = "imported") -> str:
-    """A short stable identifier that no other text gives.
+    """Return a short stable identifier that no other text gives.
 
     Args:
         text: A name of any characters.
@@ -54,7 +54,7 @@ def slug(text: str, fallback: str = "imported") -> str:
 
 
 def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
-    """The identifier that a user means: one that is known, or was derived before, is taken as it stands."""
+    """Give identifier that a user means: one that is known, or was derived before, is taken as it stands."""
     return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
@@ -64,7 +64,7 @@ def collection_name(archive: Archive) -> str:
 
 
 def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
-    """The record of the collection that an import belongs to; none if the store has it already."""
+    """Return the record of the collection that an import belongs to; none if the store has it already."""
     chosen = options.collection_id or "imported"
     if chosen in options.known_collections:
         return ()
@@ -75,7 +75,10 @@ def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
 def collection_frames(
     options: Options, queries: pl.DataFrame | None = None, passages: pl.DataFrame | None = None
 ) -> dict[str, Frame]:
-    """Frames of questions and passages of the collection; a text or tags that are not known are empty."""
+    """Return frames of questions and passages of the collection.
+
+    A text or tags that are not known are empty.
+    """
     if queries is not None and "tags" not in queries.columns:
         queries = queries.with_columns(tags=pl.lit([], pl.List(pl.String)))
     given = {"queries": queries, "passages": passages}
@@ -99,7 +102,7 @@ def imported_run(
     spec: JsonMap | None = None,
     pool: str | None = None,
 ) -> Run:
-    """A run with a stable identity: equal content under an equal label gives an equal id."""
+    """Return a run with a stable identity: equal content under an equal label gives an equal id."""
     collection = options.collection_id or "imported"
     stack = Stack(spec or {"name": shown(label, 200)})
     changed: dict[str, Any] = {"strip": dict(options.strip)} if options.strip else {}
@@ -117,7 +120,7 @@ def imported_run(
 
 
 def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
-    """Readable names of runs."""
+    """Return readable names of runs."""
     names = [name or stem for name, stem in own]
     if options.label:
         names = [options.label] if len(own) == 1 else [f"{options.label} · {name}" for name in names]
@@ -129,7 +132,7 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
 
 
 def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
-    """The table of rankings with the notes of its ordering."""
+    """Return the table of rankings with the notes of its ordering."""
     named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
     if isinstance(done, Ordered):
         return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
@@ -241,7 +244,7 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
 
 
 def patterns(pairs: Sequence[str]) -> dict[str, str]:
-    """Patterns that are written as ``passages=doc-*``.
+    """Return patterns that are written as ``passages=doc-*``.
 
     Raises:
         InputError: One is not written so.

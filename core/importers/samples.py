@@ -114,7 +114,7 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
 
 
 def text_id(text: str, prefix: str) -> str:
-    """The id of something that is known by its text only."""
+    """Return the id of something that is known by its text only."""
     plain = " ".join(text.split())
     return f"{prefix}-{hashlib.blake2b(plain.encode(), digest_size=8).hexdigest()}"
 
@@ -153,7 +153,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:
-    """Text → id of the passages that have both, so that a text alone finds its id."""
+    """Return text → id of the passages that have both, so that a text alone finds its id."""
     known: dict[str, str] = {}
     for part in parts:
         for texts, ids in (("contexts", "context_ids"), ("references", "reference_ids")):
@@ -166,7 +166,10 @@ def _names(parts: Sequence[Answered]) -> dict[str, str]:
 
 
 def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) -> pl.DataFrame:
-    """Passages of every question at their places: query_id, rank, passage_id, text (repeats included)."""
+    """Return passages of every question at their places.
+
+    Query_id, rank, passage_id, text (repeats included).
+    """
     places: list[tuple[str, int, str, str | None]] = []
     for query, some, named in rows.select("query_id", texts, ids).iter_rows():
         count = max(len(some or ()), len(named or ()))
@@ -218,7 +221,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
 
 
 def _given(part: Answered) -> pl.DataFrame:
-    """The answers, each with its reader, its depth, its tokens and times as far as they are known."""
+    """Return the answers, each with its reader, its depth, its tokens and times as far as they are known."""
     reader = part.spec.get("generator")
     rows = part.rows.select(
         "query_id",
@@ -260,7 +263,7 @@ def _collection(
 def _relevant(
     references: pl.DataFrame, retrieved: pl.DataFrame, name: str, options: Options, importer: str
 ) -> Import:
-    """References as judgements, where they are the passages that were searched and not texts of their own."""
+    """Return references as judgements, where they are passages that were searched, not texts of their own."""
     pairs = references.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
     matches = pairs.join(retrieved, on="passage_id", how="semi")
     if matches.is_empty():

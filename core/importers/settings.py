@@ -45,7 +45,10 @@ _SECRET_TEXT = re.compile(
 
 
 def axes_of(settings: Mapping[str, object]) -> Json:
-    """Axes that settings name; what has no axis stays with the caller, who keeps the settings as they are."""
+    """Return axes that settings name.
+
+    What has no axis stays with the caller, who keeps the settings as they are.
+    """
     flat = _flat(settings)
     axes: Json = {}
     mode = _text(flat, ("mode", "search_type", "search_mode", "retrieval_mode", "retriever", "retrieval"))
@@ -109,7 +112,7 @@ def kept(config: Mapping[str, object]) -> Json: ...
 @overload
 def kept(config: object) -> Any: ...  # noqa: ANN401
 def kept(config: object) -> object:
-    """A JSON value as it may be kept.
+    """Return a JSON value as it may be kept.
 
     Keys that usually hold a secret or an address keep no value, and texts that look like a key are left out;
     everything else stays as it is (numbers that JSON cannot hold become null).
@@ -131,7 +134,7 @@ def _clean(value: object) -> object:
 
 
 def _inner(text: str) -> str:
-    """JSON within a text keeps no secrets either; a text without any stays as it is, to the letter."""
+    """Redact JSON within a text, too; a text without any stays as it is, to the letter."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

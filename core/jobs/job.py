@@ -129,18 +129,18 @@ class Tracker(Generic[S]):
         self.status = replace(self.status, total=self.status.done + sum(units.values()))
 
     def begin(self, kind: str, words: str) -> None:
-        """A unit of work begins."""
+        """Begin a unit of work."""
         self._kind, self._since = kind, self._clock()
         self.tell(stage=words, eta_s=self._eta(0.0), counted=0, whole=0, unit="")
 
     def within(self, done: int, whole: int, unit: str, **changes: Any) -> None:  # noqa: ANN401
-        """So much of the unit of work under way is done, of so much; nothing is counted where that is 0."""
+        """Note how much of the unit under way is done, of how much; nothing is counted where that is 0."""
         if self._clock() - self._written >= _EVERY_S:  # asked after every query
             eta_s = self._eta(done / whole if whole else 0.0)
             self.tell(eta_s=eta_s, counted=done, whole=whole, unit=unit, **changes)
 
     def end(self, units: int = 1, *, took: bool = True) -> None:
-        """The unit under way is done, and `units` − 1 more of its kind need not be done."""
+        """End the unit under way; `units` − 1 more of its kind need not be done."""
         if took:
             seen = self._took[self._kind]
             seen[0] += 1
@@ -149,7 +149,7 @@ class Tracker(Generic[S]):
         self.status = replace(self.status, done=min(self.status.total, self.status.done + units))
 
     def did(self, kind: str, units: int) -> None:
-        """So many units of a kind were done side by side since this was told last, or the last unit began."""
+        """Count units of a kind that were done side by side since the last call, or the last unit's begin."""
         seen = self._took[kind]
         seen[0] += units
         seen[1] += self._clock() - self._since
@@ -157,7 +157,7 @@ class Tracker(Generic[S]):
         self.skip(kind, units)
 
     def skip(self, kind: str, units: int) -> None:
-        """Units of a kind need not be done."""
+        """Count units of a kind that need not be done."""
         self._kind = kind
         self.end(units, took=False)
 
@@ -206,7 +206,7 @@ class Job:
     arguments: tuple[str, ...] = ()  # what it was begun with, for whoever begins it again
 
     def status(self) -> Status:
-        """How far it is; killed if its process ended without a word, or told its end elsewhere."""
+        """Return how far it is; killed if its process ended without a word, or told its end elsewhere."""
         alive = not process.ended(self.pid)  # asked first: it may tell its end at any moment
         began = datetime.fromtimestamp(int(self.folder.name) / 1e9, tz=UTC)
         silent = Status(name=self.name, pid=self.pid, started_at=began, updated_at=began)

@@ -49,7 +49,7 @@ def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | 
 
 
 def ended(pid: int) -> bool:
-    """Whether a process that was started here, or by another dashboard, is no longer there."""
+    """Tell whether a process that was started here, or by another dashboard, is no longer there."""
     child = _children.get(pid)
     if child is not None:
         return child.poll() is not None  # asking also lets the system forget it
@@ -198,7 +198,7 @@ class Watch:
 
 @contextmanager
 def asked_to_stop(then: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
-    """An event that is set when the process is told to end; `then` is called besides, and may raise."""
+    """Yield an event that is set when the process is told to end; `then` is called besides, and may raise."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked

@@ -55,12 +55,14 @@ Value = Callable[[Relevant], NDArray[Any]]  # A measure's value at every K
 
 
 def least(values: Values) -> int:
-    """The relevance threshold."""
+    """Return the relevance threshold."""
     return int(values["rel"])
 
 
 def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
-    """A measure of the number of relevant passages: of Top(K), and of the candidates in their best order.
+    """Return a measure of the number of relevant passages.
+
+    Of Top(K), and of the candidates in their best order.
 
     Args:
         grade: From which on a passage is relevant; None = the parameter `rel` says so.
@@ -78,7 +80,7 @@ def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
 
 
 def _measure(value: Value, **declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
-    """A measure that counts relevant passages, of trec_eval unless it is declared otherwise."""
+    """Return a measure that counts relevant passages, of trec_eval unless it is declared otherwise."""
     score, ceiling = counting(value)
     usual: dict[str, Any] = {
         "section": TREC_EVAL,
@@ -191,7 +193,7 @@ def _estimated(inputs: Inputs, values: Values, out: Scores) -> None:
 
 
 def _t(*, share: bool) -> Fill:
-    """(1 − alpha)·np − alpha·nn; share: with nn / K for nn."""
+    """Return (1 − alpha)·np − alpha·nn; share: with nn / K for nn."""
 
     def fill(inputs: Inputs, values: Values, out: Scores) -> None:
         alpha, relevant = float(values["alpha"]), inputs.found(least(values))
@@ -248,18 +250,18 @@ T_U = replace(
 
 
 def _gains(judged: Judged, values: Values) -> Floats:
-    """Gain of grades 1..5."""
+    """Return gain of grades 1..5."""
     linear = np.array(judged.gains, dtype=np.float64)
     return np.exp2(linear) - 1.0 if values["gain"] == "exp" else linear
 
 
 def discounts(judged: Judged) -> Floats:
-    """1 / log2(rank + 1): [K, 1, 1]."""
+    """Return 1 / log2(rank + 1): [K, 1, 1]."""
     return judged.once("discounts", lambda: 1.0 / np.log2(judged.cutoffs + 1.0))
 
 
 def discounted_best(counts: Counts, gains: Floats, discount: Floats, out: Scores) -> None:
-    """Discounted gain of the best ordering of passages of some kinds, at every K.
+    """Compute the discounted gain of the best ordering of passages of some kinds, at every K.
 
     Args:
         counts: Integers [kinds, runs, queries].

@@ -22,17 +22,17 @@ _ONE = (
 
 
 def _present(counts: Counts | None, low: int) -> Counts:
-    """How many sources have at least 1, 2, … passages of at least a grade: [most, runs, queries]."""
+    """Return how many sources have at least 1, 2, … passages of at least a grade: [most, runs, queries]."""
     return np.zeros((1, 1, 1), dtype=np.int64) if counts is None else counts[low - 1 :: 5]
 
 
 def _fading(values: Values, number: int) -> Floats:
-    """What the first, second, … relevant passage of a source is worth."""
+    """Return what the first, second, … relevant passage of a source is worth."""
     return np.asarray((1.0 - float(values["alpha"])) ** np.arange(number))
 
 
 def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
-    """Discounted sum of what the relevant passages of Top(K) are worth after those of their source."""
+    """Sum, discounted, what the relevant passages of Top(K) are worth after those of their source."""
     low = least(values)
     seen = inputs.seen_of_source(low)
     _fading(values, inputs.judged.depth + 1).take(seen, out=out, mode="clip")
@@ -42,7 +42,7 @@ def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> Non
 
 
 def _best_worth(counts: Counts, values: Values, discount: Floats, out: Scores) -> None:
-    """The same of the best ordering of passages with some counts of sources."""
+    """Sum the same of the best ordering of passages with some counts of sources."""
     present = _present(counts, least(values))
     discounted_best(present, _fading(values, len(present)), discount, out)
 
@@ -68,12 +68,15 @@ def _alpha_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
 
 
 def _looked_at(judged: Judged, values: Values) -> Floats:
-    """The chance that a reader gets to every rank: [K, 1, 1]."""
+    """Return the chance that a reader gets to every rank: [K, 1, 1]."""
     return np.asarray(float(values["beta"]) ** (judged.cutoffs - 1.0))
 
 
 def _per_source(judged: Judged, values: Values) -> Floats:
-    """(1 − (1 − alpha)·beta) over the number of sources with a relevant passage; NaN where there is none."""
+    """Return (1 − (1 − alpha)·beta) over the number of sources with a relevant passage.
+
+    NaN where there is none.
+    """
     present = or_nan(_present(judged.depths, least(values))[0])
     return np.asarray((1.0 - (1.0 - float(values["alpha"])) * float(values["beta"])) / present)
 

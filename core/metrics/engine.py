@@ -32,7 +32,7 @@ def score(
     depth: int | None = None,
     extra: Extra | None = None,
 ) -> Scores:
-    """Value of a measure per query at every K = 1..D."""
+    """Return value of a measure per query at every K = 1..D."""
     return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth, extra=extra)[
         measure
     ]
@@ -112,7 +112,7 @@ class _Job:
         self._perturbed = {name: on_one_axis(given) for name, given in perturbed.items()}
 
     def empty(self) -> Scores:
-        """An array for the values of a measure, cutoffs first."""
+        """Return an array for the values of a measure, cutoffs first."""
         depth, _, queries = self.shape
         return np.empty((depth, *self._leading, queries))
 
@@ -138,13 +138,13 @@ class _Job:
         return Judged(part(self._counts), self.shape[0], gains=self._gains, **of_sources)
 
     def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
-        """Where runs have judged passages of their own: no value for a query without any."""
+        """Give queries without judged passages no value, where runs have judged passages of their own."""
         if self._apart:
             nothing = ~block.judged.counts.any(axis=0)
             values[:, block.runs, block.queries][:, nothing] = np.nan
 
     def inputs(self, block: _Block) -> Inputs:
-        """The arrays of a block."""
+        """Return the arrays of a block."""
         place = block.runs, block.queries
         perturbed = {name: given[place] for name, given in self._perturbed.items()}
         beside = {name: given[place] for name, given in self._beside.items()}
@@ -160,7 +160,7 @@ class _Block:
 
 
 def _on_one_axis(counts: Counts, axes: int) -> Counts:
-    """Counts [..., Q, n] as [n, 1 or runs, Q]."""
+    """Return counts [..., Q, n] as [n, 1 or runs, Q]."""
     queries, kinds = counts.shape[-2:]
     flat = counts.reshape(math.prod(counts.shape[:-2]) if axes > 2 else 1, queries, kinds)
     return np.ascontiguousarray(np.moveaxis(flat, -1, 0))
@@ -174,7 +174,7 @@ def score_at(
     pool_grades: Grades | None = None,
     extra: Extra | None = None,
 ) -> NDArray[np.float64]:
-    """Value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
+    """Return value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
 
     Raises:
         InputError: If the measure has no cutoff, or needs something that is not given.
@@ -195,7 +195,7 @@ def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
 
 
 def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Macro-average over the queries to which the measure applies.
+    """Return macro-average over the queries to which the measure applies.
 
     Args:
         values: float64 [..., Q, D].
@@ -212,7 +212,7 @@ def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def na_reason(
     measure: Measure, pool_counts_row: NDArray[Any], pool_grades_row: Grades | None = None
 ) -> str | None:
-    """Why a measure does not apply to a query.
+    """Say why a measure does not apply to a query.
 
     Args:
         measure: Which one, at its cutoff; without one, at a K as deep as the golden set.
@@ -248,7 +248,7 @@ def na_reason(
 
 
 def _singles(counts: Counts) -> Counts:
-    """Facets [1, 32] where every passage is the only one of its source."""
+    """Return facets [1, 32] where every passage is the only one of its source."""
     singles = np.zeros((1, 32), dtype=np.int64)
     singles[0, [1, 2, 4, 8, 16]] = counts[0]
     return singles

@@ -53,7 +53,7 @@ class Weighting:
 
 
 def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
-    """Weights of grades 1..5 for every query (§2.4).
+    """Return weights of grades 1..5 for every query (§2.4).
 
     w5 = 1; w4 and w3 are min(r_g / r5, cap_g), where r_g = b_g / p_g^alpha, so that r_g / r5 is
     (b_g / b5)·(n5 / n_g)^alpha; a grade that the pool does not have weighs 0; w2 = w1 = 0. Without grade 5
@@ -96,7 +96,7 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
 
 
 def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]:
-    """How many passages of each kind are among the K that are worth most, at every K = 1..depth."""
+    """Return how many passages of each kind are among the K that are worth most, at every K = 1..depth."""
     shape = np.broadcast_shapes(counts.shape, worth.shape)
     order = np.broadcast_to(np.argsort(-worth, axis=0, kind="stable"), shape)
     ends = np.cumsum(np.take_along_axis(np.broadcast_to(counts, shape), order, axis=0), axis=0)
@@ -135,7 +135,7 @@ def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: 
 
 
 def grade_weights_of(judged: Judged, values: Values) -> Floats:
-    """Weights [5, 1 or runs, queries] of a block's queries."""
+    """Return weights [5, 1 or runs, queries] of a block's queries."""
     weighting = Weighting.from_values(values)
 
     def make() -> Floats:
@@ -145,7 +145,7 @@ def grade_weights_of(judged: Judged, values: Values) -> Floats:
 
 
 def _ideal(judged: Judged, values: Values) -> Floats:
-    """G_ideal at every K as a divisor: [K, 1 or runs, queries], NaN where it is 0."""
+    """Return g_ideal at every K as a divisor: [K, 1 or runs, queries], NaN where it is 0."""
 
     def make() -> Floats:
         worth = grade_weights_of(judged, values)
@@ -209,7 +209,7 @@ def _worth(judged: Judged, values: Values) -> Floats:
 
 
 def _kinds(counts: Counts, facets: Counts, firsts_worth: Floats) -> Counts:
-    """How many of the ten kinds there are: the best passage of every source is its first one."""
+    """Return how many of the ten kinds there are: the best passage of every source is its first one."""
     shape = np.broadcast_shapes(facets.shape[1:], counts.shape[1:], firsts_worth.shape[1:])
     firsts = np.zeros((5, *shape), dtype=np.int64)
     for grades in range(1, SETS):

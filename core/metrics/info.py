@@ -27,7 +27,7 @@ SETS = 32
 
 
 def repeated(sources: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which slots hold a passage whose source occurs earlier in the ranking."""
+    """Return which slots hold a passage whose source occurs earlier in the ranking."""
     order = np.argsort(sources, axis=0, kind="stable")
     ordered = np.take_along_axis(sources, order, axis=0)
     again = np.zeros(sources.shape, dtype=np.bool_)
@@ -58,7 +58,7 @@ def sets_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.
 
 
 def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], rows: int) -> NDArray[np.int64]:
-    """The same from a list of judged passages.
+    """Return the same from a list of judged passages.
 
     Args:
         row: [n], which ranking or query each passage belongs to.
@@ -103,7 +103,7 @@ def depths_by_row(
 
 
 def depths_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The same of rankings, pools or golden sets: grades and sources [..., P] to [..., most · 5]."""
+    """Return the same of rankings, pools or golden sets: grades and sources [..., P] to [..., most · 5]."""
     rows = math.prod(grades.shape[:-1])
     judged = np.flatnonzero(grades.ravel() > 0)
     row = judged // max(1, grades.shape[-1])
@@ -158,12 +158,12 @@ class MeasureInfo:
         return f"{show(self.low)} to {show(self.high)}"
 
     def param(self, name: str) -> Param | None:
-        """The declared parameter of that name, or None."""
+        """Return the declared parameter of that name, or None."""
         return next((param for param in self.params if param.name == name), None)
 
 
 def rel_param() -> Param:
-    """The relevance threshold that the measures over relevant passages share."""
+    """Return the relevance threshold that the measures over relevant passages share."""
     return Param(
         name="rel",
         default=4,

@@ -100,11 +100,11 @@ class Judged(_Kept):
         self.slots = np.arange(1, depth + 1).reshape(-1, 1, 1).astype(tally_type(depth))
 
     def at_least(self, grade: int) -> Floats:
-        """How many judged passages have at least a grade: float64 [1 or runs, queries]."""
+        """Return how many judged passages have at least a grade: float64 [1 or runs, queries]."""
         return self.once(("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64))
 
     def or_nan(self, grade: int) -> Floats:
-        """The same as a divisor: NaN where there is none, so that a quotient by it is not applicable."""
+        """Give the same as a divisor: NaN where there is none, so that a quotient by it is not applicable."""
         return self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
 
 
@@ -154,7 +154,7 @@ class Inputs(_Kept):
         self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
 
     def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
-        """A measure's value at every K, put into `out` if given."""
+        """Return a measure's value at every K, put into `out` if given."""
         key = (info.name, *values.items())
         scores: Scores | None = self._kept.get(key)
         if scores is None:
@@ -168,7 +168,7 @@ class Inputs(_Kept):
         return scores
 
     def found(self, low: int, high: int = 5) -> Tally:
-        """How many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
+        """Return how many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
         if low == high:
             return self.exactly(low)
         if high - low > 2:
@@ -177,11 +177,11 @@ class Inputs(_Kept):
         return self.once(("found", low, high), lambda: self.found(low, high - 1) + self.exactly(high))
 
     def exactly(self, grade: int) -> Tally:
-        """How many of Top(K) have this grade (0 = unjudged), at every K."""
+        """Return how many of Top(K) have this grade (0 = unjudged), at every K."""
         return self.once(("exactly", grade), lambda: running_count(self.grades == grade))
 
     def found_ahead(self, low: int) -> Tally:
-        """How many of Top(2K) have at least grade `low`, at every K."""
+        """Return how many of Top(2K) have at least grade `low`, at every K."""
         twice = self._ahead[: 2 * self.judged.depth]
         return self.once(("ahead", low), lambda: running_count(twice >= low)[1::2])
 
@@ -201,7 +201,7 @@ class Inputs(_Kept):
         return self.once("candidates", count)
 
     def reachable(self, low: int) -> Tally:
-        """How many passages with at least grade `low` the best K candidates have, at every K."""
+        """Return how many passages with at least grade `low` the best K candidates have, at every K."""
 
         def best() -> Tally:
             present: Counts = self.candidate_counts()[low - 1 :].sum(axis=0)
@@ -210,13 +210,13 @@ class Inputs(_Kept):
         return self.once(("reachable", low), best)
 
     def first_of_source(self, grade: int) -> Tally:
-        """How many of Top(K) have a grade and are the first of their source, at every K."""
+        """Return how many of Top(K) have a grade and are the first of their source, at every K."""
         sources = self._codes()
         repeats = self.once("repeats", lambda: repeated(sources))
         return self.once(("first", grade), lambda: running_count((self.grades == grade) & ~repeats))
 
     def seen_of_source(self, low: int) -> Tally:
-        """How many passages of at least grade `low` the source of each slot had before it."""
+        """Return how many passages of at least grade `low` the source of each slot had before it."""
         sources = self._codes()
         return self.once(("seen", low), lambda: _earlier(sources, self.grades >= low))
 
@@ -227,11 +227,11 @@ class Inputs(_Kept):
         return self.once("sources", lambda: cutoffs_first(sources, self.judged.depth, -1))
 
     def candidate_facets(self) -> Counts:
-        """The sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
+        """Return the sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
         return self.once("facets", lambda: np.moveaxis(sets_of(*self._pool()), -1, 0))
 
     def candidate_depths(self) -> Counts:
-        """The sources of each candidate pool by how much they have: integers [most · 5, runs, queries]."""
+        """Return sources of each candidate pool by how much they have: integers [most · 5, runs, queries]."""
         return self.once("depths", lambda: np.moveaxis(depths_of(*self._pool()), -1, 0))
 
     def _pool(self) -> tuple[Grades, Codes]:
@@ -247,7 +247,7 @@ class Inputs(_Kept):
         return name in (self._perturbed or {})
 
     def perturbed(self, name: str) -> Inputs:
-        """The same runs as they ranked perturbed queries."""
+        """Return the same runs as they ranked perturbed queries."""
         given = (self._perturbed or {}).get(name)
         if given is None:
             problem = f"This measure needs rankings of perturbed queries ({name})."
@@ -257,7 +257,7 @@ class Inputs(_Kept):
         return self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
 
     def answers(self) -> Floats:
-        """Correctness of the answer from the first K passages, NaN where there is none."""
+        """Return correctness of the answer from the first K passages, NaN where there is none."""
         if self._answers is None:
             raise InputError("This measure needs answers with grades.", do="Import them with the run.")
         return cutoffs_first(self._answers, self.judged.depth, np.nan)
@@ -273,7 +273,7 @@ def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[S
 
 
 def tally_type(depth: int) -> type[np.int16 | np.int32]:
-    """The smallest integers that can count to a depth."""
+    """Return the smallest integers that can count to a depth."""
     return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
 
 
@@ -287,7 +287,7 @@ def count_marks(marked: NDArray[np.bool_]) -> Counts:
 
 
 def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
-    """How many marked slots of the same source stand before each slot, along the first axis."""
+    """Return how many marked slots of the same source stand before each slot, along the first axis."""
     order = np.argsort(sources, axis=0, kind="stable")
     ordered = np.take_along_axis(sources, order, axis=0)
     marks = np.take_along_axis(marked, order, axis=0)
@@ -301,7 +301,7 @@ def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
 
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:
-    """Running number of marks along the first axis."""
+    """Return running number of marks along the first axis."""
     counts: Tally = marked.astype(tally_type(len(marked)))
     running(counts)
     return counts
@@ -336,12 +336,12 @@ def count_grades(grades: Grades) -> Counts:
 
 
 def clipped(counts: Counts, depth: int) -> Tally:
-    """Counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
+    """Return counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
     return np.minimum(counts, depth).astype(tally_type(depth))
 
 
 def or_nan(values: NDArray[Any]) -> Floats:
-    """The values as divisors: zero becomes NaN, so that a quotient by it is NaN (not applicable)."""
+    """Return the values as divisors: zero becomes NaN, so that a quotient by it is NaN (not applicable)."""
     divisors = values.astype(np.float64)
     divisors[divisors == 0] = np.nan
     return divisors

@@ -142,11 +142,11 @@ class Measure:
         return {param.name: param.default for param in self.info.params} | dict(self.params)
 
     def at(self, k: int | None) -> Measure:
-        """The same measure with another cutoff."""
+        """Return the same measure with another cutoff."""
         return Measure(self.name, k, self.params)
 
     def renamed(self, name: str) -> Measure:
-        """Another measure with the same cutoff and parameters, for example the PROC of this one."""
+        """Return another measure with the same cutoff and parameters, for example the PROC of this one."""
         return Measure(name, self.k, self.params)
 
 
@@ -164,7 +164,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Measures as they are written, separated by commas; commas within parentheses do not separate."""
+    """Return measures as they are written, separated by commas; commas within parentheses do not separate."""
     parts, inside = [""], False
     for char in text:
         inside = char != ")" and (inside or char == "(")

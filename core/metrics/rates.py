@@ -28,7 +28,7 @@ _PROC_SECTION = "arXiv:2511.09545 §5.1, A.8"
 
 
 def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
-    """The measure and, where a ceiling is defined for it, its PROC and its %PROC."""
+    """Return the measure and, where a ceiling is defined for it, its PROC and its %PROC."""
     ceiling = info.ceiling
     if ceiling is None:
         return (info,)
@@ -61,7 +61,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
 
 
 def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
-    """%PROC as published: mean(actual) / mean(ceiling) over queries, NA of either left out of both.
+    """Return %PROC as published: mean(actual) / mean(ceiling) over queries, NA of either left out of both.
 
     Args:
         actual: [..., Q, D].
@@ -81,14 +81,14 @@ HOLES = 0.05
 
 
 def _relevant(value: Value, grade: int | None = None, **declared: str) -> MeasureInfo:
-    """A measure of passages with a grade or more."""
+    """Return a measure of passages with a grade or more."""
     score, ceiling = counting(value, grade=grade)
     params = () if grade else (rel_param(),)
     return MeasureInfo(section=SECTION, score=score, ceiling=ceiling, params=params, **declared)  # type: ignore[arg-type]
 
 
 def _share(low: int, high: int) -> Fill:
-    """Of the slots, which hold a grade from low to high (0 = unjudged)."""
+    """Compute it of the slots, which hold a grade from low to high (0 = unjudged)."""
 
     def fill(inputs: Inputs, _values: Values, out: Scores) -> None:
         np.divide(inputs.found(low, high), inputs.judged.cutoffs, out=out)
@@ -136,7 +136,7 @@ HIT = _relevant(
 
 
 def _n_recall(of: Relevant) -> Floats:
-    """Of as many relevant passages as fit in K."""
+    """Compute it of as many relevant passages as fit in K."""
     judged = of.judged
     return of.found / judged.once(("fitting", of.least), lambda: np.minimum(judged.cutoffs, of.known))
 

@@ -82,7 +82,7 @@ def together(values: Values) -> tuple[str, ...]:
 
 
 def robust(info: MeasureInfo) -> MeasureInfo:
-    """Robust[X] of a measure X that needs grades alone."""
+    """Return Robust[X] of a measure X that needs grades alone."""
     worse = np.minimum if info.higher_is_better else np.maximum
 
     def worst(inputs: Inputs, values: Values, out: Scores) -> None:

@@ -90,7 +90,7 @@ def judged(
 
 
 def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.DataFrame:
-    """Every span with every chunk that it grades: the columns of the spans, and passage_id."""
+    """Return every span with every chunk that it grades: the columns of the spans, and passage_id."""
     if not 0 < coverage <= 1:
         raise InputError(f"coverage={coverage:g} is not allowed.", where="spans", do="Use above 0 to 1.")
     met = _met(spans, chunks)
@@ -101,7 +101,7 @@ def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.D
 
 
 def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
-    """Every span with every chunk of its document that it may overlap (and few that it does not).
+    """Return every span with every chunk of its document that it may overlap (and few that it does not).
 
     Documents are laid end to end on one line. There the chunks that a span can overlap are neighbours in the
     order of their beginnings: from the first that ends behind the span's beginning, to the last that begins
@@ -148,7 +148,7 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame
 
 
 def holds_spans(path: Path) -> bool:
-    """Whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
+    """Tell whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
     try:
         with opened([path], Limits()) as (archive,):
             member = archive.members[0]

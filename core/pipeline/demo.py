@@ -52,7 +52,7 @@ class Demo:
 
 
 def collection() -> Collection:
-    """The demo collection: docstrings of three packages."""
+    """Return the demo collection: docstrings of three packages."""
     return Collection(
         collection_id=COLLECTION_ID,
         name="Python documentation",
@@ -62,7 +62,7 @@ def collection() -> Collection:
 
 
 def golden_set() -> GoldenSet:
-    """The graded judgements of the demo collection."""
+    """Return the graded judgements of the demo collection."""
     return GoldenSet(
         golden_set_id=GOLDEN_SET_ID,
         collection_id=COLLECTION_ID,
@@ -74,7 +74,7 @@ def golden_set() -> GoldenSet:
 
 
 def second_set() -> GoldenSet:
-    """A second judge's grades of a sample of the same passages."""
+    """Return a second judge's grades of a sample of the same passages."""
     return GoldenSet(
         golden_set_id=SECOND_SET_ID,
         collection_id=COLLECTION_ID,
@@ -86,7 +86,7 @@ def second_set() -> GoldenSet:
 
 
 def passages() -> pl.DataFrame:
-    """Frame of `TABLES["passages"]`."""
+    """Return frame of `TABLES["passages"]`."""
     rows = pl.read_parquet(PASSAGES).with_columns(
         collection_id=pl.lit(COLLECTION_ID), tokenizer=pl.lit(_TOKENIZER)
     )
@@ -94,13 +94,13 @@ def passages() -> pl.DataFrame:
 
 
 def queries() -> pl.DataFrame:
-    """Frame of `TABLES["queries"]`."""
+    """Return frame of `TABLES["queries"]`."""
     rows = pl.read_ndjson(QUERIES).with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
 
 
 def judgements(*, second: bool = False) -> pl.DataFrame:
-    """Frame of `TABLES["judgements"]`; `second`: those of the second judge."""
+    """Return frame of `TABLES["judgements"]`; `second`: those of the second judge."""
     path, golden = (SECOND, second_set()) if second else (JUDGEMENTS, golden_set())
     rows = pl.read_csv(path, separator="\t", quote_char=None).with_columns(
         golden_set_id=pl.lit(golden.golden_set_id), raw=pl.col("grade"), judge=pl.lit(golden.judge)
@@ -109,7 +109,7 @@ def judgements(*, second: bool = False) -> pl.DataFrame:
 
 
 def gold_answers() -> pl.DataFrame:
-    """Frame of `TABLES["gold_answers"]`: short answers that docstrings state."""
+    """Return frame of `TABLES["gold_answers"]`: short answers that docstrings state."""
     rows = pl.read_csv(GOLD_ANSWERS, separator="\t", quote_char=None)
     rows = rows.with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("gold_answers", rows.select(list(TABLES["gold_answers"])).to_dict())
@@ -122,7 +122,7 @@ def grid(
     indexes: Sequence[str] = ("flat", "hnsw-f32", "int8"),
     depths: Sequence[int] = DEPTHS,
 ) -> list[Stack]:
-    """BM25, every dense combination, and the fusion of BM25 with each of them, at every candidate depth."""
+    """List BM25, every dense combination, and BM25 fused with each of them, at every candidate depth."""
     return expand_axes(
         Axes(
             embedder=(Encoder(name=embedder),),
@@ -134,7 +134,7 @@ def grid(
 
 
 def noisy() -> list[Stack]:
-    """BM25 and wordllama with small talk around the questions, and with what rewriting makes of it."""
+    """Return BM25 and wordllama with small talk around the questions, and with what rewriting makes of it."""
     return expand_axes(
         Axes(
             mode=("sparse", "dense"),

@@ -24,7 +24,7 @@ PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """The machine and the software, without what changes from minute to minute."""
+    """Return the machine and the software, without what changes from minute to minute."""
     return {
         "cpu": _cpu_model(),
         "cores": cores(),
@@ -94,7 +94,7 @@ class Collector:
         return self
 
     def pause(self) -> None:
-        """Nothing is being measured: collect if the last time is long ago."""
+        """Collect garbage, while nothing is measured, if the last time is long ago."""
         if time.monotonic() - self._last >= _EVERY_S:
             gc.collect()
             self._last = time.monotonic()

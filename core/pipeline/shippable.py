@@ -56,5 +56,5 @@ def _said(spec: JsonMap, part: str) -> str:
 
 
 def language_of(spec: JsonMap) -> str:
-    """The language of a stack's words."""
+    """Return the language of a stack's words."""
     return str(spec.get("bm25", {}).get("language", "english"))

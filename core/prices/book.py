@@ -137,7 +137,7 @@ class PriceBook:
         return changes, wrong
 
     def derived(self, texts: Iterable[str]) -> PriceBook:
-        """The book with changed prices.
+        """Return the book with changed prices.
 
         Args:
             texts: As for `read_changes`.
@@ -174,11 +174,14 @@ class PriceBook:
         return hashlib.blake2b(repr(self.prices).encode(), digest_size=12).hexdigest()
 
     def find(self, item: str, unit: str) -> Price | None:
-        """The newest price of an item by one of `UNITS`; None when the book has none: the cost is unknown."""
+        """Return the newest price of an item by one of `UNITS`.
+
+        None when the book has none: the cost is unknown.
+        """
         return self.newest.get((item, unit))
 
     def with_changes(self, changes: Mapping[Key, float]) -> PriceBook:
-        """The same book with other amounts, for a what-if.
+        """Return the same book with other amounts, for a what-if.
 
         Args:
             changes: New amount for the price's own number of units, by (item, unit).
@@ -203,7 +206,7 @@ class PriceBook:
         return PriceBook(self.name, tuple(changed))
 
     def frame(self) -> pl.DataFrame:
-        """The newest price of every item and unit as a table; columns of `PRICE_FRAME`, sorted by item."""
+        """Return newest price of every item and unit as a table; columns of `PRICE_FRAME`, sorted by item."""
         columns = {name: [getattr(price, name) for price in self.newest.values()] for name in PRICE_FRAME}
         return pl.DataFrame(columns, schema=PRICE_FRAME).sort("provider", "item", "unit")
 

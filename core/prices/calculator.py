@@ -43,7 +43,7 @@ def search_units(documents: float, tokens_per_document: float = 0) -> float:
 
 
 def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) -> float:
-    """Bytes of a dense index, in memory or on disk.
+    """Return bytes of a dense index, in memory or on disk.
 
     A vector takes 4 bytes per number in float32 and 1 as int8. A graph keeps 2 M links per vector on its
     ground level and, as 1 / (M - 1) further levels are expected, M / (M - 1) above it (Malkov and Yashunin,
@@ -159,7 +159,7 @@ class CostLine:
     units_per_month: float | None = None
 
     def per_month(self, queries: float) -> float | None:
-        """$ per month at a query volume, or None when the price is unknown."""
+        """Return $ per month at a query volume, or None when the price is unknown."""
         if self.units_per_month is None:
             return None if self.usd_per_query is None else queries * self.usd_per_query
         if self.price is None or self.price.currency != CURRENCY:
@@ -195,7 +195,7 @@ class CostBreakdown:
         return tuple(line.reason for line in self.lines if line.usd_per_query is None)
 
     def frame(self) -> pl.DataFrame:
-        """The lines as a table."""
+        """Return the lines as a table."""
         rows = [
             (
                 *(getattr(line, name) for name in list(_BILL)[:6]),
@@ -213,7 +213,7 @@ _BILL = schema(
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
-    """Amounts together; None where one is unknown."""
+    """Return amounts together; None where one is unknown."""
     every = list(amounts)
     known = [amount for amount in every if amount is not None]
     return math.fsum(known) if len(known) == len(every) else None

@@ -164,7 +164,7 @@ def totals(
     *,
     further: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Total cost per run: the stages in its scope, which must be known, and further ones where they are.
+    """Give total cost per run: the stages in its scope, which must be known, and further ones where they are.
 
     Args:
         costs: Columns of `STAGE_COST`.
@@ -236,7 +236,7 @@ def _missing() -> pl.Expr:
 
 
 def scope_of(manifest: JsonMap, spec: JsonMap) -> tuple[str, ...] | None:
-    """The stages that a run's source says its cost covers, from its manifest and its stack.
+    """Return the stages that a run's source says its cost covers, from its manifest and its stack.
 
     Args:
         manifest: A run's manifest; "cost_scope" names one stage or is absent.

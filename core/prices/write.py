@@ -50,7 +50,9 @@ class _Draft:
 
 
 def own_folder(store: Path | None = None) -> Path:
-    """Where the user's own price books lie: ``CLQ_PRICES``, else the folder "price-books" beside the store.
+    """Return where the user's own price books lie.
+
+    ``CLQ_PRICES``, else the folder "price-books" beside the store.
 
     Args:
         store: Folder of the store; None = ``CLQ_STORE``, else the usual one.
@@ -90,7 +92,7 @@ def load_books(folder: Path | None = None, *, own: Path | None = None) -> dict[s
 
 
 def own_files(folder: Path | None = None) -> list[Path]:
-    """The user's own price files, sorted; none where there is no folder.
+    """Return the user's own price files, sorted; none where there is no folder.
 
     Raises:
         PriceError: If ``CLQ_PRICES`` names a folder that does not exist.
@@ -137,7 +139,7 @@ def _add(
 
 
 def _with_inherited(name: str, books: Mapping[str, _Draft], below: tuple[str, ...] = ()) -> list[Price]:
-    """The prices of a book and those of the one it extends that it does not name itself."""
+    """Return the prices of a book and those of the one it extends that it does not name itself."""
     draft = books[name]
     if draft.extends is None:
         return draft.prices
@@ -243,7 +245,7 @@ def write_book(
 
 
 def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> str:
-    """A price book as text that `load_books` reads back."""
+    """Return a price book as text that `load_books` reads back."""
     head = {"book": name, "extends": extends, "provider": "several"}
     blocks = [_lines(head)]
     blocks += [

@@ -58,13 +58,13 @@ class Reply(Generic[V]):
 
 
 def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
-    """The same reply with another value, and other details if they are given."""
+    """Return the same reply with another value, and other details if they are given."""
     about = reply.details if details is None else details
     return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, about)
 
 
 def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
-    """Replies of calls that came one after the other as one, with this value and these details."""
+    """Return replies of calls that came one after the other as one, with this value and these details."""
     return Reply(
         value,
         total(reply.usage for reply in replies),
@@ -77,12 +77,12 @@ def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] |
 
 
 def scaled(amount: Amount, share: float) -> Amount:
-    """A share of an amount; of what is not known it is not known either."""
+    """Return a share of an amount; of what is not known it is not known either."""
     return replace(amount, amount=None if amount.amount is None else amount.amount * share)
 
 
 def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
-    """Usage as a vendor reports it, unknown where it is no number of 0 or more."""
+    """Return usage as a vendor reports it, unknown where it is no number of 0 or more."""
     return tuple(
         replace(amount, amount=None)
         if amount.amount is not None and not 0 <= amount.amount < math.inf
@@ -154,7 +154,7 @@ class Model:
         """
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
+        """Return tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
         return len(text) // 4 + 1
 
     def close(self) -> None:

@@ -124,7 +124,7 @@ class ModelConfig(BaseModel):
         return self.dim or max(self.dims, default=None)
 
     def full_dim(self, dim: int) -> int:
-        """The dimension to embed a corpus at, so that `dim` follows by cutting; `dim` if none does."""
+        """Return the dimension to embed a corpus at, so that `dim` follows by cutting; `dim` if none does."""
         return max(self.dims) if self.matryoshka and self.dims else dim
 
 
@@ -146,7 +146,7 @@ def named(
     kind: str,
     others: Collection[str] = (),
 ) -> ModelConfig:
-    """The configuration behind a name, or the given one."""
+    """Return the configuration behind a name, or the given one."""
     if isinstance(model, str):
         if model not in catalogue:
             raise UnknownNameError(kind, model, [*catalogue, *others])
@@ -157,7 +157,7 @@ def named(
 
 
 def origin(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port; None of an address that two readers could take for two hosts."""
+    """Return scheme, host and port; None of an address that two readers could take for two hosts."""
     if not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>^`{|}'):
         return None
     try:
@@ -199,7 +199,7 @@ class Place:
 
 
 def place_of(config: ModelConfig) -> Place | None:
-    """Where a model is asked; None when it runs here.
+    """Return where a model is asked; None when it runs here.
 
     A vendor's usual key is looked up for the vendor's own address only.
     """
@@ -213,7 +213,7 @@ def place_of(config: ModelConfig) -> Place | None:
 
 
 def takes(key_env: str, url: str) -> bool:
-    """Whether a key, by its name, is that of the vendor at an address."""
+    """Tell whether a key, by its name, is that of the vendor at an address."""
     return any(
         key_env and key_env in {vendor.key_env, vendor.also} and origin(url) == origin(vendor.url)
         for vendor in VENDORS.values()

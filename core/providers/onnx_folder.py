@@ -31,7 +31,7 @@ class OnnxFolder:
     digest: str  # identifies the model's and the tokenizer's files
 
     def tokenizer(self, *, stride: int = 0) -> Any:  # noqa: ANN401 - the package's own type
-        """A tokenizer that cuts at `max_tokens` and pads to the longest."""
+        """Return a tokenizer that cuts at `max_tokens` and pads to the longest."""
         from tokenizers import Tokenizer  # noqa: PLC0415 - only needed with local models
 
         try:
@@ -49,7 +49,7 @@ class OnnxFolder:
         return tokenizer
 
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """All outputs for encodings that are padded to one length, by their names."""
+        """Return all outputs for encodings that are padded to one length, by their names."""
         given = {
             "input_ids": [encoding.ids for encoding in encodings],
             "attention_mask": [encoding.attention_mask for encoding in encodings],
@@ -84,7 +84,7 @@ def open_folder(path: Path, max_tokens: int | None = None, device: Device | None
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """A JSON object of a file; empty when the file is not there."""
+    """Return a JSON object of a file; empty when the file is not there."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +121,7 @@ def _model_file(path: Path) -> Path:
 
 
 def _length(path: Path) -> int:
-    """The shortest limit that the folder's files name."""
+    """Return the shortest limit that the folder's files name."""
     named = (
         read_json(path / "sentence_bert_config.json").get("max_seq_length"),
         read_json(path / "tokenizer_config.json").get("model_max_length"),

@@ -51,7 +51,7 @@ class Remote(Model):
         self._caller = wired.get("caller") or caller_for(config, self._place)
 
     def _within(self, most: int | None) -> int | None:
-        """A vendor's token limit, with room for the error of an estimate where tokens are estimated."""
+        """Give a vendor's token limit, with room for the error of an estimate where tokens are estimated."""
         return int(most * MARGIN) if most and not self.counter.exact else most
 
     @cached_property
@@ -89,7 +89,7 @@ class Remote(Model):
             ) from error
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, exact or estimated."""
+        """Return tokens of a text, exact or estimated."""
         return self.counter.count(text)
 
     def ready(self) -> None:

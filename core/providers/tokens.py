@@ -44,7 +44,7 @@ class TokenCounter:
         return "not checked against the vendor's own count" if self.name in UNCHECKED else ""
 
     def ceiling(self, text: str) -> int:
-        """The most tokens that the vendor can count; what a budget reserves.
+        """Return the most tokens that the vendor can count; what a budget reserves.
 
         A token covers at least one byte, so bytes bound any vocabulary; a few more for what is added around.
         """
@@ -57,7 +57,7 @@ class TokenCounter:
 
 @functools.lru_cache
 def counter(name: str | None) -> TokenCounter:
-    """The counter of a vocabulary.
+    """Return the counter of a vocabulary.
 
     Args:
         name: One of `VOCABULARIES`; None or "estimate" = the estimate.
@@ -99,7 +99,7 @@ _CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def _in_cache(name: str) -> bool:
-    """Whether tiktoken will find a vocabulary in its cache, so that it asks no network."""
+    """Tell whether tiktoken will find a vocabulary in its cache, so that it asks no network."""
     folder = next((os.environ[cache] for cache in _CACHES if cache in os.environ), None)
     where = Path(tempfile.gettempdir()) / "data-gym-cache" if folder is None else Path(folder)
     file = where / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()

@@ -33,7 +33,7 @@ _JUDGE = Path(__file__).parent / "prompts" / "judge"
 
 
 def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int]) -> tuple[list[str], bool]:
-    """As many whole passages as fit, and the beginning of the next; whether something was cut."""
+    """Return as many whole passages as fit, and the beginning of the next; whether something was cut."""
     kept: list[str] = []
     for text in passages:
         size = 0 if most is None else count(text)
@@ -59,7 +59,7 @@ class Message:
 
 
 def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages: Sequence[str]) -> Message:
-    """The message to a reader; only passages are cut, to what is stated and to what the model can read."""
+    """Return message to a reader; only passages are cut, to what is stated and to what the model can read."""
     max_tokens, most = reader.max_tokens or prompt.max_tokens, reader.context_tokens
     if chat.context_tokens is not None:
         rest = chat.count_tokens(prompt.system(passages=True)) + chat.count_tokens(user(question, ()))
@@ -72,7 +72,7 @@ def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages:
 def judging(
     scorer: JudgeScorer, question: str, answer: str, golds: Sequence[str], passages: Sequence[str]
 ) -> Task[int | None]:
-    """The task of judging an answer, or with "precision" a passage."""
+    """Return the task of judging an answer, or with "precision" a passage."""
     shown = passages if scorer in OF_PASSAGES else golds
     label = "passage" if scorer in OF_PASSAGES else "reference"
     mark = mark_for(question, answer, *shown)

@@ -88,7 +88,7 @@ def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float
 
 
 def _stability(by_k: dict[int, float], k_star: int, delta: int) -> tuple[float | None, str | None]:
-    """RSS (RAGGED eq. 1), or why there is none."""
+    """Return RSS (RAGGED eq. 1), or why there is none."""
     if not by_k[k_star]:
         return None, f"the best score, at k = {k_star}, is 0"
     near = [value for k, value in by_k.items() if k != k_star and abs(k - k_star) <= delta]
@@ -98,7 +98,10 @@ def _stability(by_k: dict[int, float], k_star: int, delta: int) -> tuple[float |
 
 
 def _last_gains(path: dict[int, float], epsilon: float) -> tuple[int, int]:
-    """k_last of RSC (RAGGED eq. 2): the last gain anywhere, and the last before the first that is none."""
+    """Return k_last of RSC (RAGGED eq.
+
+    2): the last gain anywhere, and the last before the first that is none.
+    """
     depths = list(path)
     anywhere = before_stop = depths[0]
     stopped = False

@@ -149,7 +149,7 @@ class ReaderJob:
         return list(dict.fromkeys(wanted.call for wanted in self.wanted if wanted.call.model == model))
 
     def sent(self, replay: Replay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
-        """The passages that are sent for a question, best first; None where the mode leaves none of some."""
+        """Give passages that are sent for a question, best first; None where the mode leaves none of some."""
         ranked, gold = replay.ranked.get(query_id, ()), replay.gold.get(query_id, ())
         if mode == "none":
             return ()
@@ -173,7 +173,7 @@ class ReaderJob:
         }
 
     def billed(self) -> list[tuple[str, str]]:
-        """Item and unit of everything that is paid for."""
+        """Return item and unit of everything that is paid for."""
         return [pair for name in self.reader.asked for pair in billed_by("chat", name, self.models)]
 
     def _wanted(self) -> Iterator[Wanted]:

@@ -65,7 +65,7 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
 
 
 def with_readers(made: Plan, job: Job) -> Plan:
-    """The plan of an evaluation with the lines of its readers, whose passages are not known yet."""
+    """Return the plan of an evaluation with the lines of its readers, whose passages are not known yet."""
     reader = reader_of(job)
     if reader is None:
         return made
@@ -82,7 +82,7 @@ def with_readers(made: Plan, job: Job) -> Plan:
 
 
 def reader_of(job: Job) -> Reader | None:
-    """The readers of an evaluation, if it has any."""
+    """Return the readers of an evaluation, if it has any."""
     declared = job.spec.get("reader")
     reader = None if declared is None else Reader.model_validate(declared)
     if reader is not None and reader.runs:
@@ -105,7 +105,7 @@ def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
 
 
 def _typical(job: Job, reader: Reader) -> Material:
-    """Passages that stand for those that stacks will find, and right answers for those that may be stored."""
+    """Return passages in place of those that stacks will find, and right answers for those stored."""
     corpus = next(iter(job.corpora.values()))
     most, deep = len(corpus), min(len(corpus), reader.depth)
     names = list(map(str, range(most)))
@@ -141,7 +141,7 @@ def _answering(
 
 
 def _judging(job: ReaderJob, judge: AnswerJudge, chat: Chat) -> Iterator[Line]:
-    """Tokens of judging answers as long as they may be, beside the gold answers of their questions."""
+    """Yield tokens of judging answers as long as they may be, beside the gold answers of their questions."""
     answers = list(dict.fromkeys((wanted.call, job.golds.get(wanted.query_id, ())) for wanted in job.wanted))
     if chat.local or not answers:
         return

@@ -100,7 +100,7 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> s
 
 
 def batch_of(job: ReaderJob, answering: Answering) -> Batch:
-    """The answers of blocks in which every question was answered, and their scores."""
+    """Return the answers of blocks in which every question was answered, and their scores."""
     lacking = {wanted.block for wanted in job.wanted if wanted.call not in answering.answers}
     whole = [wanted for wanted in job.wanted if wanted.block not in lacking]
     rows = frame(
@@ -118,7 +118,7 @@ def batch_of(job: ReaderJob, answering: Answering) -> Batch:
 
 
 def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> pl.DataFrame:
-    """Whether each passage that was sent is gold, of questions that have gold passages."""
+    """Tell whether each passage that was sent is gold, of questions that have gold passages."""
     key = {name: TABLES["answers"][name] for name in KEY}
     schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
     replays = {replay_of_run.run_id: replay_of_run for replay_of_run in job.material.replays}

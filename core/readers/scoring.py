@@ -56,7 +56,7 @@ def _with_digits(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _number(phrase: str) -> str:
-    """The digits of number words that follow one another; the words where they are no number."""
+    """Return the digits of number words that follow one another; the words where they are no number."""
     from word2number import w2n  # noqa: PLC0415 - only where a text has such words
 
     try:
@@ -81,7 +81,7 @@ def _substring(answer: str, gold: str) -> float:
 
 
 def _rouge_l(answer: str, gold: str) -> float:
-    """ROUGE-L as rouge-score has it, of words of any script; that library takes seconds to import."""
+    """Return ROUGE-L as rouge-score has it, of words of any script; that library takes seconds to import."""
     one, other = (_WORDS.findall(text.lower()) for text in (answer, gold))
     return 2 * LCSseq.similarity(one, other) / (len(one) + len(other)) if one and other else 0.0
 

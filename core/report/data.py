@@ -86,7 +86,7 @@ def verdict(view: View) -> Verdict:
 
 
 def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
-    """The decision itself, and what it was made on: what `decide --format json` prints.
+    """Return the decision itself, and what it was made on: what `decide --format json` prints.
 
     Returns:
         What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
@@ -106,7 +106,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
 
 
 def judge_noise(view: View, verdict: Verdict) -> dict[str, object] | None:
-    """The judge noise in the chances, with the chosen stack's quality with it; None where none is."""
+    """Return the judge noise in the chances, with the chosen stack's quality with it; None where none is."""
     drawn, chosen = verdict.noise, verdict.decision.chosen
     if drawn is None:
         return None
@@ -123,7 +123,7 @@ def judge_noise(view: View, verdict: Verdict) -> dict[str, object] | None:
 def record_data(
     view: View, verdict: Verdict, *, link: str, made_at: datetime, command: str | None = None
 ) -> dict[str, object]:
-    """The decision with everything around it.
+    """Return the decision with everything around it.
 
     Args:
         command: What decides the same on the command line; None where that cannot be said there.
@@ -177,7 +177,7 @@ def definition(quality: Quality) -> str:
 
 
 def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
-    """The collection and the golden set of a workspace: names, sizes, who judged."""
+    """Return the collection and the golden set of a workspace: names, sizes, who judged."""
     collection = snapshot.collections().row(
         by_predicate=pl.col("collection_id") == scope.collection_id, named=True
     )
@@ -216,7 +216,7 @@ def _stack(row: dict[str, object]) -> dict[str, object]:
 
 
 def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
-    """How many runs were compared, by origin; which ones, where they were chosen."""
+    """Return how many runs were compared, by origin; which ones, where they were chosen."""
     origins = runs_in(snapshot, scope)["origin"].to_list()
     return {
         "count": len(origins),
@@ -228,7 +228,7 @@ def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
 
 
 def _prices(view: View, verdict: Verdict) -> dict[str, object]:
-    """The entries of the price book that the costs rest on, and what was used but has no price."""
+    """Return the entries of the price book that the costs rest on, and what was used but has no price."""
     ids = verdict.table["run_id"].to_list()
     chosen = verdict.decision.chosen
     priced = pl.col("unit").replace(PRICED_AS).alias("unit")

@@ -36,7 +36,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], quality: str) -> go.Figure | None:
-    """The quality of the finalists with its interval, one line each, the chosen one on top."""
+    """Draw the quality of the finalists with its interval, one line each, the chosen one on top."""
     shown = [row for row in rows if row["quality"] is not None][:SHOWN]
     if len(shown) < 2 or all(row["quality_low"] is None for row in shown):
         return None
@@ -121,7 +121,7 @@ def _name(data: Data) -> str:
 
 
 def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
-    """The Pareto chart of a view."""
+    """Return the Pareto chart of a view."""
     drawn = pareto(
         verdict.table, verdict.decision, view.constraints, quality=view.quality, latency=view.latency
     )
@@ -133,7 +133,7 @@ def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
 
 
 def pinned_link(view: View, dashboard: str) -> str:
-    """The link that opens a case in a dashboard."""
+    """Return the link that opens a case in a dashboard."""
     values = link.settings(
         view.scope, view.quality, view.latency, view.constraints, book=view.book, runs=named(view, "name")
     )
@@ -177,7 +177,7 @@ def command(view: View) -> str | None:
 
 
 def _option(name: str, value: object) -> list[str]:
-    """An option as it is typed; a flag has no value, and one that takes several is repeated."""
+    """Return an option as it is typed; a flag has no value, and one that takes several is repeated."""
     option = f"--{name.replace('_', '-')}"
     if value is True:
         return [option]
@@ -185,7 +185,7 @@ def _option(name: str, value: object) -> list[str]:
 
 
 def _as_usual(view: View) -> bool:
-    """Whether that was done as it is done where nobody says how."""
+    """Tell whether that was done as it is done where nobody says how."""
     whole = replace(view.scope, apart=Apart(), shared=False, judging=Judging())
     anywhere = replace(view.latency, machine=None)
     quality, wanted = view.quality, view.scope.judging

@@ -85,7 +85,7 @@ class Recorded(BaseModel):
 
 
 def recorded(data: object, name: str) -> Recorded:
-    """The part of a record that the gate needs.
+    """Return the part of a record that the gate needs.
 
     Raises:
         InputError: If it is no record, an older or a newer one, or one that chose nothing.
@@ -104,7 +104,7 @@ def recorded(data: object, name: str) -> Recorded:
 
 
 def broken(was: Recorded, verdict: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:
-    """Why a recorded decision no longer holds.
+    """Say why a recorded decision no longer holds.
 
     Args:
         share: Probability above which another stack must be chosen to say so.
@@ -127,7 +127,7 @@ def broken(was: Recorded, verdict: Verdict, asked: View, *, share: float = SHARE
 
 
 def answer(was: Recorded, verdict: Verdict, asked: View) -> str:
-    """That a decision holds, with today's numbers, and what the rule would take today where that differs."""
+    """Say that a decision holds, with today's numbers, and what the rule would take today if not the same."""
     row, chosen = today(was, verdict.table), verdict.decision.chosen
     if row is None:
         return ""
@@ -143,7 +143,7 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """The row of the chosen stack: of its newest run, the recorded one before others of the same time."""
+    """Return row of the chosen stack: of its newest run, the recorded one before others of the same time."""
     own = pl.col("run_id") == was.chosen.run_id
     rows = (
         table.with_row_index("row")
@@ -154,14 +154,14 @@ def today(was: Recorded, table: pl.DataFrame) -> int | None:
 
 
 def _over(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
-    """The limit that the chosen stack breaks."""
+    """Return the limit that the chosen stack breaks."""
     reasons = verdict.decision.excluded().filter(pl.col("row") == row)
     now = numbers(verdict.table.row(row, named=True), asked.quality)
     return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
 
 
 def _dominated(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
-    """The best stack that beats the chosen one, where none did."""
+    """Return the best stack that beats the chosen one, where none did."""
     on = frontier_rows(verdict.table, verdict.decision, weak=asked.weak)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
     if row in on or not before or not verdict.decision.feasible[row]:
@@ -177,7 +177,7 @@ def _dominated(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[t
 
 
 def _another(row: int, was: Recorded, verdict: Verdict, share: float) -> list[tuple[str, str, str, str]]:
-    """The stack that would be chosen instead."""
+    """Return the stack that would be chosen instead."""
     best = verdict.chances["p_best"]
     likely = best.arg_max()
     if likely is None:  # nothing was resampled: the figures are all there is

@@ -109,7 +109,7 @@ def _settled(blocks: Iterable[Block]) -> tuple[Block, ...]:
 
 
 def flat(blocks: Iterable[Block]) -> list[Block]:
-    """The blocks in their order, those behind folds too."""
+    """Return the blocks in their order, those behind folds too."""
     return [one for block in blocks for one in (flat(block.blocks) if isinstance(block, Fold) else [block])]
 
 
@@ -140,12 +140,12 @@ def _workspace(place: Place) -> JsonMap:
 
 
 def as_json(said: Said) -> str:
-    """`as_data` as text."""
+    """Return `as_data` as text."""
     return escaped(json.dumps(as_data(said), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def _block(block: Block) -> JsonMap:
-    """A block by its kind and its fields; nothing that is empty but null."""
+    """Return a block by its kind and its fields; nothing that is empty but null."""
     own: JsonMap
     match block:
         case Answer(caveats=caveats):
@@ -191,7 +191,7 @@ def _table(block: Table) -> JsonMap:
 
 
 def _value(value: object) -> object:
-    """A value as JSON has it; what is not known is null."""
+    """Return a value as JSON has it; what is not known is null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, datetime | date):
@@ -200,7 +200,7 @@ def _value(value: object) -> object:
 
 
 def written(value: Any, column: Column) -> str:  # noqa: ANN401
-    """A value of a column as people read it; empty where it is not known."""
+    """Return a value of a column as people read it; empty where it is not known."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, datetime):
@@ -226,13 +226,13 @@ _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
 
 
 def for_people(block: Table) -> tuple[Table, tuple[Column, ...]]:
-    """A table as people read it and its columns that hold anything, dollars too few to read per million."""
+    """Return a table as people read it, its columns that hold anything, tiny dollars per million."""
     rows, shown = in_millions(block.rows, _holding(block))
     return replace(block, rows=rows), shown
 
 
 def _holding(block: Table) -> tuple[Column, ...]:
-    """The columns of a table that hold anything; all of one without rows."""
+    """Return the columns of a table that hold anything; all of one without rows."""
     return tuple(
         column
         for column in (*columns(block.columns), *columns(block.more))
@@ -241,14 +241,14 @@ def _holding(block: Table) -> tuple[Column, ...]:
 
 
 def cells(block: Table, most: int) -> list[JsonMap]:
-    """The first rows of a table; a number that is written otherwise than its column is that text."""
+    """Return the first rows of a table; a number that is written otherwise than its column is that text."""
     rows = block.rows.head(most).to_dicts()
     said = block.cells[:most] or [{}] * len(rows)
     return [{**row, **words} for row, words in zip(rows, said, strict=True)]
 
 
 def laid_out(block: Table) -> tables.Table | None:
-    """A table as the files' templates take it."""
+    """Return a table as the files' templates take it."""
     block, shown = for_people(block)
     laid = tables.table(cells(block, ROWS), [_laid(column) for column in shown], ROWS, sortable=True)
     return laid and replace(laid, left_out=max(0, block.rows.height - ROWS))
@@ -285,7 +285,7 @@ def as_file(said: Said, form: str) -> str:
 
 
 def pairs(cards: Sequence[Card]) -> list[tuple[str, str]]:
-    """Cards as label and all else."""
+    """Return cards as label and all else."""
     return [(label, f"{value} ({note})" if note else value) for label, value, note in cards]
 
 

@@ -71,7 +71,7 @@ def markdown(template: str, charts: Mapping[str, Chart], **context: object) -> s
 
 @cache
 def environment(form: str) -> Environment:
-    """The templates, for "html" or "md"."""
+    """Return the templates, for "html" or "md"."""
     templates = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -86,7 +86,7 @@ def environment(form: str) -> Environment:
 
 
 def _isolated(value: object) -> object:
-    """Texts of others so that they turn nothing round; markup of the product as it is."""
+    """Return texts of others so that they turn nothing round; markup of the product as it is."""
     return isolated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -95,7 +95,7 @@ def _in_markdown(value: object) -> Markup:
 
 
 def escaped(words: str) -> str:
-    """Text for the inside of a line of Markdown, also at its start and in a cell of a table."""
+    """Return text for the inside of a line of Markdown, also at its start and in a cell of a table."""
     line = isolated(" ".join(words.split()))
     line = _LINKED_LATE.sub(lambda match: "".join(char + _JOINER for char in match[0]), line)
     line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
@@ -103,7 +103,7 @@ def escaped(words: str) -> str:
 
 
 def _code(words: str) -> Markup:
-    """A span of code in Markdown; its fence is longer than any run of backticks in it."""
+    """Return a span of code in Markdown; its fence is longer than any run of backticks in it."""
     line = upright(" ".join(words.split()))
     fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", line)), default=0))
     return Markup(f"{fence} {line} {fence}")  # noqa: S704 - nothing ends it
@@ -119,7 +119,7 @@ def _json(value: object) -> str:
 
 
 def safe_address(address: str) -> str | None:
-    """The address with everything but its own characters quoted; None unless it is http or https."""
+    """Return the address with everything but its own characters quoted; None unless it is http or https."""
     try:
         split = urlsplit(address.strip())
         _ = split.port  # raises where it is no number
@@ -137,7 +137,7 @@ def _file(name: str) -> str:
 
 @cache
 def _library() -> str:
-    """The charts' library, as the plotly package brings it."""
+    """Return the charts' library, as the plotly package brings it."""
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 - slow, and only needed here
 
     return str(get_plotlyjs())
@@ -145,17 +145,17 @@ def _library() -> str:
 
 @cache
 def _source(script: str) -> str:
-    """A script as the policy names it."""
+    """Return a script as the policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _own(words: str) -> Markup:
-    """Style or script of the product, which is not escaped."""
+    """Return style or script of the product, which is not escaped."""
     return Markup(words)  # noqa: S704 - files of this package and of the plotly package
 
 
 def figure_data(figure: go.Figure) -> dict[str, Any]:
-    """A figure as plain data: its traces and its layout, without the template that Plotly adds."""
+    """Return a figure as plain data: its traces and its layout, without the template that Plotly adds."""
     spec: dict[str, Any] = json.loads(figure.to_json(validate=False))
     for name in ("template", "uirevision"):
         spec["layout"].pop(name, None)
@@ -163,7 +163,7 @@ def figure_data(figure: go.Figure) -> dict[str, Any]:
 
 
 def _embedded(figure: go.Figure) -> Markup:
-    """A figure as data, in the document's font."""
+    """Return a figure as data, in the document's font."""
     spec = figure_data(figure)
     layout = spec["layout"]
     layout |= {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
@@ -176,7 +176,7 @@ def _embedded(figure: go.Figure) -> Markup:
 
 
 def _data(value: Mapping[str, object]) -> Markup:
-    """JSON for the inside of a script element, which it cannot end."""
+    """Return JSON for the inside of a script element, which it cannot end."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     safe = written.translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
     return Markup(safe)  # noqa: S704 - no character of markup is left in it

@@ -88,7 +88,7 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
 
 
 def _shown(verdict: Verdict) -> list[str]:
-    """The chosen stack, the runner-up, the best of the frontier; the first where nothing is left."""
+    """Return the chosen stack, the runner-up, the best of the frontier; the first where nothing is left."""
     rows = [row for row in (verdict.decision.chosen, verdict.decision.runner_up) if row is not None]
     rows += frontier_rows(verdict.table, verdict.decision)
     picked = list(dict.fromkeys(rows))[:CURVES] or [0][: verdict.table.height]
@@ -96,7 +96,7 @@ def _shown(verdict: Verdict) -> list[str]:
 
 
 def every_stack(view: View, verdict: Verdict) -> Table | None:
-    """All stacks with their numbers; a basis that a whole column shares stands in its heading."""
+    """Return all stacks with their numbers; a basis that a whole column shares stands in its heading."""
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
     listed = status_rows(verdict.sure_table, verdict.decision, weak=view.weak)
     rows = listed.join(
@@ -119,7 +119,7 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
 
 
 def _shared(bases: pl.Series) -> str:
-    """How all known numbers of a column were obtained; empty where that differs."""
+    """Say how all known numbers of a column were obtained; empty where that differs."""
     kinds = bases.drop_nulls().unique()
     return str(kinds[0]) if len(kinds) == 1 else ""
 

@@ -60,7 +60,7 @@ def table(rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, *
 
 
 def finalists(data: Data) -> list[Data]:
-    """Chosen, runner-up and the rest of the frontier, each once, with what it is as status."""
+    """Return chosen, runner-up and the rest of the frontier, each once, with what it is as status."""
     rows: dict[str, Data] = {}
     candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
     for status, row in [*candidates, *(("frontier", stack) for stack in data["frontier"])]:
@@ -70,7 +70,7 @@ def finalists(data: Data) -> list[Data]:
 
 
 def record_tables(data: Data) -> dict[str, Table | None]:
-    """The tables that record and snapshot share, by name; None where there is nothing to tell."""
+    """Return the tables that record and snapshot share, by name; None where there is nothing to tell."""
     best, measure = finalists(data), data["asked"]["measure"]
     shares = {key: name for key, name in _SHARES.items() if any(row.get(key) is not None for row in best)}
     return {
@@ -108,13 +108,13 @@ def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
 
 
 def _dollars(row: Data) -> str:
-    """A cost below the heading "$ / 1k", with its unit where it is another."""
+    """Return a cost below the heading "$ / 1k", with its unit where it is another."""
     few = text.tiny(row["cost_least"] if row["cost"] is None else row["cost"])
     return text.cost_of(row, "1k" if few else "")
 
 
 def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tuple[Column, ...]:
-    """A stack with its three numbers, n, and how each came about, under these headings."""
+    """Return a stack with its three numbers, n, and how each came about, under these headings."""
 
     def of_quality(row: Data) -> Cell:
         return Cell(text.score(row["quality"]), row["quality"], basis(row, "quality"))
@@ -143,12 +143,12 @@ def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tup
 
 
 def share(key: str, name: str) -> Column:
-    """A share in percent."""
+    """Return a share in percent."""
     return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
 
 
 def _ranked(measure: str) -> tuple[Column, ...]:
-    """A stack that is not the choice, and by how much it would be better."""
+    """Return a stack that is not the choice, and by how much it would be better."""
 
     def gain(row: Data) -> Cell:
         return Cell(text.NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"]), row["gain"])
@@ -193,7 +193,7 @@ def _turns(rows: Sequence[Data]) -> Table | None:
 
 
 def _constraints(excluded: Sequence[Data]) -> Table | None:
-    """Which limits exclude how many, and who misses each by least."""
+    """Return which limits exclude how many, and who misses each by least."""
     kinds: dict[str, list[Data]] = {}
     for row in excluded:
         kinds.setdefault(row["constraint"], []).append(row)
@@ -216,7 +216,7 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
 
 
 def _stacks(data: Data) -> Table | None:
-    """Every stack with its three numbers and what became of it."""
+    """Return every stack with its three numbers and what became of it."""
     rows, measure = data["stacks"], data["asked"]["measure"]
     columns = (
         Column("status", lambda row: Cell(status(row))),
@@ -229,7 +229,7 @@ def _stacks(data: Data) -> Table | None:
 
 
 def _prices(entries: Sequence[Data]) -> Table | None:
-    """The prices that the costs rest on, with source and day."""
+    """Return the prices that the costs rest on, with source and day."""
 
     def price(row: Data) -> Cell:
         return Cell(f"{row['price']:.10g} {row['currency']} / {row['per']:,.10g}", row["price"])
@@ -251,7 +251,7 @@ def _prices(entries: Sequence[Data]) -> Table | None:
 
 
 def basis(row: Data, name: str) -> str:
-    """How a number of a stack was obtained; empty where it is unknown."""
+    """Say how a number of a stack was obtained; empty where it is unknown."""
     return (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
 
 

@@ -59,13 +59,13 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
 
 
 def _moment(written: str) -> str:
-    """An ISO time as people read it: ``2026-01-31 09:30 UTC``."""
+    """Return an ISO time as people read it: ``2026-01-31 09:30 UTC``."""
     day, _, time = written.partition("T")
     return f"{day} {time[:5]} UTC"
 
 
 def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
-    """The chosen stack's three numbers: label, value, interval or note, and how each was obtained."""
+    """Return the chosen stack's three numbers: label, value, interval or note, and how each was obtained."""
     row = data["chosen"]
     if row is None:
         return []
@@ -143,7 +143,7 @@ def _judged(golden: Data | None) -> str:
 
 
 def noise_words(noise: Data | None, measure: str) -> str:
-    """Whose grades are drawn in the percentages, and what they make of the chosen stack's quality."""
+    """Say whose grades are drawn in the percentages, and what they make of the chosen stack's quality."""
     if noise is None:
         return "not in the percentages: the judge's grades count as the truth"
     words = f"in the percentages, from {noise['passages']:,} passages that {noise['golden_set']} grades too"
@@ -162,7 +162,7 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
 
 
 def _checks(data: Data) -> tuple[tuple[str, str], ...]:
-    """Revision, prices and seed: what another needs to get the same."""
+    """Return revision, prices and seed: what another needs to get the same."""
     revision, book = data["revision_made"], data["price_book"]
     written = f", written {_moment(revision['at'])}: {revision['action']}" if revision else ""
     return (
@@ -214,13 +214,13 @@ def question(view: View) -> dict[str, object]:
 
 
 def narrowed(view: View) -> bool:
-    """Whether something of the workspace was left out because it does not compare."""
+    """Tell whether something of the workspace was left out because it does not compare."""
     scope = view.scope
     return bool(scope.apart or scope.shared or scope.judging or view.latency.machine)
 
 
 def named(view: View, column: str) -> tuple[str, ...]:
-    """The chosen runs of a workspace by a column of the run table; none where all of the collection are."""
+    """Give chosen runs of a workspace by a column of the run table; none where all of the collection are."""
     chosen = set(view.scope.run_ids)
     whole = view.snapshot.runs(view.scope.collection_id)
     if not chosen or chosen == set(whole["run_id"]):

@@ -79,12 +79,12 @@ def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: in
 
 
 def chapman(cells: Floats) -> Total:
-    """Chapman's estimate of every query, for two lists."""
+    """Return chapman's estimate of every query, for two lists."""
     return _by_query(cells, _chapman)
 
 
 def chao(cells: Floats) -> Total:
-    """Chao's lower bound of every query."""
+    """Return chao's lower bound of every query."""
     return _by_query(cells, _chao)
 
 
@@ -119,19 +119,19 @@ def extrapolated(found: Floats) -> Total:
 
 
 def dependences(cells: Floats) -> list[Dependence]:
-    """How much every two of three lists or more depend on each other."""
+    """Return how much every two of three lists or more depend on each other."""
     lists = cells.shape[1].bit_length() - 1
     drawn = resample_weights(len(cells), RESAMPLES, SEED)
     return [_dependence(cells, pair, drawn) for pair in combinations(range(lists), 2)]
 
 
 def seen(cells: Floats) -> Floats:
-    """How many relevant passages of each query some list holds."""
+    """Return how many relevant passages of each query some list holds."""
     return np.asarray(cells.sum(axis=-1))
 
 
 def of_lists(cells: Floats, kept: Sequence[int]) -> Floats:
-    """The histories of some of the lists; what those do not hold is not counted."""
+    """Return the histories of some of the lists; what those do not hold is not counted."""
     lists = cells.shape[1].bit_length() - 1
     column = np.arange(2**lists)
     into = sum(((column >> place) & 1) << new for new, place in enumerate(kept))
@@ -159,7 +159,7 @@ def _by_query(cells: Floats, estimate: Callable[[Floats], Floats]) -> Total:
 
 
 def _total(estimates: Floats, found: Floats) -> Total:
-    """From the estimate and what was seen: first of all queries, then of every resample."""
+    """Return from the estimate and what was seen: first of all queries, then of every resample."""
     most = np.maximum(estimates, found)
     shares = np.divide(most[1:], found[1:], out=np.ones(len(found) - 1), where=found[1:] > 0)
     low, high = found[0] * np.percentile(shares, [2.5, 97.5])
@@ -167,7 +167,7 @@ def _total(estimates: Floats, found: Floats) -> Total:
 
 
 def _design(columns: int, pairs: Sequence[Pair]) -> Floats:
-    """Terms of every history that can be seen: [histories, 1 + lists + pairs]."""
+    """Return terms of every history that can be seen: [histories, 1 + lists + pairs]."""
     lists = columns.bit_length() - 1
     held = (np.arange(1, columns)[:, None] >> np.arange(lists) & 1).astype(np.float64)
     both = [held[:, first] * held[:, second] for first, second in pairs]
@@ -175,7 +175,7 @@ def _design(columns: int, pairs: Sequence[Pair]) -> Floats:
 
 
 def _chosen(cells: Floats) -> tuple[Pair, ...]:
-    """The pairs of least AIC; at least one history stays to check the model by."""
+    """Return the pairs of least AIC; at least one history stays to check the model by."""
     lists = len(cells).bit_length() - 1
     every = list(combinations(range(lists), 2))
     most = min(len(every), len(cells) - 1 - 1 - lists - 1)
@@ -189,12 +189,12 @@ def _aic(cells: Floats, design: Floats) -> float:
 
 
 def _unseen(cells: Floats, design: Floats) -> Floats:
-    """Expected passages in no list [samples]."""
+    """Return expected passages in no list [samples]."""
     return np.asarray(np.exp(np.clip(_fitted(cells[:, 1:], design)[:, 0], -30, 30)))
 
 
 def _fitted(counts: Floats, design: Floats) -> Floats:
-    """Poisson regressions with a log link, by Newton's steps: counts [samples, histories] to terms."""
+    """Return Poisson regressions with a log link, by Newton's steps: counts [samples, histories] to terms."""
     terms: Floats = np.asarray(np.linalg.lstsq(design, np.log(counts + 0.5).T, rcond=None)[0].T, np.float64)
     ridge = _CLOSE * np.eye(design.shape[1])
     for _ in range(_STEPS):
@@ -209,7 +209,7 @@ def _fitted(counts: Floats, design: Floats) -> Floats:
 
 
 def _asymptotes(found: Floats, shapes: Floats) -> Floats:
-    """Least squares of N·shape over the shapes: [samples, depth] to [samples]."""
+    """Return least squares of N·shape over the shapes: [samples, depth] to [samples]."""
     totals = found @ shapes.T / (shapes**2).sum(axis=1)  # [samples, tried]
     lost = (totals**2) * (shapes**2).sum(axis=1) - 2 * totals * (found @ shapes.T)
     return np.asarray(np.take_along_axis(totals, lost.argmin(axis=1)[:, None], axis=1)[:, 0])

@@ -116,7 +116,7 @@ class _Levels:
         return len(self.x) * len(self.y)
 
     def value(self, kind: Kind, weights: Floats) -> Floats:
-        """The coefficient of every weighting [w, n] of the samples: [w], NaN where not defined."""
+        """Return the coefficient of every weighting [w, n] of the samples: [w], NaN where not defined."""
         return np.array([_COEFFICIENTS[kind](self._table(row), self.x, self.y) for row in weights])
 
     def _table(self, weights: Floats) -> Floats:
@@ -137,7 +137,7 @@ def _spearman(table: Floats, _x: Floats, _y: Floats) -> float:
 
 
 def _surplus(table: Floats) -> float:
-    """Concordant minus discordant pairs."""
+    """Return concordant minus discordant pairs."""
     below = table.sum(axis=0) - np.cumsum(table, axis=0)  # rows further down, per column
     right = below.sum(axis=1, keepdims=True) - np.cumsum(below, axis=1)
     left = np.cumsum(below, axis=1) - below
@@ -274,7 +274,7 @@ _BLOCK = 2_000_000  # pairs of ranks compared at a time
 
 
 def _taus(lists: list[list[int]], k: int) -> Floats:
-    """Tau of lists of ranks whose places are the other ranking's order; NaN for fewer than two."""
+    """Return tau of lists of ranks whose places are the other ranking's order; NaN for fewer than two."""
     widest = max((len(ranks_of_query) for ranks_of_query in lists), default=0)
     ranks = np.zeros((len(lists), widest), dtype=np.int32)
     for row, ranks_of_query in enumerate(lists):
@@ -294,7 +294,7 @@ def _taus(lists: list[list[int]], k: int) -> Floats:
 
 
 def order_agreement(first: Floats, second: Floats) -> float:
-    """Kendall's tau-b between two orders of the same stacks, ties included.
+    """Return Kendall's tau-b between two orders of the same stacks, ties included.
 
     Args:
         first: [S] scores; NaN = not scored, left out of both.

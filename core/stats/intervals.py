@@ -44,7 +44,7 @@ class Sample:
 
     @classmethod
     def means(cls, values: ArrayLike) -> Sample:
-        """The mean over the queries that have a value.
+        """Return the mean over the queries that have a value.
 
         Args:
             values: [S, Q] (or [Q], taken as one stack); NaN = not applicable.
@@ -58,7 +58,7 @@ class Sample:
 
     @classmethod
     def ratios(cls, actual: ArrayLike, ceiling: ArrayLike) -> Sample:
-        """The ratio of two means over the queries that have both: %PROC as published (metrics.md §2).
+        """Return the ratio of two means over the queries that have both: %PROC as published (metrics.md §2).
 
         Args:
             actual: [S, Q] (or [Q]); NaN = not applicable.
@@ -80,21 +80,21 @@ class Sample:
         return np.asarray(self.applies.sum(axis=1))
 
     def estimate(self) -> Floats:
-        """The statistic of each stack: [S]; NaN where no query counts or the divisor is 0."""
+        """Return the statistic of each stack: [S]; NaN where no query counts or the divisor is 0."""
         return quotient(self.top.sum(axis=1), self.bottom.sum(axis=1))
 
     def rows(self, picked: ArrayLike) -> Sample:
-        """The sample of some stacks, in the given order; a stack may be repeated."""
+        """Return the sample of some stacks, in the given order; a stack may be repeated."""
         which = np.asarray(picked, dtype=np.intp)
         return Sample(self.top[which], self.bottom[which], self.applies[which])
 
     def where(self, kept: Mask) -> Sample:
-        """The sample on fewer queries: [Q] for all stacks alike, or [S, Q]."""
+        """Return the sample on fewer queries: [Q] for all stacks alike, or [S, Q]."""
         return Sample(self.top * kept, self.bottom * kept, self.applies & kept)
 
 
 def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sample, Sample]:
-    """Two samples of pairs of stacks, each pair on the queries that count for both of its stacks.
+    """Return two samples of pairs of stacks, each pair on the queries that count for both of its stacks.
 
     Args:
         first: [P], row of the first stack of each pair.
@@ -143,14 +143,14 @@ def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED)
 
 @lru_cache(maxsize=2)
 def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """`resample_weights`, read-only and kept for further calls."""
+    """Return `resample_weights`, read-only and kept for further calls."""
     drawn = resample_weights(queries, resamples, seed)
     drawn.flags.writeable = False
     return drawn
 
 
 def resampled(sample: Sample, drawn: Floats) -> Floats:
-    """The statistic of every stack in every resample, paired: column r is one resample of the queries.
+    """Return the statistic of every stack in every resample, paired: column r is one resample of the queries.
 
     Args:
         sample: Figures of S stacks on Q queries.
@@ -178,7 +178,7 @@ def _blocks(rows: int) -> list[slice]:
 
 
 def _distinct(bottom: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """The different rows, and which of them each row is: stacks mostly share one pattern of queries."""
+    """Give the different rows, and which of them each row is: stacks mostly share one pattern of queries."""
     if (bottom == bottom[:1]).all():
         return bottom[:1], np.zeros(len(bottom), dtype=np.intp)
     rows = np.ascontiguousarray(bottom)
@@ -195,7 +195,7 @@ def interval(
     method: Method = "percentile",
     level: float = 0.95,
 ) -> tuple[Floats, Floats]:
-    """Interval of a statistic from its resampled values.
+    """Return interval of a statistic from its resampled values.
 
     Args:
         estimates: [P], the statistic itself.
@@ -225,7 +225,7 @@ def interval(
 
 
 def _quantiles(replicates: Floats, shares: Floats) -> Floats:
-    """Row by row, linearly between order statistics: values [P, R], shares [P, 2] to [P, 2]."""
+    """Interpolate row by row between order statistics: values [P, R], shares [P, 2] to [P, 2]."""
     ordered = np.sort(replicates, axis=1)  # NaN goes to the end; much faster than np.quantile
     known = np.count_nonzero(~np.isnan(ordered), axis=1)
     place = shares * (np.maximum(known, 1) - 1)[:, None]
@@ -236,7 +236,7 @@ def _quantiles(replicates: Floats, shares: Floats) -> Floats:
 
 
 def _corrected(estimates: Floats, replicates: Floats, left_out: Floats, tails: Floats) -> Floats:
-    """The shares of BCa; a statistic that never varies keeps the percentile ones."""
+    """Return the shares of BCa; a statistic that never varies keeps the percentile ones."""
     gap = replicates - estimates[:, None]
     # Sums of the same values in another order differ in the last digit: they are ties, and ties count half.
     near = _TIE * np.maximum(1.0, np.abs(estimates))[:, None]
@@ -250,7 +250,7 @@ def _corrected(estimates: Floats, replicates: Floats, left_out: Floats, tails: F
 
 
 def _acceleration(left_out: Floats) -> Floats:
-    """Skewness of the jackknife values, over six: [P, Q] to [P]; 0 where they do not vary."""
+    """Return skewness of the jackknife values, over six: [P, Q] to [P]; 0 where they do not vary."""
     known = ~np.isnan(left_out)
     n = np.maximum(known.sum(axis=1), 1)
     middle = np.sum(left_out, axis=1, where=known) / n
@@ -268,7 +268,9 @@ def bootstrap_means(
     level: float = 0.95,
     whole: float | None = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Interval of the mean over queries, for many rows at once: percentile bootstrap with shared resamples.
+    """Return interval of the mean over queries, for many rows at once.
+
+    Percentile bootstrap with shared resamples.
 
     A query whose value is NaN (not applicable) is left out of that row, in every resample. Below `FEW`
     queries, and where all shares are equal, resamples are too alike to tell anything: the interval is that of
@@ -305,7 +307,7 @@ def bootstrap_means(
 
 
 def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0) -> Floats:
-    """Interval of the mean over few queries, row by row, without resampling.
+    """Return interval of the mean over few queries, row by row, without resampling.
 
     Shares of a whole get the exact interval of a share with their sum for the successes (Clopper & Pearson
     1934, Biometrika 26), the widest that such values allow; others Student's t, and none where all are equal.
@@ -333,7 +335,7 @@ def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0)
 
 
 def bootstrap_curve(values: ArrayLike) -> tuple[Floats, Floats]:
-    """Percentile band of a curve: `bootstrap_means` at every cutoff with the same resamples.
+    """Return percentile band of a curve: `bootstrap_means` at every cutoff with the same resamples.
 
     Args:
         values: [Q, D], the value of each query at each cutoff 1..D; NaN = not applicable.
@@ -346,7 +348,7 @@ def bootstrap_curve(values: ArrayLike) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=4096)
 def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | None:
-    """Ranks of the order statistics that bracket a quantile with at least the wanted coverage.
+    """Return ranks of the order statistics that bracket a quantile with at least the wanted coverage.
 
     Equal tails where both exist. Where one bound would fall outside the sample, the extreme value takes its
     place and the other tail gives up what that cost, so the coverage is kept.
@@ -363,12 +365,12 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
 
 
 def _binomial_quantile(n: int, q: float, tail: float) -> int:
-    """The smallest count whose cumulative binomial probability reaches `tail`; 0 for a tail of 0 or less."""
+    """Give smallest count whose cumulative binomial probability reaches `tail`; 0 for a tail of 0 or less."""
     return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), tail))
 
 
 def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's 95 % interval of shares that were counted over n queries each.
+    """Return Wilson's 95 % interval of shares that were counted over n queries each.
 
     Args:
         shares: 0..1.
@@ -384,5 +386,5 @@ def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDAr
 
 
 def too_few(n: int, q: float) -> str:
-    """Why an interval of a quantile is withheld, in words."""
+    """Say why an interval of a quantile is withheld, in words."""
     return f"{n} queries are too few for a 95 % interval of p{q * 100:g}"

@@ -59,7 +59,7 @@ class Judged:
 
 
 def places(rank: NDArray[np.int64]) -> Grades:
-    """In which place ranks stand; 0 = not ranked."""
+    """Return in which place ranks stand; 0 = not ranked."""
     return np.where(rank > 0, np.searchsorted(REACHES, rank), PLACES - 1).astype(np.int8)
 
 
@@ -72,7 +72,7 @@ def audited(grade: Grades, known: Grades) -> Floats:
 
 
 def posterior(counts: Floats) -> Floats:
-    """The Dirichlet of P(reference | grade), row by row [5, 5]: counts and prior."""
+    """Return the Dirichlet of P(reference | grade), row by row [5, 5]: counts and prior."""
     apart = np.abs(np.subtract.outer(np.arange(GRADES), np.arange(GRADES)))
     return np.asarray(counts + _PRIOR * _shares(_APART ** -apart.astype(np.float64)))
 
@@ -80,7 +80,7 @@ def posterior(counts: Floats) -> Floats:
 def replicates(
     judged: Judged, counts: Floats, scoring: Scoring, drawn: Floats, *, seed: int, tables: int = TABLES
 ) -> Floats:
-    """The mean of every stack on the reference's grades in every resample of the queries.
+    """Return the mean of every stack on the reference's grades in every resample of the queries.
 
     Args:
         judged: What is judged, and where stacks have it.
@@ -138,13 +138,13 @@ class _Model:
         self.first = self._told(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
 
     def _mixed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
-        """Passages of each grade in every query [Q, 5], of some of them."""
+        """Return passages of each grade in every query [Q, 5], of some of them."""
         mix = np.zeros((self.queries, GRADES))
         np.add.at(mix, (self.judged.query[of], grade[of]), 1.0)
         return mix
 
     def _placed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
-        """The same at every place of every stack [S, Q, places x 5]."""
+        """Return the same at every place of every stack [S, Q, places x 5]."""
         stacks = len(self.judged.place)
         cell = self.judged.place[:, of].astype(np.intp) * GRADES + grade[of]
         flat = (np.arange(stacks)[:, None] * self.queries + self.judged.query[of]) * (PLACES * GRADES) + cell
@@ -152,7 +152,7 @@ class _Model:
         return np.bincount(flat.ravel(), minlength=size).reshape(stacks, self.queries, -1).astype(np.float64)
 
     def _errors(self, confusion: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        """P(grade | reference) [5, 5], and how frequent the reference's grades are over all [5]."""
+        """Return P(grade | reference) [5, 5], and how frequent the reference's grades are over all [5]."""
         joint = _shares(weight @ self.mix)[:, None] * confusion
         overall = joint.sum(axis=0)
         return joint / np.maximum(overall, _TINY), overall
@@ -160,7 +160,7 @@ class _Model:
     def _told(
         self, confusion: Floats, weight: Floats, start: _Behind, rounds: int
     ) -> tuple[tuple[Floats, Floats], _Behind]:
-        """The errors and how likely each query is of each class [Q, C], and what stands behind the grades."""
+        """Return errors, how likely each query is of each class [Q, C], and what stands behind grades."""
         errors, overall = self._errors(confusion, weight)
         sizes, of_class, at_place = start.sizes, start.of_class, start.at_place
         for _ in range(rounds):
@@ -176,7 +176,7 @@ class _Model:
         return (errors, member), _Behind(sizes, of_class, at_place)
 
     def means(self, random: np.random.Generator, scoring: Scoring, weight: Floats, tables: int) -> Floats:
-        """The mean of every stack in one resample [S]."""
+        """Return the mean of every stack in one resample [S]."""
         confusion = _shares(random.standard_gamma(self.rows) + _TINY)
         (errors, member), behind = self._told(confusion, weight, self.first, _MORE_ROUNDS)
         running = _shares(errors * behind.at_place[..., None, :]).cumsum(axis=-1)[..., :-1]
@@ -191,7 +191,7 @@ class _Model:
     def _table(
         self, random: np.random.Generator, limits: NDArray[np.float32], member: Floats
     ) -> tuple[Grades, NDArray[np.int32]]:
-        """Grades of the slots [S, Q, K] and counts of the pools [S, Q, 5], one chance for all stacks."""
+        """Give grades of the slots [S, Q, K] and counts of the pools [S, Q, 5], one chance for all stacks."""
         judged = self.judged
         of_class = (random.random((self.queries, 1)) > member.cumsum(axis=1)[:, :-1]).sum(axis=1)
         cell = self.cell + (of_class * (PLACES * GRADES))[judged.query]
@@ -212,7 +212,7 @@ class _Model:
 
 
 def _better(errors: Floats, seen: Floats, sure: Floats, shares: Floats, toward: Floats) -> Floats:
-    """One round of expectation and maximisation: shares of the grades behind those seen and known."""
+    """Return one round of expectation and maximisation: shares of the grades behind those seen and known."""
     expected = shares * ((seen / np.maximum(shares @ errors.T, _TINY)) @ errors) + sure
     return _shares(expected + _OWN * toward)
 

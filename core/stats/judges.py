@@ -55,7 +55,7 @@ def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArra
 
 
 def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
-    """Krippendorff's coincidence matrices, query by query.
+    """Return Krippendorff's coincidence matrices, query by query.
 
     Args:
         grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
@@ -101,7 +101,7 @@ def put_together(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def kappa(counts: Floats, weights: Weights = "none") -> Floats:
-    """Cohen's kappa of confusion matrices."""
+    """Return Cohen's kappa of confusion matrices."""
     distance = _distances("nominal" if weights == "none" else "interval")
     total = counts.sum(axis=(-1, -2))
     rows, columns = counts.sum(axis=-1), counts.sum(axis=-2)
@@ -111,7 +111,7 @@ def kappa(counts: Floats, weights: Weights = "none") -> Floats:
 
 
 def alpha(counts: Floats, level: Level = "ordinal") -> Floats:
-    """Krippendorff's alpha of coincidence matrices."""
+    """Return Krippendorff's alpha of coincidence matrices."""
     given = counts.sum(axis=-1)
     total = given.sum(axis=-1)
     distance = _ordinal(given) if level == "ordinal" else _distances(level)
@@ -132,13 +132,16 @@ def _distances(level: Literal["nominal", "interval"]) -> Floats:
 
 
 def _ordinal(given: Floats) -> Floats:
-    """Squared distance of two grades: the passages between them, half of those at the ends [..., 5, 5]."""
+    """Return squared distance of two grades.
+
+    The passages between them, half of those at the ends [..., 5, 5].
+    """
     below = np.cumsum(given, axis=-1) - given / 2
     return np.asarray((below[..., :, None] - below[..., None, :]) ** 2)
 
 
 def kappa_of(counts: Floats, weights: Weights = "none", *, seed: int = SEED) -> Agreement:
-    """Cohen's kappa over all queries, with its interval.
+    """Return Cohen's kappa over all queries, with its interval.
 
     Args:
         counts: What `confusion` returns.
@@ -149,7 +152,7 @@ def kappa_of(counts: Floats, weights: Weights = "none", *, seed: int = SEED) -> 
 
 
 def alpha_of(counts: Floats, passages: int) -> Agreement:
-    """Krippendorff's ordinal alpha over all queries, with its interval.
+    """Return Krippendorff's ordinal alpha over all queries, with its interval.
 
     Args:
         counts: What `coincidences` returns.
@@ -159,7 +162,7 @@ def alpha_of(counts: Floats, passages: int) -> Agreement:
 
 
 def shares_of(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """How the second judge grades what the first gave one grade, with intervals.
+    """Return how the second judge grades what the first gave one grade, with intervals.
 
     Args:
         counts: What `confusion` returns.
@@ -182,7 +185,7 @@ def _shares(counts: Floats) -> Floats:
 
 
 def _drawn(counts: Floats, seed: int = SEED) -> Floats:
-    """Sums over resampled queries: [resamples, 5, 5]; the passages of a query come together."""
+    """Return sums over resampled queries: [resamples, 5, 5]; the passages of a query come together."""
     known = counts[counts.any(axis=(1, 2))]
     if len(known) < 2:
         return np.zeros((0, GRADES, GRADES))

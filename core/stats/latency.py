@@ -40,7 +40,7 @@ SUMMARY = schema(
 def per_query(
     timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """One latency per run, stage and query, with the stage "total" added: the median over the repeats.
+    """Return one latency per run, stage and query, with the stage "total" added: the median over the repeats.
 
     Args:
         timings: Rows of the table "timings"; ms.
@@ -57,7 +57,7 @@ def per_query(
 def per_repeat(
     timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """The timings of a scope with the stage "total" added: the sum of the stages in one repeat of a query.
+    """Return timings of a scope with the stage "total" added: the sum of the stages in one repeat of a query.
 
     A repeat in which a stage of the run is missing has no total. Where a run was timed as a whole (rows with
     the stage "total"), those rows are its total and nothing is added up.
@@ -95,7 +95,7 @@ def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
 
 
 def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> pl.DataFrame:
-    """p50, p95 and p99 of every run and stage, and of their sum.
+    """Return p50, p95 and p99 of every run and stage, and of their sum.
 
     Args:
         timings: Rows of the table "timings"; ms.
@@ -133,7 +133,7 @@ def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> 
 
 
 def _ranks(sizes: Sequence[int]) -> pl.DataFrame:
-    """Positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
+    """Return positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
     rows = []
     for n in sizes:
         row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n)}
@@ -154,7 +154,7 @@ def _ranks(sizes: Sequence[int]) -> pl.DataFrame:
 
 
 def p95_reason(n: int) -> str | None:
-    """Why a p95 of n queries is withheld, in words; None when it is not."""
+    """Say why a p95 of n queries is withheld, in words; None when it is not."""
     return _reason("p95", n)
 
 
@@ -166,7 +166,7 @@ def _reason(percentile: str, n: int) -> str | None:
 def quantile_gap(
     first: NDArray[np.float64], second: NDArray[np.float64], q: float
 ) -> tuple[float, float, float]:
-    """Difference of a quantile of two stacks with its 95 % bootstrap interval, paired over the queries.
+    """Give difference of a quantile of two stacks with its 95 % bootstrap interval, paired over the queries.
 
     Args:
         first: [Q], one latency a query; ms.
@@ -183,7 +183,7 @@ def quantile_gap(
 
 
 def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float) -> NDArray[np.float64]:
-    """The quantile in every resample [R], linear between order statistics."""
+    """Return the quantile in every resample [R], linear between order statistics."""
     order = np.argsort(values)
     upto, ordered, place = drawn[:, order].cumsum(axis=1), values[order], q * (len(values) - 1)
     below, above = (ordered[(upto <= rank).sum(axis=1)] for rank in (np.floor(place), np.ceil(place)))
@@ -230,7 +230,7 @@ class Generation:
     output_tokens: float = 200.0  # tokens of an answer
 
     def prompt(self, chunks: int | None = None) -> float:
-        """Tokens of the whole prompt with so many chunks; None = the usual number."""
+        """Return tokens of the whole prompt with so many chunks; None = the usual number."""
         return self.prompt_tokens + (self.chunks if chunks is None else chunks) * self.tokens_per_chunk
 
     def ms(self, prompt_tokens: float) -> float:
@@ -249,7 +249,7 @@ class Fit:
 
 
 def answers(timings: pl.DataFrame, usage: pl.DataFrame, stage: str = GENERATE) -> pl.DataFrame:
-    """Timed answers with their tokens.
+    """Return timed answers with their tokens.
 
     Args:
         timings: Rows of the table "timings".
@@ -303,7 +303,7 @@ def fit(timed: pl.DataFrame) -> Fit:
 
 
 def _least_squares(at: Floats, took: Floats) -> Floats:
-    """Non-negative least squares; columns are scaled alike first."""
+    """Return non-negative least squares; columns are scaled alike first."""
     from scipy.optimize import nnls  # noqa: PLC0415 - needed by few
 
     scale = np.maximum(np.abs(at).max(axis=0), 1e-12)

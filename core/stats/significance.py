@@ -50,20 +50,20 @@ _Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
 
 
 def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
-    """The smallest true difference that n queries show with `POWER` at the level `ALPHA`."""
+    """Return the smallest true difference that n queries show with `POWER` at the level `ALPHA`."""
     counts = np.asarray(n, dtype=np.float64)
     spread = np.asarray(sd, dtype=np.float64)
     return np.where(counts >= 2, _Z * spread / np.sqrt(np.maximum(counts, 1)), np.nan)
 
 
 def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
-    """How many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
+    """Give how many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
     return np.ceil((_Z * ratio) ** 2)
 
 
 def differences(one: Sample, other: Sample) -> Floats:
-    """Each query's share in the difference, other − one: [P, Q], NaN where the query does not count.
+    """Return each query's share in the difference, other − one: [P, Q], NaN where the query does not count.
 
     For a mean that is the plain difference. For a ratio of means it is the linear part (delta method): its
     mean is the difference of the ratios and its spread that of the estimate.
@@ -78,7 +78,7 @@ def differences(one: Sample, other: Sample) -> Floats:
 
 
 def spread(deltas: Floats) -> Floats:
-    """Standard deviation over the queries that count (n − 1 below): [P, Q] to [P], NaN below two."""
+    """Return standard deviation over the queries that count (n − 1 below): [P, Q] to [P], NaN below two."""
     known = ~np.isnan(deltas)
     n = known.sum(axis=1)
     middle = quotient(np.sum(deltas, axis=1, where=known), n.astype(np.float64))
@@ -88,7 +88,7 @@ def spread(deltas: Floats) -> Floats:
 
 
 def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
-    """Queries that the second stack wins, ties and loses: three [P].
+    """Return queries that the second stack wins, ties and loses: three [P].
 
     Args:
         deltas: [P, Q], from `differences`; turned where lower is better.
@@ -100,7 +100,10 @@ def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
 
 
 def superiority(deltas: Floats) -> Floats:
-    """P(second > first) + ½ P(equal) for a query drawn at random (Vargha & Delaney 2000, paired): [P]."""
+    """Return P(second > first) + ½ P(equal) for a query drawn at random (Vargha & Delaney 2000, paired).
+
+    [P].
+    """
     wins, ties, losses = outcomes(deltas, 0.0)
     return quotient(wins + ties / 2, (wins + ties + losses).astype(np.float64))
 
@@ -214,7 +217,7 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
 
 
 def without_one(sample: Sample) -> Floats:
-    """The statistic with one query left out: [S, Q], NaN where the query does not count."""
+    """Return the statistic with one query left out: [S, Q], NaN where the query does not count."""
     rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
     left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
     return np.where(sample.applies, left, np.nan)
@@ -223,7 +226,7 @@ def without_one(sample: Sample) -> Floats:
 def swap_test(
     sample: Sample, first: ArrayLike, second: ArrayLike, *, draws: int = PERMUTATIONS, seed: int = SEED
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Two-sided p-values of differences between stacks.
+    """Return two-sided p-values of differences between stacks.
 
     Queries on which both stacks have the same figures stay as they are under any swap and are left out of the
     enumeration. A drawn test counts the observed assignment as one of the draws, (b + 1) / (m + 1), so that
@@ -257,7 +260,10 @@ class _Pairs:
 
 
 def _enumerated(pairs: _Pairs, moved: NDArray[np.bool_]) -> float:
-    """All swaps of one pair. To swap every query as well only changes the sign, so the first one stays."""
+    """Return all swaps of one pair.
+
+    To swap every query as well only changes the sign, so the first one stays.
+    """
     queries = np.flatnonzero(moved)
     if not len(queries):
         return 1.0
@@ -269,7 +275,7 @@ def _enumerated(pairs: _Pairs, moved: NDArray[np.bool_]) -> float:
 
 @lru_cache(maxsize=EXACT_UP_TO)
 def _bits(width: int) -> Floats:
-    """Every pattern of 0 and 1: [2^width, width]."""
+    """Return every pattern of 0 and 1: [2^width, width]."""
     numbers = np.arange(2**width, dtype=np.int64)[:, None]
     return ((numbers >> np.arange(width)) & 1).astype(np.float64)
 
@@ -284,7 +290,7 @@ def _drawn(pairs: _Pairs, draws: int, seed: int) -> Floats:
 
 
 def _as_extreme(pairs: _Pairs, patterns: Floats) -> NDArray[np.int64]:
-    """How many swaps give a difference at least as large as the observed one: [M, Q] patterns to [P]."""
+    """Give how many swaps give a difference at least as large as the observed one: [M, Q] patterns to [P]."""
     (top, bottom), (other_top, other_bottom) = pairs.first, pairs.second
     shift = pairs.above @ patterns.T
     if not pairs.below.any():  # means: the divisors stay, so the sums decide

@@ -144,7 +144,10 @@ def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
 
 
 def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
-    """Every byte of the current catalogue is as written; where nothing vouches for it, every row is read."""
+    """Yield every byte of the current catalogue is as written.
+
+    Where nothing vouches for it, every row is read.
+    """
     seal = sealed(path)
     if seal is not None:
         if problem := seal.problem():
@@ -159,7 +162,7 @@ def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
 
 
 def _older(layout: Layout) -> Iterator[Finding]:
-    """Catalogues that a repair could not fall back to."""
+    """Yield catalogues that a repair could not fall back to."""
     with suppress(StoreError, OSError):
         current = None
         with suppress(StoreError):
@@ -175,7 +178,7 @@ def _older(layout: Layout) -> Iterator[Finding]:
 
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:
-    """Records by kind: those that are there, and if there are such those that are not."""
+    """Return records by kind: those that are there, and if there are such those that are not."""
     counts = {}
     for kind in KINDS:
         stands = snapshot.standing(kind)
@@ -191,7 +194,7 @@ def _there(snapshot: Snapshot, kind: str) -> list[str]:
 
 
 def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
-    """Every part is there, with the bytes and the rows that were written."""
+    """Yield every part is there, with the bytes and the rows that were written."""
     cursor = catalogue.cursor()
     for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
         file = root / path
@@ -222,7 +225,7 @@ def _runs(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
-    """Judgements whose passage or query the collection does not hold (where it holds any)."""
+    """Yield judgements whose passage or query the collection does not hold (where it holds any)."""
     catalogue, revision = snapshot.catalogue, snapshot.revision
     known = {"ids": _there(snapshot, "golden_set")}
     for golden_set, collection, asking in catalogue.cursor().execute(_GOLDEN_SETS, known).fetchall():

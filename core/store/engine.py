@@ -87,7 +87,7 @@ class Catalogue:
         self._records: dict[tuple[object, ...], pl.DataFrame] = {}
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of its own to this catalogue; for one thread."""
+        """Return a connection of its own to this catalogue; for one thread."""
         return self._engine.cursor(self.alias)
 
     def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
@@ -111,7 +111,7 @@ class Catalogue:
         return rows
 
     def column(self, sql: str, params: Params | None = None) -> list[Any]:
-        """The first column of a query's answer."""
+        """Return the first column of a query's answer."""
         with self._reading():
             answer = self.cursor().execute(sql, dict(params) if params else None)
             return [row[0] for row in answer.fetchall()]
@@ -147,7 +147,7 @@ class Engine:
         self._reset()
 
     def cursor(self, alias: str = "memory") -> duckdb.DuckDBPyConnection:
-        """A new connection to the instance, with one attached catalogue as its default."""
+        """Return a new connection to the instance, with one attached catalogue as its default."""
         with self._guard:
             if self._root is None:
                 self._root = duckdb.connect(config=_CONFIG)
@@ -169,7 +169,7 @@ class Engine:
         self.cursor().execute("DETACH DATABASE IF EXISTS " + alias)
 
     def catalogue(self, path: Path | None) -> Catalogue:
-        """The catalogue in a published file (None: of an absent store), attached once and cached.
+        """Return the catalogue in a published file (None: of an absent store), attached once and cached.
 
         Raises:
             FileNotFoundError: If the file is gone (a later catalogue replaced it).
@@ -221,7 +221,7 @@ class Engine:
 
 @contextmanager
 def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An instance of its own that sorts and groups more rows than fit into memory, by spilling them."""
+    """Yield an instance of its own that sorts and groups more rows than fit into memory, by spilling them."""
     limits: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": _BOUND,
         "enable_external_file_cache": "false",

@@ -105,14 +105,14 @@ class Layout:
         self.parts.mkdir(exist_ok=True)
 
     def begin(self) -> Path | None:
-        """The current catalogue, for a writer that holds the lock; a new store gets its pointer."""
+        """Return the current catalogue, for a writer that holds the lock; a new store gets its pointer."""
         current = self.current()
         if current is None:
             self._point(_NOTHING_YET)
         return current
 
     def current(self) -> Path | None:
-        """The current catalogue file; None for a store that nobody has written to yet."""
+        """Return the current catalogue file; None for a store that nobody has written to yet."""
         name = self._pointed()
         if name is None and (held := self._held()):
             name = self._pointed()  # a first write may have come between
@@ -146,12 +146,12 @@ class Layout:
         return "parts without a catalogue" if parts else ""
 
     def published(self) -> list[Path]:
-        """Catalogues under their final name, the newest first."""
+        """Return catalogues under their final name, the newest first."""
         named = [entry for entry in entries(self.catalogues) if _CATALOGUE.fullmatch(entry.name)]
         return sorted(named, key=lambda entry: (self.revision_of(entry.name), entry.name), reverse=True)
 
     def revision_of(self, name: str) -> int:
-        """The revision that a catalogue's file name states."""
+        """Return the revision that a catalogue's file name states."""
         parts = _CATALOGUE.fullmatch(name)
         if parts is None:
             raise StoreDamagedError(
@@ -162,7 +162,7 @@ class Layout:
         return int(parts[1])
 
     def newest(self) -> int:
-        """The highest revision that any name in the store states, whether it is in use or not."""
+        """Return the highest revision that any name in the store states, whether it is in use or not."""
         names = (
             entry.name for folder in (self.catalogues, self.parts, self.aside) for entry in entries(folder)
         )
@@ -212,7 +212,7 @@ class Layout:
         return self.root / "JOURNAL"
 
     def superseded(self) -> list[Path]:
-        """Published catalogues that are older than any that a reader may still be about to open."""
+        """Return published catalogues that are older than any that a reader may still be about to open."""
         current = self.current()
         older = [
             entry
@@ -223,7 +223,7 @@ class Layout:
 
 
 def sealed(catalogue: Path) -> Sealed | None:
-    """A published catalogue with the checksum in its name; None where an earlier release wrote it."""
+    """Return a published catalogue with the checksum in its name; None where an earlier release wrote it."""
     parts = _CATALOGUE.fullmatch(catalogue.name)
     if parts is None or len(parts[2]) == 8:
         return None

@@ -33,7 +33,7 @@ HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
 
 
 def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Where every record stands."""
+    """Return where every record stands."""
     gone = state.filter((pl.col("event") == "removed") & (pl.col("kind") != "run"))
     if gone.is_empty():
         return state.with_columns(behind=pl.lit(None, pl.String))
@@ -54,7 +54,7 @@ def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.Data
 
 
 def _behind(records: pl.DataFrame, gone: pl.DataFrame, left: list[str], right: list[str]) -> pl.DataFrame:
-    """kind, id and behind of the records that name something that is gone."""
+    """Return kind, id and behind of the records that name something that is gone."""
     return records.join(gone, left_on=left, right_on=right).select("kind", "id", "behind")
 
 
@@ -85,12 +85,15 @@ class Ledger:
         self._state: pl.DataFrame | None = None  # where records stand, until something changes
 
     def ids(self, kind: str) -> frozenset[str]:
-        """Ids of a kind that rows may belong to; runs also where they are deleted."""
+        """Return ids of a kind that rows may belong to; runs also where they are deleted."""
         standing = self._standing(kind)
         return frozenset((standing if kind == "run" else standing.filter(THERE))["id"])
 
     def held(self, tables: Iterable[str], root: Path) -> dict[str, dict[str, list[Sealed]]]:
-        """Per table which files of the store at `root` hold an id's rows: one, unless the table grows."""
+        """Return per table which files of the store at `root` hold an id's rows.
+
+        One, unless the table grows.
+        """
         filled = dict(self._cursor.execute("SELECT DISTINCT table_name, true FROM parts").fetchall())
         return {table: self._held(table, root) if table in filled else {} for table in tables}
 
@@ -102,7 +105,7 @@ class Ledger:
         return files
 
     def paths(self) -> list[str]:
-        """Every file that the catalogue lists, relative to the store."""
+        """Return every file that the catalogue lists, relative to the store."""
         return [row[0] for row in self._cursor.execute("SELECT path FROM parts").fetchall()]
 
     def add_records(self, batch: Batch, replacing: frozenset[str] = frozenset()) -> None:
@@ -224,7 +227,7 @@ class Ledger:
                     raise UnknownNameError("collection", name, known, where=record_id)
 
     def _refuse_deleted(self, batch: Batch) -> None:
-        """Nothing may be added to what is deleted: it would come back, with all that it hid, by surprise."""
+        """Refuse to add to what is deleted: it would come back, with all that it hid, by surprise."""
         named: dict[str, set[str | None]] = {
             "collection": {
                 *(
@@ -250,14 +253,14 @@ class Ledger:
                 )
 
     def _standing(self, kind: str) -> pl.DataFrame:
-        """Where the records of a kind stand now, as `standing` answers."""
+        """Return where the records of a kind stand now, as `standing` answers."""
         if self._state is None:
             state = self._cursor.sql(STATE, params={"revision": self._revision}).pl()
             self._state = standing(state, lambda: self._cursor.sql(WHOLES).pl())
         return self._state.filter(kind=kind)
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
-        """Of every record of a kind, what it is part of."""
+        """Return of every record of a kind, what it is part of."""
         pairs = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
         return dict(pairs.fetchall())
 
@@ -310,7 +313,7 @@ def _compare(kind: str, record_id: str, old: Mapping[str, Any], new: Mapping[str
 
 
 def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]]) -> Rows:
-    """Records as catalogue rows by id; the same record twice counts once."""
+    """Return records as catalogue rows by id; the same record twice counts once."""
     rows: Rows = {}
     for record in records:
         values = row(record)

@@ -105,7 +105,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
-    """The number of the last step applied to the cursor's catalogue."""
+    """Return the number of the last step applied to the cursor's catalogue."""
     number = len(cursor.execute("SELECT number FROM migrations").fetchall())
     if number > MIGRATIONS[-1].number:
         raise StoreVersionError(

@@ -61,7 +61,7 @@ def stage(table: str, rows: Frame, folder: Path) -> list[Path]:
 
 
 def _lots(counts: Sequence[int]) -> list[int]:
-    """The lot of each owner: large ones are alone."""
+    """Return the lot of each owner: large ones are alone."""
     lots, lot, held = [], -1, TOGETHER
     for count in counts:
         if count >= ALONE or held + count > TOGETHER:
@@ -232,7 +232,7 @@ def _write(
 def _differing(
     cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
 ) -> set[str]:
-    """The owners whose rows are not those that the store has."""
+    """Return the owners whose rows are not those that the store has."""
     if not held:
         return set()
     rule = rules.RULES[table]
@@ -268,7 +268,7 @@ def _leave_out(
 
 
 def _verified(held: Mapping[str, list[Sealed]]) -> list[str]:
-    """The files that hold rows, each once."""
+    """Return the files that hold rows, each once."""
     files = [file for of_owner in held.values() for file in of_owner]
     verify(files)
     return sorted({file.path for file in files})
@@ -285,5 +285,5 @@ def _refuse_other(table: str, owners: set[str]) -> None:
 
 
 def folders(paths: Iterable[str]) -> set[str]:
-    """Names of the part folders that files named relative to the store are in."""
+    """Return names of the part folders that files named relative to the store are in."""
     return {Path(path).parent.name for path in paths}

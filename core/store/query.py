@@ -147,7 +147,7 @@ def _views(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _values(rows: pl.DataFrame) -> str:
-    """Rows of records as a query of their own: they are few."""
+    """Return rows of records as a query of their own: they are few."""
     if rows.is_empty():
         nothing = ", ".join(f'NULL AS "{column}"' for column in rows.columns)
         return f"SELECT * FROM (SELECT {nothing}) WHERE false"  # noqa: S608 - own names
@@ -164,7 +164,7 @@ def _literal(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """A literal of SQL."""
+    """Return a literal of SQL."""
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -67,7 +67,7 @@ def _rules(
     checks: Mapping[str, Check] | None = None,
     grows: bool = False,
 ) -> Rules:
-    """Rules in lines of columns; what rows are sorted by names a row, unless `unique` says otherwise."""
+    """Give rules in lines of columns; what rows are sorted by names a row, unless `unique` says otherwise."""
     keys = (order,) if unique is None else unique
     return Rules(
         tuple(order.split()),
@@ -117,7 +117,7 @@ GROWING = tuple(table for table, rules in RULES.items() if rules.grows)
 
 
 def names(columns: Iterable[str]) -> str:
-    """Declared columns as SQL writes them; one of them may be a word of SQL ("at")."""
+    """Return declared columns as SQL writes them; one of them may be a word of SQL ("at")."""
     return ", ".join(f'"{column}"' for column in columns)
 
 
@@ -134,7 +134,7 @@ _TYPES = {
 
 
 def rows_of(table: str, files: str) -> str:
-    """The rows of a table's files as SQL; what a part of an earlier release lacks is null."""
+    """Return the rows of a table's files as SQL; what a part of an earlier release lacks is null."""
     if table not in _LATER:
         return f"read_parquet({files})"
     nulls = ", ".join(f'NULL::{_TYPES[type(kind)]} AS "{name}"' for name, kind in _LATER[table].items())
@@ -164,7 +164,7 @@ def conform(table: str, rows: Frame) -> pl.LazyFrame:
 
 
 def _fits(present: pl.DataType, wanted: pl.DataType) -> bool:
-    """Whether a cast keeps every value (integers that are out of range raise when it runs)."""
+    """Tell whether a cast keeps every value (integers that are out of range raise when it runs)."""
     if present == wanted or isinstance(present, pl.Null):
         return True
     if isinstance(wanted, pl.List):

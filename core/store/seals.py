@@ -46,7 +46,7 @@ class Sealed(NamedTuple):
 
 
 def checksum(path: Path) -> str:
-    """BLAKE2b of a file, 128 bits, hexadecimal."""
+    """Return BLAKE2b of a file, 128 bits, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
@@ -57,7 +57,7 @@ def advice(problem: str) -> str:
 
 
 def sound(file: Sealed) -> bool:
-    """Whether a file is what was written; each that is, is read once per process."""
+    """Tell whether a file is what was written; each that is, is read once per process."""
     return not _problem(file)
 
 

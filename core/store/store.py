@@ -22,7 +22,7 @@ _TELL_S = 1.0
 
 
 def holder(path: Path) -> str:
-    """Who wrote their name into the lock file last, in words; empty when nobody did."""
+    """Say who wrote their name into the lock file last, in words; empty when nobody did."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return f"process {int(said['pid'])} ({str(said['action'])[:80]})"
@@ -70,7 +70,10 @@ _TRIES = 5
 
 
 def default_path() -> Path:
-    """Where the store is unless a command says otherwise: ``CLQ_STORE``, else ``data/store`` of this copy."""
+    """Return where the store is unless a command says otherwise.
+
+    ``CLQ_STORE``, else ``data/store`` of this copy.
+    """
     named = os.environ.get("CLQ_STORE")
     return Path(named).expanduser() if named else DEFAULT_STORE
 
@@ -102,7 +105,7 @@ class Store:
         return store
 
     def revision(self) -> int:
-        """The current revision (0: nothing was written yet). Reads one small file."""
+        """Return the current revision (0: nothing was written yet). Reads one small file."""
         with as_store_error("reading", self.path, EXAMINE):
             current = self._layout.current()
         return 0 if current is None else self._layout.revision_of(current.name)
@@ -132,7 +135,7 @@ class Store:
         return Snapshot(catalogue, self.path, current if revision is None else revision)
 
     def catalogue(self) -> Catalogue:
-        """The current catalogue as it is, of an earlier release too; for use within this package."""
+        """Return the current catalogue as it is, of an earlier release too; for use within this package."""
         with as_store_error("reading", self.path, EXAMINE):
             for _ in range(_TRIES):  # a file that was named may be swept before it is opened
                 try:

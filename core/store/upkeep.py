@@ -85,13 +85,13 @@ def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
 
 
 def _vouched(catalogue: Path) -> bool:
-    """Whether nothing says that a catalogue is damaged."""
+    """Tell whether nothing says that a catalogue is damaged."""
     seal = sealed(catalogue)
     return seal is None or not seal.problem()
 
 
 def sound(catalogue: Path) -> bool:
-    """Whether a catalogue is whole: by its checksum, or where it has none by reading every row."""
+    """Tell whether a catalogue is whole: by its checksum, or where it has none by reading every row."""
     if sealed(catalogue) is not None:
         return _vouched(catalogue)
     try:
@@ -230,7 +230,7 @@ def restore(
 
 
 def _taken(store: Store, layout: Layout) -> tuple[Catalogue, Path]:
-    """The current catalogue of a store, and a copy of it under a hidden name in another one."""
+    """Return the current catalogue of a store, and a copy of it under a hidden name in another one."""
     working = layout.catalogues / f".{secrets.token_hex(4)}.duckdb"
     for _ in range(_TRIES):
         catalogue = store.catalogue()

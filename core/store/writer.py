@@ -192,7 +192,7 @@ def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:
 
 
 def unused(layout: Layout, referenced: set[str]) -> list[Path]:
-    """Parts, and later catalogues, that nothing in use refers to and that no writer is known to have left."""
+    """List parts, and later catalogues, that nothing in use refers to and that no known writer has left."""
     left, current = set(unfinished(layout, referenced)), layout.current()
     earlier = (
         catalogue.name for catalogue in layout.published() if current and not _later(catalogue, current)
@@ -227,5 +227,5 @@ def _both(layout: Layout) -> Iterator[Path]:
 
 
 def _later(one: Path, other: Path) -> bool:
-    """Whether a catalogue's name states another content of the same revision, or a later one."""
+    """Tell whether a catalogue's name states another content of the same revision, or a later one."""
     return one.name != other.name and one.name.partition("-")[0] >= other.name.partition("-")[0]

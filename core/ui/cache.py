@@ -59,12 +59,12 @@ keep_by(lambda words, entries: cached(words, entries=entries))
 
 @st.cache_resource(show_spinner=False)
 def store() -> Store:
-    """The store that this server shows."""
+    """Return the store that this server shows."""
     return Store.open()
 
 
 def snapshot(revision: int | None) -> Snapshot:
-    """The data as of a revision; None = the latest."""
+    """Return the data as of a revision; None = the latest."""
     return store().read(revision)
 
 
@@ -75,7 +75,7 @@ def table_key(view: View) -> tuple[object, ...]:
 
 
 def books() -> dict[str, PriceBook]:
-    """The shipped price books and the user's own, by name, the list prices first; read anew when edited."""
+    """Give shipped price books and the user's own, by name, the list prices first; read anew when edited."""
     folder = own_folder(store().path)
     return _books(folder, tuple((file.name, file.stat().st_mtime_ns) for file in own_files(folder)))
 
@@ -90,7 +90,7 @@ def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceB
 def stacks(
     snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
-    """The stack table of a workspace; see `core.views.workspace.stacks.stack_table`."""
+    """Return the stack table of a workspace; see `core.views.workspace.stacks.stack_table`."""
     table = _stacks(snapshot, scope, quality, replace(latency, machine=None), book)
     return table if latency.machine is None else _timed_on(table, snapshot, scope, quality, latency, book)
 

@@ -61,7 +61,7 @@ def new_scenario(key: str) -> None:
 
 
 def _add(key: str) -> None:
-    """In a callback: add what the form holds to the line of text."""
+    """Add what the form holds to the line of text (a callback)."""
     state = st.session_state
     given = {field: state.get(f"_scen_{field}") for field, _, _ in _FIELDS}
     rule = RULES[state.get("_scen_rule") or next(iter(RULES))]

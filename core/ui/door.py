@@ -37,7 +37,7 @@ _BY_PROXIES = frozenset({
 
 
 def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether a visitor sits at the machine that the server runs on, as far as a server can tell.
+    """Tell whether a visitor sits at the machine that the server runs on, as far as a server can tell.
 
     Args:
         bound: The address that the server listens at; None = all.
@@ -57,7 +57,10 @@ def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -
 
 
 def _same_server(origin: str, host: str) -> bool:
-    """Whether a page of an origin was served under a host: another port of this machine is another server."""
+    """Tell whether a page of an origin was served under a host.
+
+    Another port of this machine is another server.
+    """
     if host and origin.partition("://")[2] == host:
         return True
     one, other = f"//{host}", origin
@@ -72,7 +75,7 @@ def _port(url: str) -> int | None:
 
 
 def hostname(url: str) -> str | None:
-    """The host of an address in lower case; None where there is none that can be read."""
+    """Return the host of an address in lower case; None where there is none that can be read."""
     try:
         return urlsplit(url).hostname
     except ValueError:
@@ -90,7 +93,7 @@ def _loopback(name: str | None) -> bool:
 
 
 def why_not(setting: str | None, *, here: bool) -> str:
-    """Why a visitor may neither write nor start work; empty where both are allowed.
+    """Say why a visitor may neither write nor start work; empty where both are allowed.
 
     Args:
         setting: Value of `SETTING`; None where it is not set.
@@ -173,7 +176,7 @@ class Door:
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:
-    """Whether the server answers under a host: an address in numbers, one of its names, or none given.
+    """Tell whether the server answers under a host: an address in numbers, one of its names, or none given.
 
     A page of another name, whose owner lets that name point here, could otherwise read as if it were ours.
     """
@@ -193,7 +196,7 @@ def _not_served(name: str | None) -> Response:
 
 
 def welcome(origin: str | None, host: str | None, names: Collection[str | None]) -> bool:
-    """Whether a page may connect: it came from this server, or from a host that the operator named.
+    """Tell whether a page may connect: it came from this server, or from a host that the operator named.
 
     Streamlit would ask the internet for this machine's address before it refuses one.
     """
@@ -204,14 +207,14 @@ def welcome(origin: str | None, host: str | None, names: Collection[str | None])
 
 
 def _own_names() -> set[str | None]:
-    """Hosts that the operator named, and this machine's own names for itself."""
+    """Return hosts that the operator named, and this machine's own names for itself."""
     named = [f"//{st.get_option('browser.serverAddress')}", *st.get_option("server.corsAllowedOrigins")]
     named += [f"//{name}" for name in os.environ.get(HOSTS, "").split()]
     return {"localhost", *(hostname(address) for address in named)} - {None}
 
 
 def _marked(scope: Scope, headers: Headers) -> Scope:
-    """A connection that says where its visitor sits.
+    """Return a connection that says where its visitor sits.
 
     The origin has been looked at, so it is left out where Streamlit would look again, on the internet too.
     """
@@ -224,7 +227,7 @@ def _marked(scope: Scope, headers: Headers) -> Scope:
 
 
 def _seat(headers: Headers) -> str | None:
-    """The cookie that brings a visitor back to this process of several; None where the browser has it."""
+    """Return cookie that brings a visitor back to this process of several; None where the browser has it."""
     number = os.environ.get(NUMBER)
     pair = f"{COOKIE}={number}"
     if number is None or pair in headers.get("cookie", "").split("; "):
@@ -253,7 +256,7 @@ _SAID, _FAILED = "_act_said", "_act_failed"
 
 
 def forbidden() -> str:
-    """Why this visitor may neither write nor start work; empty where both are allowed."""
+    """Say why this visitor may neither write nor start work; empty where both are allowed."""
     return why_not(os.environ.get(SETTING), here=st.context.headers.get(VISITOR) == HERE)
 
 

@@ -92,7 +92,7 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
 
 
 def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
-    """Where the blocks inside a block stand."""
+    """Return where the blocks inside a block stand."""
     match block:
         case Fold(title, inside):
             # With a key it stays open when something comes or goes above it.

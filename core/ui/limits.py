@@ -48,7 +48,7 @@ def constraints(
 
 
 def standing(table: pl.DataFrame, quality: Quality, latency: Latency, jitter_ms: float | None) -> Constraints:
-    """The limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
+    """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
     return _asked(current(limits(table, quality, latency)), table, quality, jitter_ms)
 
 
@@ -62,7 +62,7 @@ def _asked(
 
 
 def _field(limit: Limit) -> float | None:
-    """The field of a limit; empty where there is none."""
+    """Return the field of a limit; empty where there is none."""
     value: float | None = st.number_input(
         limit.label.replace("million", "1,000"),  # what the address holds
         min_value=None if limit.counts else 0.0,
@@ -125,12 +125,12 @@ def _strip(offered: Sequence[Limit]) -> None:
 
 
 def current(offered: Sequence[Limit]) -> dict[str, float | None]:
-    """Where the limits of this script run stand."""
+    """Return where the limits of this script run stand."""
     return {limit.key: limit.taken(st.session_state.get(limit.key)) for limit in offered}
 
 
 def take(offered: Sequence[Limit], values: Mapping[str, object]) -> None:
-    """In a callback: set limits that came from elsewhere: numbers that they can be, or None for no limit."""
+    """Set limits that came from elsewhere: numbers that they can be, or None for no limit (a callback)."""
     for limit in offered:
         if limit.key not in values:
             continue

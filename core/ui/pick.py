@@ -38,7 +38,7 @@ def pick_stack(
     instead: str = "",
     **more: Any,
 ) -> str | None:
-    """A list of stacks, by name.
+    """Return a list of stacks, by name.
 
     Args:
         key: Setting of the address that holds the choice.
@@ -183,19 +183,19 @@ def carry_over(key: str) -> None:
 
 
 def still_offered(key: str, options: Sequence[object]) -> None:
-    """Before a list is drawn: a choice that it no longer offers becomes its first, in the address too."""
+    """Let a choice that a list no longer offers become its first, in the address too; before it is drawn."""
     if options and st.session_state.get(key, options[0]) not in options:
         st.session_state[key] = options[0]
 
 
 def still_offered_all(key: str, options: Container[str]) -> None:
-    """Before a list of several is drawn: choices that it no longer offers go."""
+    """Drop choices that a list of several no longer offers, before it is drawn."""
     if key in st.session_state:
         st.session_state[key] = [name for name in st.session_state[key] if name in options]
 
 
 def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
-    """The stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
+    """Return the stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
     if table.height <= _LISTED:
         return table["name"].to_list()
     names = _best(table, quality)
@@ -229,7 +229,7 @@ def pick_from_chart(
 
 
 def selected_row(key: str) -> int | None:
-    """The row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
+    """Return row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
     selection = st.session_state[key]["selection"]
     if rows := selection.get("rows"):
         return int(rows[0])
@@ -251,7 +251,9 @@ def pick_stacks(
     label: str = BESIDE,
     unsaid: str = RUNNER_UP,
 ) -> list[str]:
-    """A choice of several stacks, by name; under `BESIDE` the first of the usual ones is always among them.
+    """Return a choice of several stacks, by name.
+
+    Under `BESIDE` the first of the usual ones is always among them.
 
     Args:
         key: Setting of the address that holds the choice.

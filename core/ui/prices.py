@@ -23,7 +23,7 @@ _LARGEST = 1e9
 
 
 def in_force(book: PriceBook) -> PriceBook:
-    """The chosen book with the changed prices; what of the address is no price of it is left out."""
+    """Return the chosen book with the changed prices; what of the address is no price of it is left out."""
     texts = st.query_params.get_all(KEY)
     # A page that is just opened has none of our settings in its address, unless it came by a link.
     if st.session_state.pop(_SET, False) or (just_arrived() and not texts):
@@ -39,7 +39,7 @@ def in_force(book: PriceBook) -> PriceBook:
 
 
 def use(texts: Iterable[str] = ()) -> None:
-    """In a callback: count with these changed prices from now on; without any with those of the book."""
+    """Count with these changed prices from now on; without any with those of the book (a callback)."""
     st.session_state[KEY] = list(texts)
     st.session_state[_SET] = True
 
@@ -121,7 +121,7 @@ def _choice(view: View, book: PriceBook) -> str | None:
 
 
 def _price(book: Price, begin: Price) -> float:
-    """One price: a field, and a click for half and for twice of it."""
+    """Return one price: a field, and a click for half and for twice of it."""
     key = f"{_FIELD}{book.item}:{book.unit}"
     st.session_state.setdefault(key, begin.price)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")

@@ -92,7 +92,7 @@ _FILES = (
 def offer(
     place: DeltaGenerator, view: View, link: str, rule: Rule = "quality", *, weak: bool = False
 ) -> None:
-    """A button that opens the choice of files."""
+    """Draw a button that opens the choice of files."""
     screen = (view, link, rule, weak)
     button = place.popover("Record", icon=":material/fact_check:", key="record", on_change="rerun")
     if not button.open:  # what nobody looks at costs every move of a slider its time
@@ -136,6 +136,6 @@ def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak
 
 
 def decided(view: View) -> Verdict:
-    """The decision on screen, with how sure it is."""
+    """Return the decision on screen, with how sure it is."""
     shares = data.chances(view, view.constraints, view.rule, view.noise)
     return Verdict(view.table, view.decision, shares, view.paired, data.drawn(view, view.noise))

@@ -117,7 +117,7 @@ def show_error(error: ClqError) -> None:
 
 
 def _notice(spot: DeltaGenerator) -> None:
-    """Once per session: say what of the opened address could not be followed."""
+    """Say, once per session, what of the opened address could not be followed."""
     asked = st.session_state.pop(_ASKED, None)
     st.session_state[_ASKED] = None
     if asked:
@@ -154,7 +154,7 @@ def _newer(place: Place | None) -> None:
 
 
 def _take_away(bar: DeltaGenerator, page: Page) -> None:
-    """The link to this view of this data, and on the pages that decide the record of the decision."""
+    """Draw the link to this view of this data, and on the pages that decide the record of the decision."""
     view = find_view()
     if view is None:
         return
@@ -172,7 +172,7 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
 
 
 def _first_visit() -> None:
-    """Where at most its workspace was asked for, open the published evidence with limits that tell.
+    """Open the published evidence with limits that tell, where at most its workspace was asked for.
 
     A link that was shared pins its revision, so one without limits means that there are none.
     """
@@ -206,7 +206,7 @@ def _hint() -> None:
 
 
 def _way_out(reason: PageEnd) -> None:
-    """Where a page has ended because there is nothing to show on it, say why and lead on."""
+    """Say why a page has nothing to show, and lead on."""
     if isinstance(reason, Empty):
         _fill_store()
     elif isinstance(reason, Lacking):
@@ -250,7 +250,7 @@ def _begin() -> None:
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    """Progress, looked at twice a second."""
+    """Draw progress, looked at twice a second."""
     job: Job = st.session_state[_JOB]
     status = job.status()
     if status.state is State.RUNNING:

@@ -185,13 +185,13 @@ def table(
 
 
 def _of_million(about: Any, label: str) -> Any:
-    """The settings of a column of dollars per 1,000 as one of dollars per million, under its label."""
+    """Return the settings of a column of dollars per 1,000 as one of dollars per million, under its label."""
     help_text = (about["help"] or "").replace("1,000", "million")
     return {**about, "label": label, "help": help_text or None}
 
 
 def _narrowed(about: Any) -> Any:
-    """The settings of a column on a phone, where the numbers beside a long name must be seen too."""
+    """Return the settings of a column on a phone, where the numbers beside a long name must be seen too."""
     width = about.get("width") if isinstance(about, Mapping) else None
     wide = width == "large" or (isinstance(width, int) and width > _ON_PHONE)
     return {**about, "width": _ON_PHONE} if wide else about
@@ -200,7 +200,7 @@ def _narrowed(about: Any) -> Any:
 def _signed(
     shown: pl.DataFrame, columns: Mapping[str, Any], cells: Sequence[Mapping[str, str]]
 ) -> tuple[Any, Mapping[str, Any]]:
-    """The rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
+    """Return rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
     arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
     forms = {name: _format(about) or "" for name, about in columns.items()}
     below = [name for name, form in forms.items() if _DECIMALS.fullmatch(form) and (shown[name] < 0).any()]
@@ -226,42 +226,42 @@ def _minus(value: float, form: str) -> str:
 
 
 def _holds(values: pl.Series) -> bool:
-    """Whether a column has anything to show; of a table without rows every one has."""
+    """Tell whether a column has anything to show; of a table without rows every one has."""
     return values.is_empty() or values.null_count() < len(values)
 
 
 def score_column(label: str, help_text: str = "") -> Any:
-    """A column of qualities in 0..1, three decimals."""
+    """Return a column of qualities in 0..1, three decimals."""
     return st.column_config.NumberColumn(label, format="%.3f", help=help_text or None)
 
 
 def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str = "") -> Any:
-    """A column of plain numbers with the same decimals down the column."""
+    """Return a column of plain numbers with the same decimals down the column."""
     return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
 
 
 def exact_column(label: str, help_text: str = "") -> Any:
-    """A column of numbers of six significant digits: none becomes 0, from millionths to millions."""
+    """Return a column of numbers of six significant digits: none becomes 0, from millionths to millions."""
     return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None)
 
 
 def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
-    """A column of differences with their sign."""
+    """Return a column of differences with their sign."""
     return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=help_text or None)
 
 
 def change_column(label: str, help_text: str = "") -> Any:
-    """A column of differences with their sign and three significant digits."""
+    """Return a column of differences with their sign and three significant digits."""
     return st.column_config.NumberColumn(label, format=_CHANGE, help=help_text or None)
 
 
 def dollar_column(label: str, help_text: str = "") -> Any:
-    """A column of dollars that may be very small; `table` gives it the decimals that its least needs."""
+    """Give a column of dollars that may be very small; `table` gives it the decimals that its least needs."""
     return st.column_config.NumberColumn(label, format=_USD, help=help_text or None)
 
 
 def _same_digits(about: Any, values: pl.Series) -> Any:
-    """The settings of a column; dollars get as many decimals as show two digits of the least, at most 9."""
+    """Give settings of a column; dollars get as many decimals as show two digits of the least, at most 9."""
     if _format(about) != _USD:
         return about
     least = values.filter(values > 0).min()
@@ -271,7 +271,7 @@ def _same_digits(about: Any, values: pl.Series) -> Any:
 
 
 def percent_column(label: str, help_text: str = "") -> Any:
-    """A column of shares in 0..1, which `table` shows as percent, the same decimals down the column."""
+    """Give a column of shares in 0..1, which `table` shows as percent, the same decimals down the column."""
     return st.column_config.NumberColumn(label, format=_PERCENT, help=help_text or None)
 
 
@@ -280,27 +280,27 @@ def _format(about: Any) -> str | None:
 
 
 def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
-    """A column of text, shown as text."""
+    """Return a column of text, shown as text."""
     return st.column_config.TextColumn(label, help=help_text or None, width=width)
 
 
 def time_column(label: str, help_text: str = "") -> Any:
-    """A column of moments, to the minute."""
+    """Return a column of moments, to the minute."""
     return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm", help=help_text or None)
 
 
 def date_column(label: str, help_text: str = "") -> Any:
-    """A column of days."""
+    """Return a column of days."""
     return st.column_config.DateColumn(label, help=help_text or None)
 
 
 def list_column(label: str, help_text: str = "") -> Any:
-    """A column of lists of words."""
+    """Return a column of lists of words."""
     return st.column_config.ListColumn(label, help=help_text or None)
 
 
 def configured(chosen: Columns) -> dict[str, Any]:
-    """The columns as Streamlit's tables take them, by name."""
+    """Return the columns as Streamlit's tables take them, by name."""
     return {column.name: _config(column) for column in looked_up(chosen)}
 
 
@@ -328,7 +328,7 @@ _FORMS: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
-    """Three numbers of one stack, with how each was obtained."""
+    """Draw three numbers of one stack, with how each was obtained."""
     own = rows.clear() if run_id is None else rows.filter(pl.col("run_id") == run_id)
     if own.is_empty():
         return
@@ -352,5 +352,5 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
 
 
 def _known(basis: str | None, note: str | None) -> str:
-    """How a number is known, and what is to be said about it."""
+    """Say how a number is known, and what is to be said about it."""
     return " · ".join(part for part in (basis or "", plain(note or "")) if part)

@@ -35,7 +35,7 @@ class Setting:
 
 
 def _of(kind: type[Declaring]) -> dict[str, Setting]:
-    """The settings that are choices of a dataclass, by their key."""
+    """Return the settings that are choices of a dataclass, by their key."""
     return {
         field.choice.key: Setting(
             field.choice.word, field.number, dependent=field.choice.dependent, rare=field.choice.rare
@@ -169,7 +169,7 @@ _LONGEST = 2_000
 
 
 def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
-    """Which settings of an address are no values at all, whatever the widgets offer."""
+    """Return which settings of an address are no values at all, whatever the widgets offer."""
     return [
         key
         for key, texts in asked.items()
@@ -214,7 +214,7 @@ def _number(text: str) -> float | None:
 
 
 def forget_defaults() -> None:
-    """Before the settings are drawn: other data, other defaults."""
+    """Give other data other defaults, before the settings are drawn."""
     st.session_state[_DEFAULTS] = {}
 
 
@@ -224,7 +224,7 @@ def linked(key: str) -> dict[str, Any]:
 
 
 def bound(key: str, default: object) -> dict[str, Any]:
-    """As `linked`, for a setting that counts as changed where it is not its default."""
+    """Do as `linked`, for a setting that counts as changed where it is not its default."""
     st.session_state[_DEFAULTS][key] = default
     return linked(key)
 
@@ -239,7 +239,7 @@ def changed(keys: Iterable[str]) -> int:
 
 
 def back_to_defaults(keys: Iterable[str]) -> None:
-    """In a callback: set what differs to its default."""
+    """Set what differs to its default (a callback)."""
     for key in keys:
         if key in st.session_state[_DEFAULTS]:
             st.session_state[key] = st.session_state[_DEFAULTS][key]

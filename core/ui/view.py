@@ -63,35 +63,35 @@ def end() -> NoReturn:
 
 
 def current_page() -> Page:
-    """The page that this script run shows."""
+    """Return the page that this script run shows."""
     return PAGES[st.session_state[_PAGE]]
 
 
 def just_arrived() -> bool:
-    """Whether the page of this script run is another than that of the run before."""
+    """Tell whether the page of this script run is another than that of the run before."""
     return bool(st.session_state.get(_ARRIVED))
 
 
 def current_frame() -> Frame:
-    """The places of this script run that stand on every page."""
+    """Return the places of this script run that stand on every page."""
     frame: Frame = st.session_state[_FRAME]
     return frame
 
 
 def find_place() -> Place | None:
-    """The workspace, or None while the store is empty."""
+    """Return the workspace, or None while the store is empty."""
     place: Place | None = st.session_state[_SLOT]
     return place
 
 
 def find_view() -> View | None:
-    """The workspace with what is asked of it; None while the store is empty, and on pages about data."""
+    """Give the workspace with what is asked of it; None while the store is empty, and on pages about data."""
     place = find_place()
     return place if isinstance(place, View) else None
 
 
 def current_view(*, runs: bool = True) -> View:
-    """The workspace; where it cannot fill the page, the page shows what to do instead and stops.
+    """Return the workspace; where it cannot fill the page, the page shows what to do instead and stops.
 
     Args:
         runs: Whether the page needs runs; else an empty store alone stops it.

@@ -48,7 +48,7 @@ def known(work: AnyWork) -> list[Known]:
 
 
 def draft(written: str, kind: str, help_text: str) -> str:
-    """The specification as text: from the form as it is now, or from a file, then edited."""
+    """Return the specification as text: from the form as it is now, or from a file, then edited."""
     key, source_key = f"{_DRAFT}_{kind}", f"{_DRAFTED}_{kind}"
     given = st.file_uploader(
         "From a file", type=["toml", "yaml", "yml", "json"], label_visibility="collapsed", key=f"file_{kind}"
@@ -60,7 +60,7 @@ def draft(written: str, kind: str, help_text: str) -> str:
 
 
 def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:
-    """The most dollars that work may take; what is kept stands in its help."""
+    """Return the most dollars that work may take; what is kept stands in its help."""
     return place.number_input(
         "Budget, $", min_value=0.0, value=None, placeholder="no limit", key=key,
         help=f"It stops before it would spend more, and keeps what was {kept}.",
@@ -68,7 +68,7 @@ def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:
 
 
 def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError | None:
-    """The plan of a specification, what is wrong with it, or nothing yet where planning takes long.
+    """Return the plan of a specification, what is wrong with it, or nothing yet where planning takes long.
 
     A specification names files of this machine, so that only who may start it may have it read.
     """
@@ -155,7 +155,7 @@ def start(
 
 
 def say(place: DeltaGenerator, problem: Problem) -> None:
-    """One mistake, or what its owner should know."""
+    """Draw one mistake, or what its owner should know."""
     warns = str(problem.severity) == "warning"
     (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
 

@@ -118,7 +118,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
 
 
 def _pinned() -> Snapshot:
-    """The data as of the revision that was chosen on another page, or that the address asks for."""
+    """Return the data as of the revision that was chosen on another page, or that the address asks for."""
     asked = str(st.session_state.get("rev", st.query_params.get("rev", LATEST)))
     known = asked.isdigit() and 0 < int(asked) <= cache.store().revision()
     if known:
@@ -142,7 +142,7 @@ def go_to_workspace(collection_id: str) -> None:
 
 
 def _move() -> None:
-    """Before any widget is drawn: follow `go_to_workspace`."""
+    """Follow `go_to_workspace`, before any widget is drawn."""
     wanted = st.session_state.pop(_NEXT, None)
     if wanted is not None:
         st.session_state["ws"] = wanted
@@ -151,7 +151,7 @@ def _move() -> None:
 
 
 def _forget_dependent() -> None:
-    """A new workspace has other runs and other ranges: settings of the old one do not carry over."""
+    """Forget settings of the old workspace: a new one has other runs and other ranges."""
     for key, setting in SETTINGS.items():
         if setting.dependent:
             st.session_state.pop(key, None)

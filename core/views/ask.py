@@ -119,13 +119,13 @@ class Ask(Protocol):
 
 
 def usual_stacks(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """The recommended stack and the runner-up by name; the first of the table where nothing is feasible."""
+    """Give recommended stack and the runner-up by name; the first of the table where nothing is feasible."""
     rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     return [table["name"][row] for row in rows] or table["name"].head(1).to_list()
 
 
 def run_of(table: pl.DataFrame, name: str) -> str:
-    """The run of a stack of the table by its name."""
+    """Return the run of a stack of the table by its name."""
     return str(table.row(by_predicate=pl.col("name") == name, named=True)["run_id"])
 
 
@@ -283,7 +283,7 @@ class Given:
 
 
 def _within(key: str, words: str, low: float, high: float | None) -> float:
-    """A number that was given as text."""
+    """Return a number that was given as text."""
     try:
         value = float(words)
     except ValueError:

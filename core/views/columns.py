@@ -34,7 +34,7 @@ class Column:
     width: int | None = None  # pixels on screen; None = as wide as it needs
 
     def but(self, label: str | None = None, about: str | None = None, **changes: Any) -> Column:  # noqa: ANN401
-        """The same column under another label, with other help, or another form, in one table."""
+        """Return the same column under another label, with other help, or another form, in one table."""
         return replace(
             self,
             label=self.label if label is None else label,
@@ -484,7 +484,7 @@ def of_million(label: str, dollars: pl.Series) -> str:
 
 
 def in_millions(rows: pl.DataFrame, shown: Sequence[Column]) -> tuple[pl.DataFrame, tuple[Column, ...]]:
-    """Rows and columns of a table for people, with dollars too few to read per million."""
+    """Return rows and columns of a table for people, with dollars too few to read per million."""
     labels = {
         column.name: label
         for column in shown

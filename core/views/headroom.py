@@ -47,7 +47,7 @@ MARGIN = 0.02  # Difference of the two headrooms below which neither is first; t
 
 
 def no_ceiling(quality: Quality) -> Answer:
-    """Why the page is empty, and the way out."""
+    """Say why the page is empty, and the way out."""
     return Answer(
         f"No stack here has a ceiling for {quality.name}.",
         "A ceiling (PROC) needs rankings with their candidate pool, or published ceilings at this cutoff: "
@@ -56,12 +56,12 @@ def no_ceiling(quality: Quality) -> Answer:
 
 
 def answer(row: Mapping[str, Any]) -> str:
-    """Whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
+    """Tell whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
     return _ANSWERS[row["reading"]].format(row["name"])
 
 
 def numbers(row: Mapping[str, Any], quality: Quality) -> str:
-    """The three parts of a stack in one sentence, for files that have no cards."""
+    """Return the three parts of a stack in one sentence, for files that have no cards."""
     return (
         f"{row['name']} reaches {text.score(row['quality'])} of a possible 1 ({quality.name}, "
         f"{text.sample(row['n'])}): {text.score(row['ordering'])} is lost in ordering and "
@@ -96,7 +96,7 @@ def caveats(row: Mapping[str, Any], *, mixed: bool) -> dict[str, str]:
 
 
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
-    """The four numbers of a stack: label, number, what it rests on."""
+    """Return the four numbers of a stack: label, number, what it rests on."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     return (
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()),
@@ -168,7 +168,7 @@ def headroom(
 
 
 def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Stacks with a ceiling; of those that differ in a K that nothing reads one, with the deepest pool.
+    """Give stacks with a ceiling; of those that differ in a K that nothing reads one, with the deepest pool.
 
     Without a reranker the same ranking has another pool at every K, and each would call another limit. The
     one kept goes by the chosen stack's name where that is among them.

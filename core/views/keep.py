@@ -39,7 +39,7 @@ class Kept(Generic[P, R]):
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Whether arguments are the very same objects: frames have no equality that is one value."""
+    """Tell whether arguments are the very same objects: frames have no equality that is one value."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 

@@ -18,7 +18,7 @@ RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost"
 
 
 def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
-    """An address with settings, and with the revision that the numbers come from.
+    """Return an address with settings, and with the revision that the numbers come from.
 
     Args:
         address: Where the page is; its query and fragment are replaced.
@@ -31,7 +31,10 @@ def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
 
 
 def written(value: object) -> list[str]:
-    """How a widget's value stands in an address: a text per element, numbers without a trailing ``.0``."""
+    """Return how a widget's value stands in an address.
+
+    A text per element, numbers without a trailing ``.0``.
+    """
     if value is None or value == "":
         return []
     if isinstance(value, (list, tuple)):
@@ -44,7 +47,7 @@ def written(value: object) -> list[str]:
 
 
 def parameter_key(param: Param) -> str | None:
-    """The address key of a measure's parameter; None where no widget is offered for it.
+    """Return the address key of a measure's parameter; None where no widget is offered for it.
 
     An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
     default, so a value of one is none of the other. The noise of queries is no noise of judges.
@@ -91,7 +94,7 @@ def settings(
 
 
 def _answering(asked: Answering) -> dict[str, object]:
-    """Whose answers count and what a cost is one of, where that is not the usual."""
+    """Return whose answers count and what a cost is one of, where that is not the usual."""
     own: dict[str, object] = {"ansby": as_name(asked.reader), "scoredby": as_name(asked.scorer)}
     own |= {"costper": asked.per, "correct": asked.least}
     usual = {"ansby": ANY, "scoredby": ANY, "costper": Answering().per, "correct": Answering().least}
@@ -99,7 +102,7 @@ def _answering(asked: Answering) -> dict[str, object]:
 
 
 def _generator(latency: Latency) -> dict[str, object]:
-    """How generation is modelled, where it is."""
+    """Return how generation is modelled, where it is."""
     model = latency.generation
     if model is None:
         return {}

@@ -44,12 +44,12 @@ class Page:
         return (*(section.name for section in self.drawn() if section.name), *self.own)
 
     def question(self, section: str) -> str:
-        """The question that one of its sections answers; empty where none is asked."""
+        """Return the question that one of its sections answers; empty where none is asked."""
         drawn = {one.name: one.question for one in self.drawn()}
         return {**drawn, **self.own}.get(section, "")
 
     def drawn(self) -> tuple[Section, ...]:
-        """Its sections that whoever asks draws; their module is imported with the first question."""
+        """Return its sections that whoever asks draws; their module is imported with the first question."""
         sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
         return sections
 

@@ -29,7 +29,7 @@ _ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a s
 def every_k(
     graded: Evidence, measures: Iterable[Measure], *, depth: int | None = None, asked: Mask | None = None
 ) -> pl.DataFrame:
-    """Values per cutoff, run and query."""
+    """Return values per cutoff, run and query."""
     scored = graded.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
     deepest = graded.depth if depth is None else depth
     runs, queries = len(graded.run_ids), len(graded.query_ids)
@@ -49,7 +49,7 @@ def every_k(
 
 
 def _named(names: Sequence[str], places: np.ndarray) -> pl.Series:
-    """Names by their places, as an enumeration: a name is stored once."""
+    """Return names by their places, as an enumeration: a name is stored once."""
     return pl.Series(places).cat.to(pl.Enum(list(names)))
 
 
@@ -62,7 +62,7 @@ def in_parts(
     depth: int | None = None,
     asked_only: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """`every_k` for some runs at a time, so that any number of them fits in memory.
+    """Yield `every_k` for some runs at a time, so that any number of them fits in memory.
 
     Args:
         depth: Largest K; None for the deepest final rank of the runs that are read together.
@@ -176,7 +176,7 @@ def _golden_set(imported: Import, asked: str | None) -> str:
 
 
 def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: str) -> Graded:
-    """Rankings of one stage as arrays."""
+    """Return rankings of one stage as arrays."""
     rows = rows.filter(stage=stage)
     runs = tuple(run.run_id for run in imported.runs)
     queries = tuple(judged["query_id"].unique().sort())
@@ -199,6 +199,6 @@ def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: s
 
 
 def _places(names: pl.Series, known: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Position of each name; -1 where it is not among those known."""
+    """Return position of each name; -1 where it is not among those known."""
     places = names.cast(pl.Enum(list(known)), strict=False).to_physical()
     return places.cast(pl.Int64).fill_null(-1).to_numpy()

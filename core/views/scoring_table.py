@@ -85,7 +85,7 @@ _WORDS = {
 
 
 def _otherwise(over: Over) -> str:
-    """The other ways, as options of the command line."""
+    """Return the other ways, as options of the command line."""
     return f"(--queries: {'; '.join(words for other, words in _WORDS.items() if other is not over)})"
 
 
@@ -158,7 +158,7 @@ def score_table(
 
 
 def labelled(rows: pl.DataFrame, labels: pl.DataFrame, *, per_query: bool) -> pl.DataFrame:
-    """Rows of scores as `score_table` returns them; labels name the stack of every run."""
+    """Return rows of scores as `score_table` returns them; labels name the stack of every run."""
     table = rows.join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")
 
@@ -183,7 +183,7 @@ def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str,
 
 
 def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
-    """The rows of `score_table` for runs with rankings, without labels; measures share their counts."""
+    """Give the rows of `score_table` for runs with rankings, without labels; measures share their counts."""
     scored = seen.found.score(measures, max(measure.k or 1 for measure in measures))
     make = _queries if per_query else _means
     parts = [
@@ -296,7 +296,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
 
 
 def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl.DataFrame:
-    """One column per measure."""
+    """Return one column per measure."""
     runs = runs_in(snapshot, scope)
     computed = runs.filter(pl.col("has_rankings") & pl.lit(scope.golden_set_id is not None))
     known = [_printed(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]

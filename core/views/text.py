@@ -20,75 +20,81 @@ __all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "tiny",
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """An interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
+    """Return an interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
     if low is None or high is None or not (known(low) and known(high)):
         return ""
     return f" [{score(low)}, {score(high)}]"
 
 
 def signed(value: float, written: Callable[[float], str] = score) -> str:
-    """A difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
+    """Return a difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
     shown = written(abs(value))
     return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
 
 
 def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:
-    """A cost of the stack table; ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known."""
+    """Return a cost of the stack table.
+
+    ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known.
+    """
     return usd(value, per) if least is None else f"≥ {usd(least, per)}, {missing}"
 
 
 def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
-    """`cost` of a row of the stack table; a unit says so where it is one of correct answers."""
+    """Return `cost` of a row of the stack table; a unit says so where it is one of correct answers."""
     per = f"{per} correct" if per and row.get("cost_per") == "correct answer" else per
     return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
 
 
 def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
-    """`cost_of` a row without its unit, and of how many it is: ``1,000``, or ``million`` where it is tiny."""
+    """Return `cost_of` a row without its unit, and of how many it is.
+
+    ``1,000``, or ``million`` where it is tiny.
+    """
     many, factor = of_many(row["cost_least"] if row["cost"] is None else row["cost"])
     more = {name: None if row[name] is None else factor * row[name] for name in ("cost", "cost_least")}
     return cost_of({**row, **more}, ""), many
 
 
 def of_many(usd_per_1k: float | None) -> tuple[str, int]:
-    """Of how many a cost per 1,000 is said, ``1,000`` or ``million``, and what to multiply it by."""
+    """Return of how many a cost per 1,000 is said, ``1,000`` or ``million``, and what to multiply it by."""
     return ("million", 1000) if tiny(usd_per_1k) else ("1,000", 1)
 
 
 def of_many_all(usd_per_1k: Iterable[float | None]) -> tuple[str, int]:
-    """`of_many` of costs that share a column or an axis: per million where the largest is tiny."""
+    """Return `of_many` of costs that share a column or an axis: per million where the largest is tiny."""
     return of_many(max((usd for usd in usd_per_1k if usd is not None and known(usd)), default=None))
 
 
 def usd_of_many(usd_per_1k: float | None) -> tuple[str, str]:
-    """A cost without its unit, and of how many queries it is: ``$1.25`` and ``1,000``."""
+    """Return a cost without its unit, and of how many queries it is: ``$1.25`` and ``1,000``."""
     many, factor = of_many(usd_per_1k)
     return usd(None if usd_per_1k is None else factor * usd_per_1k, ""), many
 
 
 def per_queries(usd_per_1k: float | None) -> str:
-    """A cost in full words: ``$1.25 per 1,000 queries``, ``$6.60 per million queries``."""
+    """Return a cost in full words: ``$1.25 per 1,000 queries``, ``$6.60 per million queries``."""
     return "{} per {} queries".format(*usd_of_many(usd_per_1k))
 
 
 def told(what: str, written: str) -> str:
-    """A number as it is written, with what it is where that is not known: ``latency unknown``."""
+    """Return a number as it is written, with what it is where that is not known: ``latency unknown``."""
     return f"{what} {written}" if written == UNKNOWN else written
 
 
 def percent(value: float | None) -> str:
-    """A share in 0..1 as ``85.2 %``."""
+    """Return a share in 0..1 as ``85.2 %``."""
     return f"{100 * value:.1f} %" if value is not None and known(value) else NOT_APPLICABLE
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun: ``1 passage``, ``3,512 queries``."""
+    """Return a number with its noun: ``1 passage``, ``3,512 queries``."""
     several = many or (f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s")
     return f"{number:,} {one if number == 1 else several}"
 
 
 def weight(size: float) -> str:
-    """Bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
+    """Return bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return f"{size / unit:,.1f} {name}"
@@ -96,7 +102,7 @@ def weight(size: float) -> str:
 
 
 def sample(n: object) -> str:
-    """The number of queries that a mean rests on: ``n = 50``, or ``n unknown``."""
+    """Return the number of queries that a mean rests on: ``n = 50``, or ``n unknown``."""
     return f"n = {n}" if n is not None else f"n {UNKNOWN}"
 
 
@@ -133,7 +139,10 @@ _CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
 
 
 def label(text: str) -> str:
-    """A name as a widget's label: as it is where Markdown leaves it alone, so that it is read out well."""
+    """Return a name as a widget's label.
+
+    As it is where Markdown leaves it alone, so that it is read out well.
+    """
     calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
     return text if calm else plain(text)
 
@@ -144,13 +153,13 @@ def shorten(text: str, length: int = 60) -> str:
 
 
 def quoted(query_id: str, question: str | None) -> str:
-    """A query by its id and the start of its question, where that is known."""
+    """Return a query by its id and the start of its question, where that is known."""
     start = shorten(" ".join((question or "").split()))
     return f"{query_id} “{start}”" if start else query_id
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
+    """Return a time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
         if seconds < most * length:
             return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
@@ -178,7 +187,7 @@ def to_parquet(rows: pl.DataFrame) -> bytes:
 
 
 def defused(rows: pl.DataFrame) -> pl.DataFrame:
-    """The table with flat columns and no text that a spreadsheet would run as a formula."""
+    """Return the table with flat columns and no text that a spreadsheet would run as a formula."""
     flat = rows.with_columns(_as_json(rows[name]) for name in cs.expand_selector(rows, cs.nested()))
     flat = upright(flat.with_columns((cs.categorical() | cs.enum()).cast(pl.String)))
     dangerous = cs.string().str.contains(_FORMULA)
@@ -189,7 +198,7 @@ def defused(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def upright(rows: pl.DataFrame) -> pl.DataFrame:
-    """The table without the characters in its texts that say in which direction to read."""
+    """Return the table without the characters in its texts that say in which direction to read."""
     lists = [name for name, dtype in rows.schema.items() if dtype == pl.List(pl.String)]
     return rows.with_columns(
         cs.string().str.replace_all(f"[{CONTROLS}]", ""),
@@ -198,7 +207,7 @@ def upright(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _safe_names(names: Sequence[str]) -> dict[str, str]:
-    """New names for the columns whose names a spreadsheet would run; all stay distinct."""
+    """Return new names for the columns whose names a spreadsheet would run; all stay distinct."""
     taken, renamed = set(names), {}
     for name in names:
         if re.match(_FORMULA, name):

@@ -46,7 +46,7 @@ class Shade:
     most: float  # opacity of the most
 
     def css(self, opacity: float) -> str:
-        """The colour at an opacity."""
+        """Return the colour at an opacity."""
         return f"rgba({', '.join(map(str, self.rgb))}, {opacity:g})"
 
 
@@ -62,18 +62,18 @@ _CONFIG = {
 
 
 def chart_config(name: str) -> dict[str, object]:
-    """The Plotly configuration of a chart: no logo, and a download button that names the file."""
+    """Return the Plotly configuration of a chart: no logo, and a download button that names the file."""
     return {**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": name}}
 
 
 def colour_of(name: str) -> str:
-    """A colour that belongs to a name, the same on every page and in every session."""
+    """Return a colour that belongs to a name, the same on every page and in every session."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
     return OKABE_ITO[number % 6]
 
 
 def colours_for(names: Iterable[str]) -> dict[str, str]:
-    """Distinct colours for a handful of names: each keeps its own where free, else takes the next."""
+    """Return distinct colours for a handful of names: each keeps its own where free, else takes the next."""
     taken: dict[str, str] = {}
     for name in names:
         wanted = colour_of(name)
@@ -83,7 +83,7 @@ def colours_for(names: Iterable[str]) -> dict[str, str]:
 
 
 def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) -> Spec:
-    """The house style: named axes, quiet grid, legend above, stable zoom.
+    """Return the house style: named axes, quiet grid, legend above, stable zoom.
 
     Args:
         x: Title of the x axis, with its unit.
@@ -106,23 +106,23 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
 
 
 def scatter(name: str, x: object, y: object, *, hover: Sequence[str] = (), **look: object) -> Spec:
-    """A trace of marks, or of what `mode` says, for `finished`; `hover` is what each mark says."""
+    """Return a trace of marks, or of what `mode` says, for `finished`; `hover` is what each mark says."""
     said = {"hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>"} if hover else {}
     return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, **said, **look}
 
 
 def quiet(name: str, x: object, y: object, **look: object) -> Spec:
-    """A trace that says nothing when it is pointed at, and stands in no legend."""
+    """Return a trace that says nothing when it is pointed at, and stands in no legend."""
     return {**scatter(name, x, y, showlegend=False, hoverinfo="skip"), **look}
 
 
 def whiskers(low: Numbers, at: Numbers, high: Numbers, **look: object) -> Spec:
-    """Error bars from the ends of an interval: numbers or arrays; null = none."""
+    """Return error bars from the ends of an interval: numbers or arrays; null = none."""
     return {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, **look}
 
 
 def span(values: Iterable[float], room: float, least: float = 1e-9) -> list[float]:
-    """The range of an axis that shows all values, with a share of it, or `least`, as room at both ends."""
+    """Return range of an axis that shows all values, with a share of it, or `least`, as room at both ends."""
     values = list(values)
     low, high = min(values), max(values)
     beside = max(room * (high - low) or 0.05 * abs(high), least)
@@ -137,12 +137,12 @@ def figure(
     height: int = 440,
     legend: bool = True,
 ) -> go.Figure:
-    """A figure in the house style; see `layout` for the arguments."""
+    """Draw a figure in the house style; see `layout` for the arguments."""
     return go.Figure(list(traces), layout=layout(x=x, y=y, height=height, legend=legend))
 
 
 def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
-    """A figure of finished specifications, taken as they are.
+    """Draw a figure of finished specifications, taken as they are.
 
     Plotly otherwise checks and copies every property of every trace, which takes longer than everything else
     that a slider move asks of the server.
@@ -151,7 +151,7 @@ def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
 
 
 def steps(colours: Sequence[str]) -> list[tuple[float, str]]:
-    """A colour scale of flat bands of equal width."""
+    """Return a colour scale of flat bands of equal width."""
     return [((place + end) / len(colours), colour) for place, colour in enumerate(colours) for end in (0, 1)]
 
 
@@ -226,7 +226,7 @@ class Panels:
         self.figure.update_annotations(font_size=13)
 
     def at(self, place: int) -> dict[str, int]:
-        """Row and column of a panel, as Plotly takes them."""
+        """Return row and column of a panel, as Plotly takes them."""
         return {"row": place // self._across + 1, "col": place % self._across + 1}
 
     def add(self, place: int, trace: go.BaseTraceType | Spec, group: str = "") -> None:
@@ -243,12 +243,12 @@ class Panels:
 
 
 def best_corner(*, higher: bool) -> str:
-    """Where the better stacks lie, as the caption of a chart begins."""
+    """Say where the better stacks lie, as the caption of a chart begins."""
     return f"{'Top' if higher else 'Bottom'} left is best."
 
 
 def better(*, higher: bool) -> Spec:
-    """The corner of a chart in which the better stacks lie: little is paid, and quality is high, or low."""
+    """Give corner of a chart in which the better stacks lie: little is paid, and quality is high, or low."""
     words, y = ("↖ better", 0.99) if higher else ("↙ better", 0.01)
     place = {"x": 0.01, "y": y, "xref": "paper", "yref": "paper"}
     return {**place, "text": words, "showarrow": False, "font": {"size": 12}}

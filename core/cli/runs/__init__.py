@@ -44,7 +44,7 @@ def coded(command: C) -> C:
 
 
 def work_of(context: Context) -> Path:
-    """The folder of all evaluations whose results go into the store."""
+    """Return the folder of all evaluations whose results go into the store."""
     from core.pipeline.evaluate.folder import EVALUATIONS  # noqa: PLC0415 - with the engines, a second
 
     return context.store().path.absolute().parent / EVALUATIONS
@@ -57,7 +57,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 
 def with_budget(job: Job, usd: float | None) -> Job:
-    """The evaluation with another budget, if one is given."""
+    """Return the evaluation with another budget, if one is given."""
     if usd is None:
         return job
     spec = {**job.spec, "budget": {**job.spec.get("budget", {}), "usd": usd}} if job.spec else job.spec
@@ -138,7 +138,7 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
 
 @contextmanager
 def progressing() -> Iterator[Callable[[Status], None]]:
-    """A bar on standard error: stage, passages or questions, dollars, what is left of the time."""
+    """Yield a bar on standard error: stage, passages or questions, dollars, what is left of the time."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -174,7 +174,7 @@ def _clock(seconds: float) -> str:
 
 
 def agreed(dollars: float | None, *, yes: bool) -> bool:
-    """Whether to go on: asked at a terminal when it costs something or may do so."""
+    """Tell whether to go on: asked at a terminal when it costs something or may do so."""
     if yes or dollars == 0 or not sys.stdin.isatty():
         return True
     words = "an unknown sum" if dollars is None else f"about ${dollars:,.4f}"

@@ -188,7 +188,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
 
 
 def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
-    """The first stack with vectors of a model that runs here; found before anything is read or embedded."""
+    """Give first stack with vectors of a model that runs here; found before anything is read or embedded."""
     dense = [spec for spec in specs if spec["mode"] != "sparse"]
     if not dense:
         raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")
@@ -204,7 +204,7 @@ def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
 
 
 def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
-    """The indexes of the stacks that search with the same vectors, each once."""
+    """Return the indexes of the stacks that search with the same vectors, each once."""
     from core.pipeline.index import index_options  # noqa: PLC0415 - as above
     from core.pipeline.index.bench import effort_of  # noqa: PLC0415
 

@@ -106,7 +106,7 @@ def show(plan: Plan, form: Format, *, stacks: bool = False, scale: pl.DataFrame 
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """Everything about a plan."""
+    """Return everything about a plan."""
     taken = plan.resources
     return {
         "name": plan.name,
@@ -182,7 +182,7 @@ def manifest(
 
 
 def find(context: Context, name: str) -> dict[str, Any]:
-    """A manifest."""
+    """Return a manifest."""
     from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
 
@@ -219,7 +219,7 @@ def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """The evaluation that repeats what a manifest tells of, measured anew; it runs nobody's code."""
+    """Return the evaluation that repeats what a manifest tells of, measured anew; it runs nobody's code."""
     from core.pipeline.own.version import refuse_code  # noqa: PLC0415
 
     manifest = find(context, name)
@@ -229,7 +229,7 @@ def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Prob
 
 
 def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
-    """The evaluation that was begun under a name."""
+    """Return the evaluation that was begun under a name."""
     from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
     from core.pipeline.own.version import require_version  # noqa: PLC0415
@@ -250,12 +250,12 @@ def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
 
 
 def anew(job: Job) -> Job:
-    """The same evaluation with measurements of its own."""
+    """Return the same evaluation with measurements of its own."""
     return replace(job, nonce=now().isoformat())
 
 
 def _spec_of(manifest: JsonMap, where: str) -> SweepSpec:
-    """The specification that a manifest holds."""
+    """Return the specification that a manifest holds."""
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
     if not manifest.get("sweep"):

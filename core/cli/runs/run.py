@@ -199,6 +199,6 @@ def demo(
 
 
 def _bar() -> Progress:
-    """A progress bar on standard error, so that the result can be piped."""
+    """Return a progress bar on standard error, so that the result can be piped."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))

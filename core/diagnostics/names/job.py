@@ -123,11 +123,11 @@ class NamesJob:
         return embedder_config(self.spec.models.get(model, model))
 
     def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
-        """By condition, the texts of the bundles of a run."""
+        """Return by condition, the texts of the bundles of a run."""
         return _texts(self.works[language], language, run, self.spec.queries, self.spec.seed)
 
     def every_text(self) -> tuple[frozenset[str], frozenset[str]]:
-        """All questions and all candidates that are embedded, each once."""
+        """Return all questions and all candidates that are embedded, each once."""
         works = tuple(self.works.items())
         return _every_text(works, self.spec.runs, self.spec.queries, self.spec.seed)
 
@@ -288,7 +288,7 @@ def figures(
 def _of_run(
     embedder: Embedder, texts: Mapping[str, Sequence[Texts]], dims: Sequence[int], check: Callable[[], None]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The figures of a run by dimension."""
+    """Yield the figures of a run by dimension."""
     folded = ascii_of(texts)
     every = [texts_of_bundle for part in (*texts.values(), *folded.values()) for texts_of_bundle in part]
 
@@ -318,7 +318,7 @@ def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
 
 
 def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
-    """The figures as records of the store: a collection for each embedder, dimension and language."""
+    """Return the figures as records of the store: a collection for each embedder, dimension and language."""
     own = f" on {job.spec.own}" if job.spec.own else ""
     collections, parts = [], []
     for (embedder, dim, language), some in rows.group_by("embedder", "dim", "language", maintain_order=True):
@@ -337,7 +337,7 @@ def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
 
 
 def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> str:
-    """The collection that owns the figures; a table of one's own has its own."""
+    """Return the collection that owns the figures; a table of one's own has its own."""
     own = f"-{short_hash(spec.own)}" if spec.own else ""
     return f"names-{embedder}-{dim}-{language}{own}"
 

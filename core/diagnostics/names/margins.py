@@ -97,7 +97,7 @@ def of_run(
 
 
 def ascii_only(texts: Sequence[Texts]) -> NDArray[np.bool_]:
-    """Whether question and candidates of each bundle are ASCII."""
+    """Tell whether question and candidates of each bundle are ASCII."""
     return np.array(
         [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
     )
@@ -133,7 +133,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratios(rows: pl.DataFrame) -> pl.DataFrame:
-    """Name/topic ratio of every run; a run whose topic margin is not positive has none."""
+    """Return the name/topic ratio of every run; a run whose topic margin is not positive has none."""
     of = (*_OF, "run", "condition", "n")
     base = rows.filter(pl.col("condition") == BASE)
     topics = base.filter(pl.col("measure") == "d_topic", pl.col("value") > 0).select(*of, topic="value")

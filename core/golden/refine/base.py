@@ -66,12 +66,12 @@ class RefineSettings:
             raise InputError(f"sure = {self.sure} is no probability.", do="Use 0.5 to 1.")
 
     def as_json(self) -> dict[str, Any]:
-        """Every setting by its name."""
+        """Return every setting by its name."""
         return asdict(self)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> RefineSettings:
-        """Settings of what a specification or a checkpoint names; the others have their defaults.
+        """Return settings of what a specification or a checkpoint names; the others have their defaults.
 
         Raises:
             UnknownNameError: If there is no such setting or method.
@@ -154,7 +154,7 @@ class Refinement(ABC):
 
     @abstractmethod
     def order(self, first: int | None = None) -> list[int]:
-        """The items, best first; all, or so many."""
+        """Return the items, best first; all, or so many."""
 
     @abstractmethod
     def _learn(self, order: Sequence[int]) -> None:
@@ -162,23 +162,23 @@ class Refinement(ABC):
 
     @abstractmethod
     def _scores(self) -> Sequence[float]:
-        """The score of every item."""
+        """Return the score of every item."""
 
     @abstractmethod
     def _information(self) -> Sequence[float]:
-        """The information about every item."""
+        """Return the information about every item."""
 
     @abstractmethod
     def _known(self) -> NDArray[np.float64]:
-        """How little an item that was seen as often needs to be judged again, in exposures."""
+        """Return how little an item that was seen as often needs to be judged again, in exposures."""
 
     @abstractmethod
     def _settled(self) -> float:
-        """How far it is, for the curve; asked once after the orders that are looked at."""
+        """Return how far it is, for the curve; asked once after the orders that are looked at."""
 
     @abstractmethod
     def _rest(self) -> bool:
-        """Whether the order has come to rest."""
+        """Tell whether the order has come to rest."""
 
     @property
     def stopped(self) -> str:
@@ -196,7 +196,10 @@ class Refinement(ABC):
         return self._batch
 
     def _sample(self) -> tuple[int, ...]:
-        """Least seen and least known first, with some chance; shuffled, as a judge may favour the first."""
+        """Draw least seen and least known first, with some chance.
+
+        Shuffled, as a judge may favour the first.
+        """
         text = f"{self._given['seed']}/{self.turns}".encode()
         random = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
         need = np.array(self._exposures) + self._known() + random.random(len(self._grades))
@@ -255,7 +258,7 @@ class Refinement(ABC):
         ]  # fmt: skip
 
     def state(self) -> JsonMap:
-        """The state as JSON, for `restore`."""
+        """Return the state as JSON, for `restore`."""
         return {**self._given, "settings": self.settings.as_json(), "log": [*self._log]}
 
     def replay(self, log: Sequence[Sequence[int] | None]) -> None:

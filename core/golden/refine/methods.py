@@ -37,7 +37,7 @@ class Graph:
         self.above = [0] * items  # items that have a path to it
 
     def implies(self, pair: Pair) -> bool:
-        """Whether there is a path from the first to the second."""
+        """Tell whether there is a path from the first to the second."""
         return bool(self.below[pair[0]] >> pair[1] & 1)
 
     def lock(self, pair: Pair) -> None:
@@ -91,7 +91,7 @@ class Locks(Refinement):
         self._lock(order)
 
     def _step(self, order: Sequence[int]) -> None:
-        """One Plackett–Luce step: every suffix of the order is a choice of its first from all of it."""
+        """Take a Plackett–Luce step: every suffix of the order is a choice of its first from all of it."""
         eta = max(self.settings.least_step, self.settings.step / math.sqrt(1 + self.turns / 50))
         change = dict.fromkeys(order, 0.0)
         for start in range(len(order)):
@@ -120,13 +120,13 @@ class Locks(Refinement):
                 self.locks.append(pair)
 
     def _clear(self, pair: Pair) -> bool:
-        """Whether the better one's lower bound exceeds the other's upper bound."""
+        """Tell whether the better one's lower bound exceeds the other's upper bound."""
         low, high = (self._score[item] for item in pair)
         deviations = sum(1 / math.sqrt(max(self._info[item], EPSILON)) for item in pair)
         return low - high > self.settings.z * deviations
 
     def order(self, first: int | None = None) -> list[int]:
-        """Best first: as the locks say, else by score, rank, id."""
+        """Order best first: as the locks say, else by score, rank, id."""
         items = range(len(self._score))
         preferred = sorted(items, key=lambda item: (-self._score[item], self._place[item]))
         return self._graph.sorted(preferred, first)
@@ -148,7 +148,7 @@ class Locks(Refinement):
 
 
 def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tuple[float, Floats]:
-    """Negative log posterior of scores [n], up to a constant, and its gradient.
+    """Return negative log posterior of scores [n], up to a constant, and its gradient.
 
     Orders are items, best first [orders, m]; centre [n] and precision are of the Gaussian prior.
     """
@@ -164,7 +164,7 @@ def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tupl
 
 
 def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
-    """The Hessian of `loss` [n, n]."""
+    """Return the Hessian of `loss` [n, n]."""
     ordered = scores[orders]
     weights = np.exp(ordered - ordered.max(axis=1, keepdims=True, initial=-np.inf))
     totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
@@ -181,7 +181,7 @@ def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The libraries whose threads cost far more than 40 unknowns take; those loaded when first asked."""
+    """Give the libraries whose threads cost far more than 40 unknowns take; those loaded when first asked."""
     return ThreadpoolController()
 
 
@@ -223,7 +223,7 @@ class Map(Refinement):
             return np.asarray(np.linalg.inv(table))
 
     def order(self, first: int | None = None) -> list[int]:
-        """Best first by score, then rank, id."""
+        """Order best first by score, then rank, id."""
         scores = self._solve().tolist()
         return sorted(range(len(scores)), key=lambda item: (-scores[item], self._place[item]))[:first]
 

@@ -95,7 +95,7 @@ def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: i
 
 
 def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tuple[float, ...]:
-    """One query: tau refined and by grades, turns, contradictions, whether it came to rest."""
+    """Return one query: tau refined and by grades, turns, contradictions, whether it came to rest."""
     random = np.random.default_rng([seed, number])
     truth = random.normal(world.mean, world.spread, world.items)
     grades = np.clip(np.round(truth + random.normal(0.0, world.grade_noise, world.items)), 1, 5)
@@ -113,7 +113,7 @@ def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tupl
 
 
 def tau(order: Sequence[int], truth: Floats) -> float:
-    """Kendall's tau of an order, best first, to true values without ties."""
+    """Return Kendall's tau of an order, best first, to true values without ties."""
     values = truth[np.array(order)]
     pairs = np.triu_indices(len(values), 1)
     return float(np.sign(np.subtract.outer(values, values)[pairs]).mean())
@@ -177,7 +177,7 @@ def _agreement(orders: Sequence[Sequence[int]]) -> float:
 
 
 def _sigma(agreement: NDArray[np.floating] | float) -> Floats:
-    """The noise, in standard deviations of the truth, at which repeats agree like this in the mean."""
+    """Return the noise, in standard deviations of the truth, at which repeats agree like this in the mean."""
     rho = np.clip(np.sin(np.pi / 2 * np.asarray(agreement)), 1 / (1 + _MOST**2), 1.0)
     return np.asarray(np.sqrt(1 / rho - 1))
 
@@ -198,7 +198,7 @@ def world_of(grades: Mapping[str, Sequence[float]], noise: float = 0.0) -> World
 
 
 def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens: float) -> float | None:
-    """Dollars of one call; None where a price is not known."""
+    """Return dollars of one call; None where a price is not known."""
     total = 0.0
     for unit, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         price = book.find(model, unit)
@@ -258,7 +258,7 @@ def predict(
 def affordable(
     settings: RefineSettings, usd: float | None, queries: int, limit: float | None
 ) -> RefineSettings:
-    """The settings with no more turns than a limit in dollars pays for; the least is one."""
+    """Return the settings with no more turns than a limit in dollars pays for; the least is one."""
     if not usd or limit is None:
         return settings
     return replace(settings, turns=max(1, min(settings.turns, int(limit / (usd * max(1, queries))))))

@@ -102,14 +102,14 @@ class AnnBenchmarks(Format):
         return Look(pl.DataFrame(rows, schema={"what": pl.String, "value": pl.String}))
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """The tables of every file, and its attributes after ``attrs.``."""
+        """Yield the tables of every file, and its attributes after ``attrs.``."""
         for member in members_of(archives):
             with _opened(member) as file:
                 names = [*map(shown, file), *(f"attrs.{shown(name)}" for name in file.attrs)]
             yield settled(member.name, "key", names, self.known[self.kind(member) or "result"])
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Every result is a run; a data set is a collection unless the user named one."""
+        """Read every result as a run; a data set is a collection unless the user named one."""
         members = members_of(archives)
         if wrong := next((member for member in members if not member.head.startswith(HDF5)), None):
             raise InputError("This is no HDF5 file.", where=wrong.name)
@@ -150,7 +150,7 @@ class _Result:
     distances: np.ndarray | None  # their distances, of the same shape; None if they are not there
 
     def text(self, name: str) -> str:
-        """An attribute that is a text; empty if it is none."""
+        """Return an attribute that is a text; empty if it is none."""
         value = self.attributes.get(name)
         return shown(value, 200) if isinstance(value, str) else ""
 
@@ -188,7 +188,7 @@ def _run(result: _Result, label: str, options: Options) -> Import:
 
 
 def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Neighbours in the order of the file, each once, without padding; what was left out by reason."""
+    """Return neighbours in the order of the file, each once, without padding; what was left out by reason."""
     queries, count = result.neighbors.shape
     given = result.distances
     scores = np.full(result.neighbors.shape, np.nan) if given is None else -given.astype(np.float64)
@@ -246,7 +246,7 @@ def _read_result(member: Member) -> _Result:
 
 
 def _read_truth(member: Member) -> np.ndarray:
-    """The exact neighbours of every query, nearest first, [queries × depth]."""
+    """Return the exact neighbours of every query, nearest first, [queries × depth]."""
     with _opened(member) as file:
         return _numbers(file, member)
 
@@ -304,7 +304,7 @@ def _numbers(file: Any, member: Member) -> np.ndarray:  # noqa: ANN401
 
 
 def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401
-    """Attributes that are one text, number or flag."""
+    """Return attributes that are one text, number or flag."""
     attributes: dict[str, object] = {}
     for name in list(file.attrs)[:_MOST_ATTRIBUTES]:
         value = file.attrs[name]

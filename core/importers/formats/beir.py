@@ -58,7 +58,7 @@ class Beir(Format):
 
     @staticmethod
     def kind(member: Member) -> str | None:
-        """Corpus, queries, qrels or None; of corpus and queries the name decides before the keys."""
+        """Return corpus, queries, qrels or None; of corpus and queries the name decides before the keys."""
         lines = [line for line in head_lines(member, 20) if line.strip()]
         if not lines:
             return None
@@ -116,7 +116,7 @@ def _split(members: list[Member], options: Options) -> list[Member]:
 
 
 def _objects(member: Member) -> pl.DataFrame:
-    """_id, title, text and metadata (JSON text) with `line`."""
+    """Return _id, title, text and metadata (JSON text) with `line`."""
     rows = objects_of(member, _FIELDS)
     rows = identified(rows, member.name, "_id")
     refuse(rows.filter(pl.col("text").is_null()), "The line has no text.", member.name, "text")
@@ -151,7 +151,7 @@ def _queries(member: Member, options: Options) -> Import:
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:
-    """Tags ("name=value") of short texts in metadata, and how many entries are none."""
+    """Return tags ("name=value") of short texts in metadata, and how many entries are none."""
     if not metadata:
         return [], 0
     try:

@@ -122,7 +122,10 @@ def _run(entry: Row, label: str, index: int, member: Member, options: Options) -
 
 
 def _axes(config: Mapping[str, object]) -> Json:
-    """Axes of a stack; the tool's kind of index says how it retrieves, and its chunker has the size in it."""
+    """Return axes of a stack.
+
+    The tool's kind of index says how it retrieves, and its chunker has the size in it.
+    """
     axes = axes_of(config)
     index = axes.get("index")
     if "mode" not in axes and index in _MODES:
@@ -139,7 +142,7 @@ def _axes(config: Mapping[str, object]) -> Json:
 
 
 def _counts(entry: Row) -> dict[str, int | None]:
-    """Queries that each group of figures is over; measures may leave out some that were timed."""
+    """Return queries that each group of figures is over; measures may leave out some that were timed."""
     asked = entry["per_query"]
     n = len(asked) if isinstance(asked, list | dict) and asked else None
     scored = entry["scored"]
@@ -202,7 +205,7 @@ def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float
 
 
 def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
-    """Values of each query as signals, its retrieved ids as a ranking, its text.
+    """Return values of each query as signals, its retrieved ids as a ranking, its text.
 
     A query may have no more than one value; it is that of the measure of which the tool tests differences.
     """
@@ -255,7 +258,7 @@ def _values(entry: Json, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _named(key: str | int, entry: object) -> tuple[str, str]:
-    """Id and text of a query; both empty where it has neither."""
+    """Return id and text of a query; both empty where it has neither."""
     if not isinstance(entry, dict):
         return "", ""
     words = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")

@@ -114,7 +114,7 @@ class DeepEval(Format):
         return "csv" if {"input", "expected_output", "retrieval_context"} <= names else None
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Every file is a run; cases of equal input are the same question."""
+        """Read every file as a run; cases of equal input are the same question."""
         runs = [_read(member) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: DeepEval")
 
@@ -149,7 +149,7 @@ def _read(member: Member) -> Answered:
 
 
 def _from_table(member: Member, cases: _Cases) -> None:
-    """Goldens in a table; lists are separated by bars."""
+    """Read goldens in a table; lists are separated by bars."""
     table = read_table(member, kind_of(member) or ",")
     named = {role: spellings(_CASE[role][0])[-1] for role in (*_TEXTS, *_LISTS)}
     columns = {role: name for role, name in named.items() if name in table.rows.columns}
@@ -300,7 +300,7 @@ def _model(call: Row, result: _Trace) -> None:
 
 
 def _duration(span: Row) -> float | None:
-    """Milliseconds between a span's times; None where one is not given."""
+    """Return milliseconds between a span's times; None where one is not given."""
     begins, ends = span["begins"], span["ends"]
     if begins is None or ends is None:
         return None

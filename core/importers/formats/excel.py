@@ -67,7 +67,7 @@ class Excel(TableFormat):
         return merged((imported, *(_sheet_notes(archive.members[0], options) for archive in archives)))
 
     def open_table(self, member: Member, options: Options) -> Opened:
-        """The chosen sheet."""
+        """Return the chosen sheet."""
         if not is_workbook(member):
             raise InputError("This is no .xlsx workbook.", where=member.name)
         table = sheet_table(member, _sheet(member, options, asking=True))
@@ -75,7 +75,7 @@ class Excel(TableFormat):
 
 
 def sheet_table(member: Member, sheet: str, most: int | None = None) -> Table:
-    """A sheet of a workbook, or its first rows."""
+    """Return a sheet of a workbook, or its first rows."""
     rows, lines = open_workbook(member).rows(sheet, most)
     if rows.is_empty():
         raise InputError("The sheet holds no rows below its header.", where=f"{member.name}, {shown(sheet)}")
@@ -86,7 +86,7 @@ def sheet_table(member: Member, sheet: str, most: int | None = None) -> Table:
 
 
 def tables(member: Member, options: Options) -> tuple[str, ...]:
-    """The visible sheets whose columns are those of a table."""
+    """Return the visible sheets whose columns are those of a table."""
     sheets = []
     with suppress(InputError):
         for sheet in open_workbook(member).sheets:
@@ -106,7 +106,7 @@ def _said_of(columns: Sequence[str], options: Options, name: str) -> TableAs:
 
 
 def _sheet(member: Member, options: Options, *, asking: bool) -> str:
-    """The sheet to read: as chosen, else the only one that is a table, else the first."""
+    """Return the sheet to read: as chosen, else the only one that is a table, else the first."""
     book = open_workbook(member)
     if options.sheet is not None:
         if options.sheet not in (*book.sheets, *book.hidden):

@@ -94,7 +94,7 @@ class Mteb(Format):
         return tuple(member for member in probe.members if kind(member))
 
     def choices(self, archives: Sequence[Archive]) -> dict[str, tuple[str, ...]]:
-        """Whether tasks of other kinds are taken too, by the last keys of all paths in a file's head."""
+        """Tell whether tasks of other kinds are taken too, by the last keys of all paths in a file's head."""
         outlines = [outline(member) for member in members_of(archives) if kind(member) == "results"]
         kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in paths) for paths in outlines]
         return {"tasks": (_RETRIEVAL, "all")} if set(kinds) - {_RETRIEVAL} else {}
@@ -159,7 +159,7 @@ class _Read:
 
 
 def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
-    """The stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
+    """Give the stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
     where = at(result.member.name, result.split, result.subset)
     figures, others = [], 0
     for key, given in result.scores.items():
@@ -234,7 +234,7 @@ def _task_kind(keys: Iterable[str]) -> str:
 
 
 def kind(member: Member) -> str | None:
-    """Whether a file holds "results", describes a "model", or neither."""
+    """Tell whether a file holds "results", describes a "model", or neither."""
     seen = outline(member)
     if "object" not in seen.get("", ()):
         return None
@@ -251,12 +251,12 @@ def kind(member: Member) -> str | None:
 
 
 def _folder(member: Member) -> str:
-    """The folder of a file: results and the description of their model are in the same."""
+    """Return the folder of a file: results and the description of their model are in the same."""
     return str(PurePosixPath(member.relative).parent)
 
 
 def _place(member: Member) -> tuple[tuple[str, ...], str]:
-    """Folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``) if any."""
+    """Return folders and name of a result, and its experiment (``revision/experiments/NAME/task.json``)."""
     parts = PurePosixPath(member.relative).parts
     if len(parts) < 5 and member.path is not None:
         parts = member.path.absolute().parts

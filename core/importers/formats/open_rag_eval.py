@@ -45,7 +45,7 @@ class OpenRagEval(Format):
         return super().look(archive, options) if rows is None else Look(rows)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Every repeat of the queries is a run."""
+        """Read every repeat of the queries as a run."""
         runs = [run for member in members_of(archives) for run in _read(member)]
         return assemble(runs, options, importer=self.name, source="imported: open-rag-eval")
 

@@ -74,7 +74,7 @@ class Own(Format):
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """Records are read as a whole, of tables the columns that they have here; other files are not."""
+        """Report records as read whole, tables by the columns that they have, other files as left out."""
         for archive in archives:
             manifest = _manifest(archive)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
@@ -91,7 +91,7 @@ class Own(Format):
 
 
 def _member(archive: Archive, name: str) -> Member | None:
-    """A file of the export; an archive may hold it within one folder."""
+    """Return a file of the export; an archive may hold it within one folder."""
     matches = [
         member
         for member in archive.members
@@ -182,7 +182,10 @@ def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame
 
 
 def _rows(member: Member, content: bytes, schema: pl.Schema) -> pl.DataFrame:
-    """The rows as they are: of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown)."""
+    """Return the rows as they are.
+
+    Of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown).
+    """
     if content.startswith(PARQUET):
         return read_table(member, "parquet").rows
     if content.lstrip()[:1] in (b"{", b""):
@@ -253,7 +256,7 @@ def _run_row(run: Run) -> dict[str, Any]:
 
 
 def _records(member: Member | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
-    """The records of a file, each once by its id."""
+    """Yield the records of a file, each once by its id."""
     if member is None:
         return
     ids: set[str] = set()
@@ -272,7 +275,7 @@ def _records(member: Member | None, make: Callable[[Json, str], Record], key: st
 
 
 def _small(kind: type[_Small], member: Member | None, key: str) -> tuple[_Small, ...]:
-    """Records whose fields are texts; those without a default have to be there."""
+    """Return records whose fields are texts; those without a default have to be there."""
     known = {field.name: field for field in fields(kind)}
 
     def make(row: Json, where: str) -> _Small:
@@ -314,7 +317,7 @@ def _refuse_unknown(row: Json, known: set[str], where: str) -> None:
 
 
 def _kept(row: Json, name: str, where: str) -> Json:
-    """One of the maps of a run, with what is read of it of its kind."""
+    """Return one of the maps of a run, with what is read of it of its kind."""
     held = expect(row, name, dict, where) if name == "spec" else optional(row, name, dict, where) or {}
     spot = f"{where}, key `{name}`"
     for key, kind in _KINDS[name].items():

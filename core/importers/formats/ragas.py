@@ -39,14 +39,14 @@ from core.importers.samples import SAMPLE, Answered, assemble, completed
 
 
 def _ids(holder: object, key: str, where: str) -> list[str] | None:
-    """A list of ids, which may be integers."""
+    """Return a list of ids, which may be integers."""
     listed = items(holder, key, where)
     named = listed and [str(item) if type(item) is int else item for item in listed]
     return texts({key: named}, key, where)
 
 
 def _right(holder: object, key: str, where: str) -> list[str] | None:
-    """One right answer, or several."""
+    """Return one right answer, or several."""
     value = holder.get(key) if isinstance(holder, dict) else None
     return [value] if isinstance(value, str) else texts(holder, key, where)
 
@@ -102,7 +102,7 @@ class Ragas(Format):
 
     @staticmethod
     def kind(member: Member) -> str | None:
-        """Rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
+        """Return rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
         shape = outline(member)
         if any(path.endswith(f"[].{_ANNOTATED[0]}.user_input") for path in shape):
             return "annotated"
@@ -119,7 +119,7 @@ class Ragas(Format):
         return super().look(archive, options) if rows is None else Look(rows)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Every file is a run; questions and passages of the same text are the same."""
+        """Read every file as a run; questions and passages of the same text are the same."""
         runs = [_read(member) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 
@@ -230,7 +230,7 @@ def _account(member: Member, kind: str, names: Sequence[str], taken: Collection[
 
 
 def _annotated(member: Member) -> Answered:
-    """Verdicts of judges, metric by metric, with what people thought of them."""
+    """Return verdicts of judges, metric by metric, with what people thought of them."""
     value = read_json(member)
     if not isinstance(value, dict):
         raise InputError("It is not a map of metrics.", where=member.name)

@@ -195,7 +195,7 @@ class RankLlmResults(Format):
 
 
 def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
-    """The run of a line, and how many of its results are none."""
+    """Return the run of a line, and how many of its results are none."""
     path = expect(entry, "file", str, where)
     name = PurePosixPath(path.replace("\\", "/")).name
     own = re.sub(r"\.(txt|trec|run|tsv)$", "", name) or "unnamed"

@@ -111,7 +111,7 @@ def _graded(member: Member) -> pl.DataFrame:
 
 @per_member
 def _confidence(member: Member) -> tuple[float, float]:
-    """How sure a file is a run, and qrels, by the numbers in its head."""
+    """Return how sure a file is a run, and qrels, by the numbers in its head."""
     if member.head.startswith(PARQUET):
         return 0.0, _of_parquet(member)
     if _is_cbor(member.head):
@@ -132,7 +132,7 @@ def _confidence(member: Member) -> tuple[float, float]:
 
 
 def _of_parquet(member: Member) -> float:
-    """How sure a Parquet file is qrels; of a run ranx writes the same columns with fractions."""
+    """Return how sure a Parquet file is qrels; of a run ranx writes the same columns with fractions."""
     try:
         schema = read_table(member, "parquet", 1).rows.schema
     except InputError:
@@ -151,7 +151,7 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
 
 
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
-    """Whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
+    """Say whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
     pairs = sum(map(len, lists))
     falling = all(float(left[1]) >= float(right[1]) for ranking in lists for left, right in pairwise(ranking))
     several = any(len(ranking) > 1 for ranking in lists)
@@ -159,7 +159,10 @@ def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
 
 
 def _is_cbor(head: bytes) -> bool:
-    """Whether it begins as a map of text to a map; the first bytes of an item are its kind and its length."""
+    """Tell whether it begins as a map of text to a map.
+
+    The first bytes of an item are its kind and its length.
+    """
     spot = 0
     for kind in (_MAP, _CBOR_TEXT, _MAP):
         if spot >= len(head) or head[spot] >> 5 != kind or head[spot] & 31 > 27:
@@ -192,7 +195,7 @@ def _cbor(member: Member) -> Json:
 
 
 def _rows(member: Member, *, whole: bool = False) -> pl.DataFrame:
-    """query_id, passage_id, score, line (the number of the pair)."""
+    """Return query_id, passage_id, score, line (the number of the pair)."""
     value = _cbor(member) if _is_cbor(member.head) else read_object(member)
     queries: list[str] = []
     passages: list[str] = []

@@ -44,7 +44,7 @@ class Regressions(Format):
             return SURE
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """Every head of a table on the page: a measure with its cutoff, or another."""
+        """Yield every head of a table on the page: a measure with its cutoff, or another."""
         for archive in archives:
             rows = filter(None, map(_cells, whole(archive.members[0]).decode().split("\n")))
             heads = dict.fromkeys(cells[0] for cells in rows if _is_head(cells))
@@ -54,7 +54,7 @@ class Regressions(Format):
             yield settled(archive.members[0].name, "table", heads, parts)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Equal systems of one collection are one run."""
+        """Read equal systems of one collection as one run."""
         left: list[LeftOut] = []
         reports = [report for archive in archives for report in _reported(archive.members[0], left)]
         imported = reported_runs(reports, options, importer=self.name, source="Anserini regression pages")
@@ -62,7 +62,7 @@ class Regressions(Format):
 
 
 def _cells(line: str) -> list[str] | None:
-    """The cells of a row without marks and links; None if the line is no row, or only a rule."""
+    """Return the cells of a row without marks and links; None if the line is no row, or only a rule."""
     text = line.strip()
     if not text.startswith("|"):
         return None
@@ -78,7 +78,10 @@ def _is_head(cells: Sequence[str]) -> bool:
 def _results(
     lines: Sequence[str], name: str, lost: dict[str, list[int]]
 ) -> Iterator[tuple[str, str, Figure, int]]:
-    """Collection, system, figure and line of every cell; lines of what is left out are added to `lost`."""
+    """Yield collection, system, figure and line of every cell.
+
+    Lines of what is left out are added to `lost`.
+    """
     measure: re.Match[str] | None = None
     systems: list[str] = []
     for number, line in enumerate(lines, 1):

@@ -161,7 +161,7 @@ def _deepest(ranked: pl.DataFrame, graded: pl.DataFrame, where: str) -> pl.DataF
 def _runs(
     members: Sequence[Member], ranked: pl.DataFrame, options: Options
 ) -> tuple[tuple[Run, ...], pl.DataFrame]:
-    """One run per embedder, and E → run_id."""
+    """Return one run per embedder, and E → run_id."""
     embedders = ranked["E"].unique().sort().to_list()
     labels = run_labels([(name, "") for name in embedders], options)
     digest = digest_of(members)

@@ -50,7 +50,7 @@ class _File:
         self._comments = self.longer = self._first_longer = 0
 
     def blocks(self) -> Iterator[pl.DataFrame]:
-        """The rows of the file, block by block."""
+        """Yield the rows of the file, block by block."""
         any_data = False
         for block in blocks(self.member):
             part = _block(self.member, block, self._columns, self._short)
@@ -182,7 +182,7 @@ class TrecRun(Format):
         return _accounts(archives, _RUN)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Each tag of each file is a run."""
+        """Read each tag of each file as a run."""
         files, room = [], options.limits.rows_in_memory
         for member in members_of(archives):
             file = _File(member, _RUN, _SHORT_RUN)
@@ -226,7 +226,7 @@ class TrecQrels(Format):
         return _accounts(archives, _QRELS)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Each file is a golden set unless the options name one for all."""
+        """Read each file as a golden set unless the options name one for all."""
         parts = [Import(collections=collection_of(options, "imported: TREC"))]
         for member in members_of(archives):
             file = _File(member, _QRELS, _SHORT_QRELS)
@@ -254,7 +254,7 @@ def _refuse_qrels(member: Member) -> None:
 
 
 def _ranked(file: _File) -> Iterator[pl.DataFrame]:
-    """Rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
+    """Yield rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
     for rows in file.blocks():
         # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
         yield rows.with_columns(
@@ -266,7 +266,7 @@ def _ranked(file: _File) -> Iterator[pl.DataFrame]:
 
 @per_member
 def _lines(member: Member) -> list[tuple[int, list[str]]]:
-    """Numbers and fields of the lines that hold data, from the head of the file."""
+    """Return numbers and fields of the lines that hold data, from the head of the file."""
     numbered = enumerate(head_lines(member), 1)
     return [(number, line.split()) for number, line in numbered if line.strip() and line[0] != "#"]
 

@@ -97,7 +97,7 @@ class VectorDbBench(Format):
         return "it holds prices of databases, no results"
 
     def mine(self, probe: Archive) -> tuple[Member, ...]:
-        """Results, and tables of prices of the same databases, which hold no results."""
+        """Return results, and tables of prices of the same databases, which hold no results."""
         results = [member for member in probe.members if self.kind(member)]
         names = {name for member in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', member.head)}
         return tuple(member for member in probe.members if member in results or _is_prices(member, names))
@@ -167,7 +167,7 @@ def _reported(member: Member, index: int, entry: Json, where: str) -> Reported:
 
 
 def _searches(member: Member, index: int, entry: Json, where: str) -> Iterator[Reported]:
-    """The search of an entry, or those of every stage of a streaming case."""
+    """Yield the search of an entry, or those of every stage of a streaming case."""
     whole = _reported(member, index, entry, where)
     metrics = expect(entry, "metrics", dict, where)
     stages = optional(metrics, _STAGES, list, where) or []
@@ -195,7 +195,7 @@ def _searches(member: Member, index: int, entry: Json, where: str) -> Iterator[R
 
 
 def _case(number_: int | None, custom: Json) -> str:
-    """The tool's name of a case; parameters that are not in it as a hash."""
+    """Return the tool's name of a case; parameters that are not in it as a hash."""
     name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
     label = custom.get("name")
     sized = shown(custom.get("dataset_with_size_type") or _SIZED)

@@ -34,7 +34,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def read_json(member: Member, most: int = MOST_BYTES) -> object:
-    """One JSON value from a file."""
+    """Return one JSON value from a file."""
     if member.size > most:
         raise too_large(member, most)
     data = whole(member)
@@ -44,7 +44,7 @@ def read_json(member: Member, most: int = MOST_BYTES) -> object:
 
 
 def read_object(member: Member) -> Json:
-    """One JSON object from a file."""
+    """Return one JSON object from a file."""
     value = read_json(member)
     if not isinstance(value, dict):
         raise InputError(f"It is {kind_of_value(value)}, not an object.", where=member.name)
@@ -52,13 +52,13 @@ def read_object(member: Member) -> Json:
 
 
 def too_large(member: Member, most: int) -> InputError:
-    """The error for a file that has to be held in memory and is too large for that."""
+    """Return the error for a file that has to be held in memory and is too large for that."""
     problem = f"A JSON file of more than {most // MIB:,} MiB is not read."
     return InputError(problem, where=member.name, do="Offer it in parts.")
 
 
 def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
-    """One JSON value from its text, checked as in `read_json`.
+    """Return one JSON value from its text, checked as in `read_json`.
 
     Args:
         name: File (and key), for messages.
@@ -97,7 +97,10 @@ def _check_held(data: bytes | str, where: str) -> None:
 
 
 def broken(member: Member) -> InputError | None:
-    """Where a file that begins as JSON stops being it; None where it is sound, large, or no JSON at all."""
+    """Return where a file that begins as JSON stops being it.
+
+    None where it is sound, large, or no JSON at all.
+    """
     lines = head_lines(member, 1)
     if not lines or lines[0].lstrip()[:1] not in ("{", "[") or _exceeds(member, MOST_LOOKED_AT):
         return None
@@ -110,7 +113,7 @@ def broken(member: Member) -> InputError | None:
 
 
 def _exceeds(member: Member, most: int) -> bool:
-    """Whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
+    """Tell whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
     with member.stream() as stream:
         return len(stream.read(most + 1)) > most
 
@@ -123,7 +126,7 @@ def _object(line: str) -> bool:
 
 
 def json_rows(member: Member, most: int | None = None) -> Iterator[tuple[int, Json]]:
-    """The objects of a file of JSON lines, each with its line, one at a time; blank lines do not count."""
+    """Yield objects of a file of JSON lines, each with its line, one at a time; blank lines do not count."""
     read = 0
     for block in blocks(member):
         read += len(block.data)
@@ -168,7 +171,7 @@ def _check(value: object, where: str, *, halves: bool) -> None:
 
 
 def at(name: str, *path: str | int, line: int | None = None) -> str:
-    """Where a value stands, as ``file, key `results[3].metrics```."""
+    """Say where a value stands, as ``file, key `results[3].metrics```."""
     spot = place(name, line)
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{shown(step)}" for step in path).lstrip(".")
     return f"{spot}, key `{text}`" if text else spot
@@ -180,7 +183,7 @@ def kind_of_value(value: object) -> str:
 
 
 def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
-    """A value that has to be there, of its type (an integer where a float is wanted is one)."""
+    """Return a value that has to be there, of its type (an integer where a float is wanted is one)."""
     value = optional(holder, key, kind, where)
     if value is None:
         raise InputError(f"There is no {shown(key)!r} here.", where=where)
@@ -188,7 +191,7 @@ def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
 
 
 def optional(holder: object, key: str, kind: type[Value], where: str) -> Value | None:
-    """As `expect`, but None where the key is not there or its value is null."""
+    """Do as `expect`, but return None where the key is not there or its value is null."""
     if not isinstance(holder, dict):
         raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
     value = holder.get(key)
@@ -205,7 +208,7 @@ def optional(holder: object, key: str, kind: type[Value], where: str) -> Value |
 
 
 def number(holder: object, key: str, where: str) -> float | None:
-    """A finite number; None where it is absent, null or NaN (missing is never 0)."""
+    """Return a finite number; None where it is absent, null or NaN (missing is never 0)."""
     value = optional(holder, key, float, where)
     if value is None or math.isnan(value):
         return None
@@ -215,7 +218,7 @@ def number(holder: object, key: str, where: str) -> float | None:
 
 
 def amount(holder: object, key: str, where: str) -> float | None:
-    """A number as `number` gives it, that is not negative."""
+    """Return a number as `number` gives it, that is not negative."""
     value = number(holder, key, where)
     if value is not None and value < 0:
         raise InputError(f"{shown(key)!r} is negative.", where=where)
@@ -223,7 +226,7 @@ def amount(holder: object, key: str, where: str) -> float | None:
 
 
 def texts(holder: object, key: str, where: str) -> list[str] | None:
-    """A list of texts; None where it is absent or null."""
+    """Return a list of texts; None where it is absent or null."""
     values = optional(holder, key, list, where)
     wrong = next((value for value in values or () if not isinstance(value, str)), None)
     if values is not None and any(not isinstance(value, str) for value in values):
@@ -232,34 +235,34 @@ def texts(holder: object, key: str, where: str) -> list[str] | None:
 
 
 def text(holder: object, key: str, where: str) -> str | None:
-    """A text; None where it is absent or null."""
+    """Return a text; None where it is absent or null."""
     return optional(holder, key, str, where)
 
 
 def words(holder: object, key: str, where: str) -> str | None:
-    """A text; None also where it is a list: of texts and images, or of what was said in turn."""
+    """Return a text; None also where it is a list: of texts and images, or of what was said in turn."""
     return (
         None if isinstance(holder, dict) and isinstance(holder.get(key), list) else text(holder, key, where)
     )
 
 
 def mapping(holder: object, key: str, where: str) -> Json | None:
-    """An object; None where it is absent or null."""
+    """Return an object; None where it is absent or null."""
     return optional(holder, key, dict, where)
 
 
 def whatever(holder: object, key: str, where: str) -> object:  # noqa: ARG001
-    """A value of any kind; None where it is absent or null."""
+    """Return a value of any kind; None where it is absent or null."""
     return holder.get(key) if isinstance(holder, dict) else None
 
 
 def items(holder: object, key: str, where: str) -> list[Any] | None:
-    """A list; None where it is absent or null."""
+    """Return a list; None where it is absent or null."""
     return optional(holder, key, list, where)
 
 
 def identifier(holder: object, key: str, where: str) -> str | None:
-    """An id, which may be an integer; None where it is absent, null or empty."""
+    """Return an id, which may be an integer; None where it is absent, null or empty."""
     if not isinstance(holder, dict):
         raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
     value = holder.get(key)
@@ -273,7 +276,7 @@ def plain(value: Json, text_limit: int = ..., depth: int = ...) -> Json: ...
 @overload
 def plain(value: object, text_limit: int = ..., depth: int = ...) -> object: ...
 def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> object:
-    """A JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
+    """Return a JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
 
     Halves of characters, which no file can hold, become question marks.
     """
@@ -294,7 +297,7 @@ def _writable(text: str) -> str:
 
 
 def objects(member: Member, *path: str, most: int | None = None) -> Iterator[tuple[str, Json]]:
-    """The objects of a file with where each stands, in order."""
+    """Yield the objects of a file with where each stands, in order."""
     head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"[") and not path:
         for line, value in json_rows(member, most):
@@ -320,7 +323,7 @@ _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Inf
 
 @per_member
 def outline(member: Member) -> Mapping[str, frozenset[str]]:
-    """Paths of keys in the first 64 KiB of a JSON file or of JSON lines, each with the kinds of its values.
+    """List paths of keys in the first 64 KiB of JSON or of JSON lines, each with the kinds of its values.
 
     Lists are part of a path as ``[]``: ``{"testCases": [{"input": "x"}]}`` gives ``testCases`` → list,
     ``testCases[]`` → object, ``testCases[].input`` → text; the path of the whole value is "". Kinds: object,

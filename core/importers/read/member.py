@@ -47,25 +47,25 @@ class Progress:
         return min(self.total, sum(self._at.values())) if self.total else sum(self._at.values())
 
     def at(self, name: str, position: int) -> None:
-        """A file was read up to a position."""
+        """Note that a file was read up to a position."""
         if position > self._at.get(name, 0):
             self._at[name] = position
             self._tell(self)
 
     def more(self, rows: int) -> None:
-        """Rows were read."""
+        """Note that rows were read."""
         self.rows += rows
         self._tell(self)
 
     def step(self, stage: str) -> None:
-        """Something else is being done now."""
+        """Note that something else is being done now."""
         self.stage = stage
         self._tell(self)
 
 
 @contextmanager
 def watched(progress: Progress | None) -> Iterator[None]:
-    """Whatever is read here tells its progress."""
+    """Let whatever is read here tell its progress."""
     token = _CURRENT.set(progress)
     try:
         yield
@@ -74,7 +74,7 @@ def watched(progress: Progress | None) -> Iterator[None]:
 
 
 def current() -> Progress | None:
-    """Whom to tell, if anybody."""
+    """Return whom to tell, if anybody."""
     return _CURRENT.get()
 
 
@@ -168,7 +168,7 @@ class Member:
         return name
 
     def read(self) -> bytes:
-        """All of the content."""
+        """Return all of the content."""
         with self.stream() as stream:
             return stream.read()
 
@@ -199,22 +199,22 @@ class Archive:
         return self.members[0].stem if len(self.members) == 1 else self.name.removesuffix(".zip")
 
     def split(self) -> tuple[Archive, ...]:
-        """Each member as an archive of its own."""
+        """Return each member as an archive of its own."""
         return tuple(Archive(member.name, (member,), self.parent) for member in self.members)
 
 
 def members_of(archives: Iterable[Archive]) -> list[Member]:
-    """All files of what was offered."""
+    """Return all files of what was offered."""
     return [member for archive in archives for member in archive.members]
 
 
 def digest_of(members: Iterable[Member]) -> str:
-    """A hash of the content of several files, whatever their order."""
+    """Return a hash of the content of several files, whatever their order."""
     return "-".join(sorted(member.digest for member in members))
 
 
 def head_lines(member: Member, most: int = 200) -> list[str]:
-    """The first complete lines of a text file without its byte order mark; none if it is not text."""
+    """Return the first complete lines of a text file without its byte order mark; none if it is not text."""
     return _lines(member)[:most]
 
 
@@ -254,7 +254,7 @@ class _Bounded(io.RawIOBase):
         return b"".join(parts)
 
     def readable(self) -> bool:
-        """Always."""
+        """Say that it can be read."""
         return True
 
     def _count(self, fresh: int) -> None:

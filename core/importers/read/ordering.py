@@ -44,7 +44,10 @@ def worked_out(rows: pl.DataFrame, name: str) -> Ordered:
 
 
 def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
-    """Rows that are lists one after the other, each with ranks 1..n: as most files are, and nothing to do."""
+    """Return rows that are lists one after the other, each with ranks 1..n.
+
+    As most files are, and nothing to do.
+    """
     new = (pl.struct(KEY) != pl.struct(KEY).shift(1)).fill_null(value=True)
     at = rows.select(new=new).with_row_index("at")
     begins = at.filter("new")["at"].to_numpy().astype(np.int64)
@@ -65,7 +68,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
 
 
 def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.DataFrame:
-    """The lists that begin at some rows, put into an order."""
+    """Return the lists that begin at some rows, put into an order."""
     if (np.diff(order.astype(np.int64)) == 1).all():
         return rows
     lengths = np.diff(begins, append=rows.height)[order]
@@ -107,7 +110,7 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
-    """The rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`."""
+    """Return the rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`."""
     holds = {"rank": pl.col("bad") == 0, "score": pl.col("scored"), "file": pl.col("ranked") == 0}
     rules = (
         pl.concat(tallies)
@@ -129,7 +132,7 @@ def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
 
 
 def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
-    """The rules as sentences, each once."""
+    """Return the rules as sentences, each once."""
     return list(dict.fromkeys(_note(name, row) for row in rules.iter_rows(named=True)))
 
 
@@ -192,7 +195,7 @@ NONE = Against()
 
 
 def against(rows: pl.DataFrame) -> Against:
-    """How lists that were ordered by their rank column differ from trec_eval's order."""
+    """Return how lists that were ordered by their rank column differ from trec_eval's order."""
     later = pl.col("rank") > 1
     higher = later & (pl.col("score") > pl.col("score").shift(1))
     tied = later & (pl.col("score") == pl.col("score").shift(1))
@@ -204,7 +207,10 @@ def against(rows: pl.DataFrame) -> Against:
 
 
 def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that are ordered as trec_eval does: by their scores in single precision, whatever their ranks."""
+    """Return rows that are ordered as trec_eval does.
+
+    By their scores in single precision, whatever their ranks.
+    """
     scored = pl.col("score").is_not_null()
     return rows.with_columns(
         pl.col("score").cast(pl.Float32).cast(pl.Float64), pl.when(~scored).then("rank").alias("rank")

@@ -54,7 +54,10 @@ def _claimed(file: str) -> tuple[int, int]:
 
 
 def _bytes(columns: Sequence[pl.Series]) -> int:
-    """How many bytes columns take once every text of them is one of its own: a file may say one for all."""
+    """Return how many bytes columns take once every text of them is one of its own.
+
+    A file may say one for all.
+    """
     total = 0
     for column in columns:
         match column.dtype:

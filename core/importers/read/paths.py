@@ -105,6 +105,6 @@ def keys_of(table: Fields, within: str = "") -> Iterator[str]:
 
 @cache
 def _steps(path: str) -> tuple[list[str], ...]:
-    """The keys that each step of a path may have."""
+    """Return the keys that each step of a path may have."""
     steps = path.removesuffix("!").split(".")
     return tuple([form for key in step.split("/") for form in spellings(key)] for step in steps)

@@ -28,7 +28,7 @@ _MOST_BYTES = 4 * MOST_BYTES  # Largest file; of its fields only those that are 
 
 
 def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Some fields of a file of JSON lines."""
+    """Return some fields of a file of JSON lines."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     read = 0
     try:
@@ -99,7 +99,7 @@ def identified(rows: pl.DataFrame, name: str, *columns: str) -> pl.DataFrame:
 
 
 def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) -> pl.Series:
-    """A text column as numbers, refusing what is none."""
+    """Return a text column as numbers, refusing what is none."""
     direct = rows[column].cast(pl.Float64, strict=False)
     if not whole and not direct.null_count() and direct.is_finite().all():
         return direct
@@ -122,13 +122,13 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def id_list(cell: str | None, where: str) -> list[str] | None:
-    """The ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); else as `text_list`."""
+    """Return the ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); else as `text_list`."""
     integers = _INTEGERS.fullmatch((cell or "").strip())
     return re.findall(r"\d+", integers[0]) if integers else text_list(cell, where)
 
 
 def text_list(cell: str | None, where: str) -> list[str] | None:
-    """The texts of a cell; None if it is empty.
+    """Return the texts of a cell; None if it is empty.
 
     NumPy prints lists without commas, which Python would read as one long text: every quoted text is one of
     the list, with a comma before it or without.
@@ -169,7 +169,7 @@ _UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
 
 
 def is_large(member: Member) -> bool:
-    """Whether a table is too large to be read at once."""
+    """Tell whether a table is too large to be read at once."""
     with sound(member.name), member.opener() as stored:
         packed = stored.read(2) in _PACKED
     return member.size * (_UNFOLDS if packed else 1) > member.limits.table_bytes
@@ -198,7 +198,7 @@ def read_blocks(member: Member, kind: str) -> Iterator[Table]:
 
 
 def _records(member: Member) -> Iterator[Block]:
-    """Blocks that end where a record ends: not within a quoted cell that holds line breaks."""
+    """Yield blocks that end where a record ends: not within a quoted cell that holds line breaks."""
     rest, first = b"", 0
     for block in blocks(member):
         data, first = rest + block.data, first or block.first_line
@@ -216,7 +216,7 @@ def _records(member: Member) -> Iterator[Block]:
 
 
 def _last_record(data: bytes) -> int:
-    """Where the last record that is whole ends; 0 if there is none."""
+    """Return where the last record that is whole ends; 0 if there is none."""
     if data.count(b'"') % 2 == 0:
         return len(data)
     text = np.frombuffer(data, dtype=np.uint8)
@@ -226,5 +226,5 @@ def _last_record(data: bytes) -> int:
 
 
 def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that differ in more than their line; of equal ones the first."""
+    """Return rows that differ in more than their line; of equal ones the first."""
     return rows.unique([name for name in rows.columns if name != "line"], keep="first", maintain_order=True)

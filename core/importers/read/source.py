@@ -37,7 +37,7 @@ class Named(Protocol):
     name: str
 
     def getvalue(self) -> bytes:
-        """All bytes of the upload."""
+        """Return all bytes of the upload."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Upload:
     data: bytes = field(repr=False)
 
     def getvalue(self) -> bytes:
-        """All bytes of the upload."""
+        """Return all bytes of the upload."""
         return self.data
 
 

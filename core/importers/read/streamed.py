@@ -56,7 +56,7 @@ class _Chunk:
     against: ordering.Against = ordering.NONE  # what trec_eval would order otherwise, where they stand so
 
     def read(self) -> pl.DataFrame:
-        """The rows, in the order of the source."""
+        """Return the rows, in the order of the source."""
         return pl.concat([pl.read_parquet(path) for path in self.paths])
 
     def drop(self) -> None:
@@ -153,7 +153,7 @@ def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
 
 
 def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
-    """The rows of all chunks anew, so that every list is in one chunk as a whole."""
+    """Return the rows of all chunks anew, so that every list is in one chunk as a whole."""
     shares = sum(chunk.rows for chunk in chunks) // _SHARE + 1
     paths: list[list[Path]] = [[] for _ in range(shares)]
     counts = [0] * shares
@@ -175,7 +175,7 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
 def _finished(
     chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool
 ) -> tuple[list[_Chunk], ordering.Against]:
-    """The chunks with ranks by the rules, and what trec_eval would order otherwise."""
+    """Return the chunks with ranks by the rules, and what trec_eval would order otherwise."""
     other, finished = ordering.NONE, []
     for chunk in chunks:
         done = ordering.put_in_order(chunk.read(), rules)

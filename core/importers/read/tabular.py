@@ -52,7 +52,7 @@ class Table:
         return self.taking({column: column for column in self.rows.columns if column != "line"}).drop("line")
 
     def taking(self, columns: Mapping[str, str]) -> pl.DataFrame:
-        """Some columns under new names, as text, with `line`.
+        """Return some columns under new names, as text, with `line`.
 
         Args:
             columns: New name → column of the table.
@@ -69,7 +69,7 @@ class Table:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """A column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
+    """Return a column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
     if values.dtype.is_nested():
         cells = values.to_list()
         texts = [
@@ -114,7 +114,7 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
 
 
 def _first_lines(member: Member, kind: str, records: int) -> list[str]:
-    """The lines of the first records that the head holds in full: a quoted cell may have many."""
+    """Return the lines of the first records that the head holds in full: a quoted cell may have many."""
     lines, end = head_lines(member, records), records
     if kind != "jsonl" and any('"' in line for line in lines):
         lines, end = head_lines(member, HEAD_BYTES), 1
@@ -137,12 +137,12 @@ def read_text(member: Member, data: bytes, kind: str) -> Table:
 
 
 def first_rows(member: Member, rows: int) -> pl.DataFrame | None:
-    """The first rows of a table as text, for a preview; None if it is no table."""
+    """Return the first rows of a table as text, for a preview; None if it is no table."""
     return None if (kind := kind_of(member)) is None else read_table(member, kind, rows).texts
 
 
 def header(member: Member, kind: str) -> list[str]:
-    """Column names of a table, from its head only."""
+    """Return column names of a table, from its head only."""
     if kind == "parquet":
         return _names(member)
     lines = head_lines(member, 50)
@@ -157,7 +157,7 @@ def header(member: Member, kind: str) -> list[str]:
 
 
 def columns(member: Member) -> list[str]:
-    """Names of the columns of what may be a table; none if it is none, or its header cannot be read."""
+    """Give names of the columns of what may be a table; none if it is none, or its header cannot be read."""
     kind = kind_of(member)
     try:
         return header(member, kind) if kind else []
@@ -206,7 +206,7 @@ def _delimited(member: Member, data: bytes, delimiter: str) -> Table:
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
-    """The line each record begins on; counted record by record only where cells hold line breaks."""
+    """Return the line each record begins on; counted record by record only where cells hold line breaks."""
     physical = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
     if physical == height + 1:
         return pl.Series("line", np.arange(2, height + 2, dtype=np.int64))
@@ -236,13 +236,13 @@ def _explain_csv(member: Member, data: bytes, delimiter: str, columns: int) -> N
 
 
 def json_lines(data: bytes, first: int = 1) -> pl.Series:
-    """Numbers of the lines that are not blank."""
+    """Return numbers of the lines that are not blank."""
     numbers = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
     return pl.Series("line", numbers, dtype=pl.Int64)
 
 
 def objects_of(member: Member, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Some fields of the objects of a file of JSON lines, with `line`."""
+    """Return some fields of the objects of a file of JSON lines, with `line`."""
     parts = [_objects(member, block, schema) for block in blocks(member)]
     return pl.concat([rows.with_columns(lines) for rows, lines in parts])
 
@@ -276,7 +276,7 @@ def _within(value: object, as_read: str | None) -> str | None:
 def _objects(
     member: Member, block: Block, schema: Mapping[str, Any] | None
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """The objects of a block of JSON lines, and the line of each."""
+    """Return the objects of a block of JSON lines, and the line of each."""
     lines = json_lines(block.data, block.first_line)
     where = place(member.name, block.first_line)
     try:
@@ -293,7 +293,7 @@ def _objects(
 
 
 def _inferred(member: Member, data: bytes, lines: int) -> pl.Schema:
-    """The types of JSON lines, found of ever more of them: a key of its own in each would take for ever."""
+    """Give types of JSON lines, found of ever more of them: a key of its own in each would take for ever."""
     known = _FIRST_LINES
     while True:
         schema = pl.scan_ndjson(io.BytesIO(data), infer_schema_length=known).collect_schema()
@@ -304,7 +304,7 @@ def _inferred(member: Member, data: bytes, lines: int) -> pl.Schema:
 
 
 def _leaves(dtype: object) -> int:
-    """How many columns a field takes in memory."""
+    """Return how many columns a field takes in memory."""
     match dtype:
         case pl.Struct():
             return sum(_leaves(field.dtype) for field in dtype.fields)
@@ -365,7 +365,7 @@ def _parquet(member: Member, rows: int | None) -> Table:
 
 
 def _names(member: Member) -> list[str]:
-    """Names of the columns of a Parquet file."""
+    """Return names of the columns of a Parquet file."""
     footer = _footer(member)
     if isinstance(footer, InputError):
         raise footer
@@ -401,7 +401,7 @@ def _read_apart(member: Member, into: Path | None = None, rows: int | None = Non
 
 @contextmanager
 def _on_disk(member: Member) -> Iterator[Path]:
-    """The file where it lies, or a copy of what is packed or was uploaded."""
+    """Yield the file where it lies, or a copy of what is packed or was uploaded."""
     with member.opener() as stored:
         if member.path is not None and stored.read(len(PARQUET)) == PARQUET:
             yield member.path.absolute()
@@ -414,7 +414,7 @@ def _on_disk(member: Member) -> Iterator[Path]:
 
 
 def _most(member: Member) -> int:
-    """Bytes that the rows of a file may take in memory."""
+    """Return bytes that the rows of a file may take in memory."""
     return max(_GRACES * member.limits.grace_bytes, member.limits.ratio * member.size)
 
 

@@ -21,24 +21,27 @@ SAVE_AS = "Save the file as UTF-8 and offer it again."
 
 
 def shown(text: object, limit: int = 80) -> str:
-    """A short printable line for a message: control characters escaped, the middle of long text left out."""
+    """Return a short printable line for a message.
+
+    Control characters escaped, the middle of long text left out.
+    """
     plain = _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
     return plain if len(plain) <= limit else f"{plain[: limit - 12]}…{plain[-11:]}"
 
 
 def quoted(text: object, limit: int = 80) -> str:
-    """`shown` in quotation marks."""
+    """Return `shown` in quotation marks."""
     return f"'{shown(text, limit)}'"
 
 
 def place(name: str, line: int | None = None, column: str | None = None) -> str:
-    """Where something is, as ``file:line, column `c```."""
+    """Say where something is, as ``file:line, column `c```."""
     spot = name if line is None else f"{name}:{line}"
     return spot if column is None else f"{spot}, column `{shown(column)}`"
 
 
 def no_column(wanted: str, columns: Sequence[str], name: str, do: str = "") -> InputError:
-    """The error for a column that is not there; it lists what is."""
+    """Return the error for a column that is not there; it lists what is."""
     listed = ", ".join(shown(column, 40) for column in columns[:12])
     more = f" (+{len(columns) - 12} more)" if len(columns) > 12 else ""
     return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed}{more}.", do=do)
@@ -79,7 +82,7 @@ def blocks(member: Member) -> Iterator[Block]:
 
 
 def whole(member: Member) -> bytes:
-    """All the text of a file, checked as in `blocks`."""
+    """Return all the text of a file, checked as in `blocks`."""
     return b"".join(block.data for block in blocks(member))
 
 

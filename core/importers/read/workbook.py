@@ -56,11 +56,11 @@ class Workbook:
     _cells: Mapping[str, pl.DataFrame | str]  # sheet → its cells as text, or why it cannot be read
 
     def columns(self, sheet: str) -> list[str]:
-        """Names of the columns of a sheet; none if it is empty."""
+        """Return names of the columns of a sheet; none if it is empty."""
         return self.rows(sheet, 1)[0].columns
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
-        """The cells of a sheet as text, columns named by its first row that is not empty."""
+        """Return the cells of a sheet as text, columns named by its first row that is not empty."""
         cells = self._cells[sheet]
         if isinstance(cells, str):
             raise _unreadable(self.name, cells)
@@ -85,7 +85,7 @@ class Workbook:
 
 @per_member
 def is_workbook(member: Member) -> bool:
-    """Whether a file is a zip archive with a workbook in it."""
+    """Tell whether a file is a zip archive with a workbook in it."""
     if not member.head.startswith(ZIP):
         return False
     try:
@@ -117,7 +117,7 @@ def open_workbook(member: Member) -> Workbook:
 
 
 def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
-    """The cells of every sheet, read by another process: a few bytes can ask for all memory there is.
+    """Return the cells of every sheet, read by another process: a few bytes can ask for all memory there is.
 
     Raises:
         InputError: If it cannot be read within the bounds.
@@ -146,7 +146,7 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
 
 
 def _ended(ended: subprocess.CompletedProcess[bytes], name: str) -> InputError:
-    """The error of a process that did not come to its end."""
+    """Return the error of a process that did not come to its end."""
     if out_of_memory(ended):
         problem = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
         return InputError(problem, where=name, do=_AS_CSV)
@@ -175,7 +175,7 @@ def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> b
 
 
 def _chunks(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """A part in blocks that overlap, its checksum checked at its end."""
+    """Yield a part in blocks that overlap, its checksum checked at its end."""
     rest = b""
     with packed.open(info) as part:
         while fresh := part.read(MIB):

@@ -37,7 +37,7 @@ _SHOWN = 3
 
 
 def readings(pairs: Sequence[str]) -> dict[str, Reading]:
-    """Column → reading, of options such as ``latency=thousands``; a name may have an equals sign itself.
+    """Give column → reading, of options such as ``latency=thousands``; a name may have an equals sign itself.
 
     Raises:
         InputError: A pair is none, or its reading is unknown.
@@ -89,7 +89,7 @@ class Way:
     percent: bool = False  # whether its numbers are percent
 
     def bare(self, cells: pl.Series) -> pl.Series:
-        """The cells without the signs that the column may have, and blanks between thousands."""
+        """Return the cells without the signs that the column may have, and blanks between thousands."""
         cleaned = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
         cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
         if self.kind == "price":
@@ -102,7 +102,7 @@ class Way:
         return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(_NOTHING)).then(cleaned)).to_series()
 
     def plain(self, cells: pl.Series) -> pl.Series:
-        """The cells as plain numbers; one that does not fit stays as it is, to be refused."""
+        """Return the cells as plain numbers; one that does not fit stays as it is, to be refused."""
         bare = self.bare(cells)
         if self.commas == "decimal-comma":
             converted = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
@@ -116,7 +116,7 @@ class Way:
         return pl.select(pl.when(good).then(converted).otherwise(cells)).to_series().alias(cells.name)
 
     def changes(self, cells: pl.Series) -> bool:
-        """Whether any cell becomes another."""
+        """Tell whether any cell becomes another."""
         return not self.plain(cells).equals(cells)
 
 
@@ -134,7 +134,7 @@ class Numbers:
         return frozenset(column for column, way in self.ways.items() if way.percent)
 
     def read(self, table: Table) -> Table:
-        """The table with plain numbers."""
+        """Return the table with plain numbers."""
         there = [column for column in self.ways if column in table.rows.columns]
         if not there:
             return table
@@ -215,7 +215,7 @@ def _any(cells: pl.Series, pattern: str) -> bool:
 
 
 def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
-    """The first cells of a column that say two things."""
+    """Return the first cells of a column that say two things."""
     some = cells.drop_nulls().filter(bare.str.contains(f"^(?:{pattern})$")).unique(maintain_order=True)
     some = some.head(_SHOWN)
     ways: dict[Reading, tuple[str, ...]] = {}

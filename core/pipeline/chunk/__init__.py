@@ -30,7 +30,7 @@ Pool = Callable[[Vectors], Vectors]
 def late_vectors(
     token_vectors: Vectors, token_spans: NDArray[np.int64], chunk_spans: NDArray[np.int64], pool: Pool
 ) -> Vectors:
-    """Vectors of the chunks of one document."""
+    """Return vectors of the chunks of one document."""
     if len(token_vectors) != len(token_spans):
         raise ValueError(f"{len(token_vectors)} token vectors, {len(token_spans)} spans")
     first = np.searchsorted(token_spans[:, 1], chunk_spans[:, 0], side="right")
@@ -49,7 +49,7 @@ def vectors_of(
     *,
     on_document: Callable[[int, int], None] | None = None,
 ) -> Vectors:
-    """Vectors of all chunks of a collection, document by document."""
+    """Return vectors of all chunks of a collection, document by document."""
     if not isinstance(embedder, TokenEmbedder):
         raise InputError(
             f"{getattr(embedder, 'name', embedder)} gives no vectors of tokens.",
@@ -143,7 +143,7 @@ def _part(whole: Collection, name: str | None, chunker: JsonMap) -> Collection:
 
 
 def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The documents in blocks of about equal size."""
+    """Yield the documents in blocks of about equal size."""
     if rows.is_empty():
         yield rows
         return
@@ -171,7 +171,7 @@ def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exact(work: Work, spans: Iterable[Span]) -> Iterator[Span]:
-    """The spans without blanks at their ends; one that turns out too long is cut once more."""
+    """Yield the spans without blanks at their ends; one that turns out too long is cut once more."""
     for start, end in spans:
         parts = [(start, end)] if work.tokens(start, end) <= work.options["size"] else work.cut(start, end)
         for part in parts:

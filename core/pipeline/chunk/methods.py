@@ -38,7 +38,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
 
 
 def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
-    """The sentences of a stretch, without the blanks at their ends; a blank line ends one, too."""
+    """Yield the sentences of a stretch, without the blanks at their ends; a blank line ends one, too."""
     import sentencex  # noqa: PLC0415 - a compiled library, needed only here
 
     language = LANGUAGES[work.options["language"]]
@@ -53,7 +53,10 @@ def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
 
 
 def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
-    """The paragraphs of a stretch: what blank lines and page breaks set apart, without blanks at the ends."""
+    """Yield the paragraphs of a stretch.
+
+    What blank lines and page breaks set apart, without blanks at the ends.
+    """
     begin = start
     for blank in [*_BLANK_LINE.finditer(work.text, start, end), None]:
         left, right = work.trimmed(begin, blank.start() if blank else end)
@@ -91,7 +94,7 @@ def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
 
 
 def _last(work: Work, units: Sequence[Span], first: int) -> int:
-    """The last unit that fits into a passage that begins with the first."""
+    """Return the last unit that fits into a passage that begins with the first."""
     start = units[first][0]
     far = work.reach(start, units[-1][1])
     last = first
@@ -263,7 +266,7 @@ def _by_paragraph(work: Work) -> list[Span]:
 
 
 def _too_little(work: Work, start: int, end: int) -> bool:
-    """Whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
+    """Tell whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
     heading = any(at == start for at, _, _ in work.headings)
     alone = heading and _ONE_LINE.fullmatch(work.text, start, end) is not None
     return alone or work.gauge.count(start, end) < work.options["least"]
@@ -316,7 +319,7 @@ CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
 
 
 def canonical(chunker: JsonMap) -> dict[str, Any]:
-    """A chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
+    """Return a chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
 
     Raises:
         UnknownNameError: If there is no such method or parameter.
@@ -337,7 +340,7 @@ def canonical(chunker: JsonMap) -> dict[str, Any]:
 
 
 def chunking_name(chunker: JsonMap) -> str | None:
-    """The name of what a chunker makes: method, size and four digits that stand for all parameters."""
+    """Return the name of what a chunker makes: method, size and four digits that stand for all parameters."""
     whole = canonical(chunker)
     if whole["method"] == NONE.name:
         return None
@@ -345,5 +348,5 @@ def chunking_name(chunker: JsonMap) -> str | None:
 
 
 def is_late(chunker: JsonMap | None) -> bool:
-    """Whether vectors come from whole documents (late chunking); only encoders with token vectors fit."""
+    """Say whether vectors come from whole documents (late chunking); only encoders with token vectors fit."""
     return chunker is not None and canonical(chunker).get("late") == "yes"

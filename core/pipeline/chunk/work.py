@@ -38,21 +38,21 @@ class Gauge:
         self._bytes = _byte_ends(text)  # [k] = bytes before character k
 
     def count(self, start: int, end: int, prefix: str = "") -> int:
-        """Tokens of ``prefix + text[start:end]``."""
+        """Return tokens of ``prefix + text[start:end]``."""
         size = int(self._bytes[end] - self._bytes[start]) + len(prefix.encode("utf-8", "replace"))
         return -(-size // BYTES_PER_TOKEN)
 
     def about(self, start: int, end: int) -> int:
-        """Tokens of the whole text that ``text[start:end]`` has a part in: nearly its own."""
+        """Return tokens of the whole text that ``text[start:end]`` has a part in: nearly its own."""
         return self.count(start, end)
 
     def reach(self, start: int, tokens: int) -> int:
-        """About how far so many tokens from `start` on reach; at least one character."""
+        """Return about how far so many tokens from `start` on reach; at least one character."""
         limit = self._bytes[start] + tokens * BYTES_PER_TOKEN
         return max(int(np.searchsorted(self._bytes, limit, side="right")) - 1, start + 1)
 
     def back(self, end: int, tokens: int) -> int:
-        """About where a stretch of so many tokens begins that ends at `end`."""
+        """Return about where a stretch of so many tokens begins that ends at `end`."""
         limit = self._bytes[end] - tokens * BYTES_PER_TOKEN
         return min(int(np.searchsorted(self._bytes, limit, side="left")), end)
 
@@ -99,14 +99,14 @@ def gauge(tokenizer: str, text: str) -> Gauge:
 
 @functools.lru_cache
 def _vocabulary(name: str) -> tuple[Encode, Positions]:
-    """How a vocabulary encodes, and the bytes of each of its tokens."""
+    """Return how a vocabulary encodes, and the bytes of each of its tokens."""
     encoding = encoding_of(name)
     lengths = np.array([len(token) for token in encoding.token_byte_values()], dtype=np.int64)
     return encoding.encode_ordinary, lengths
 
 
 def _byte_ends(text: str) -> Positions:
-    """[k] = bytes of UTF-8 before character k, for k from 0 to the length."""
+    """Return [k] = bytes of UTF-8 before character k, for k from 0 to the length."""
     if text.isascii():
         return np.arange(len(text) + 1, dtype=np.int64)
     data = np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
@@ -115,7 +115,7 @@ def _byte_ends(text: str) -> Positions:
 
 
 def _blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Stretches that can be encoded apart: cut where no token crosses, if there is such a place."""
+    """Return stretches that can be encoded apart: cut where no token crosses, if there is such a place."""
     end = len(text) if end is None else end
     cuts = [start]
     while end - cuts[-1] > _BLOCK:
@@ -144,13 +144,13 @@ class Work:
         self._counted: dict[Span, int] = {}
 
     def trimmed(self, start: int, end: int) -> Span:
-        """The span without the blanks at its ends; empty (start = end) when it is all blank."""
+        """Return the span without the blanks at its ends; empty (start = end) when it is all blank."""
         part = self.text[start:end]
         left = len(part) - len(part.lstrip())
         return start + left, max(start + left, start + len(part.rstrip()))
 
     def sections(self) -> list[Span]:
-        """The document cut before each heading."""
+        """Return the document cut before each heading."""
         edges = [0, *(start for start in self._starts if start > 0), len(self.text)]
         return list(pairwise(edges))
 
@@ -184,13 +184,13 @@ class Work:
         return [*path, f"page {page}"] if self.pages else path
 
     def _cost(self, crumb: str) -> int:
-        """Tokens of metadata with the line end that follows it."""
+        """Return tokens of metadata with the line end that follows it."""
         if crumb and crumb not in self._costs:
             self._costs[crumb] = self._nothing.count(0, 0, f"{crumb}\n")
         return self._costs.get(crumb, 0)
 
     def tokens(self, start: int, end: int) -> int:
-        """Tokens of the passage that these characters make, its metadata included."""
+        """Return tokens of the passage that these characters make, its metadata included."""
         span = start, end = self.trimmed(start, end)
         if span not in self._counted:
             crumb = self.metadata(start)
@@ -198,7 +198,7 @@ class Work:
         return self._counted[span]
 
     def fits(self, start: int, end: int) -> bool:
-        """Whether these characters make a passage that is not too long.
+        """Tell whether these characters make a passage that is not too long.
 
         Where they are clearly short this is told from the tokens of the whole text, which is faster; what is
         made of it is counted exactly in the end.
@@ -208,7 +208,7 @@ class Work:
         return about + _MARGIN <= limit or self.tokens(start, end) <= limit
 
     def reach(self, start: int, end: int) -> int:
-        """How far a passage can reach that begins here, `end` at most; at least one character."""
+        """Return how far a passage can reach that begins here, `end` at most; at least one character."""
         start, limit = min(self.trimmed(start, end)[0], end - 1), self.options["size"]
         far = min(self.gauge.reach(start, limit - self._cost(self.metadata(start))), end)
         while far > start + 1 and (over := self.tokens(start, far) - limit) > 0:
@@ -216,7 +216,7 @@ class Work:
         return far
 
     def cut(self, start: int, end: int) -> list[Span]:
-        """Passages of the largest size that end between words, where there are any."""
+        """Return passages of the largest size that end between words, where there are any."""
         spans = []
         while start < end:
             far = self.reach(start, end)
@@ -228,7 +228,7 @@ class Work:
         return spans
 
     def overlap_from(self, start: int, end: int, tokens: int) -> int:
-        """Where so many tokens before `end` begin, at `start` at the earliest."""
+        """Return where so many tokens before `end` begin, at `start` at the earliest."""
         end = self.trimmed(start, end)[1]
         begin = max(self.gauge.back(end, tokens), start) if tokens > 0 else end
         while (begin := next_word(self.text, begin, end)) < end:
@@ -240,6 +240,6 @@ class Work:
 
 
 def next_word(text: str, start: int, end: int) -> int:
-    """Where the next text begins; `end` when all is blank."""
+    """Return where the next text begins; `end` when all is blank."""
     match = _WORD_START.search(text, start, end)
     return match.start() if match else end

@@ -52,7 +52,7 @@ class Documents:
 
 
 def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.DataFrame:
-    """Documents as a frame of `SCHEMA`."""
+    """Return documents as a frame of `SCHEMA`."""
     rows = [
         (
             source,
@@ -78,7 +78,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
-    """Whether a file is a table with a column of ids and one of texts."""
+    """Tell whether a file is a table with a column of ids and one of texts."""
     kind = kind_of(member)
     try:
         roles = roles_by(header(member, kind), given, ROLES, member.name) if kind else {}
@@ -122,7 +122,7 @@ def _table(member: Member, given: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _complete(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with every column of `SCHEMA`."""
+    """Return rows with every column of `SCHEMA`."""
     absent = [pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in rows.columns]
     return rows.with_columns(absent).select(
         pl.col(name).fill_null([]) if isinstance(dtype, pl.List) else pl.col(name).cast(dtype)
@@ -221,6 +221,6 @@ def _reader(member: Member) -> Reader | None:
 
 
 def _name(member: Member) -> PurePosixPath:
-    """The file's name; an ending that says how it is packed does not count."""
+    """Return the file's name; an ending that says how it is packed does not count."""
     path = PurePosixPath(member.relative)
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path

@@ -36,17 +36,17 @@ class Content:
 
 
 def storable(text: str) -> str:
-    """The text with what no file in UTF-8 or no database holds replaced by U+FFFD; as long as before."""
+    """Give the text with what no file in UTF-8 or no database holds replaced by U+FFFD; as long as before."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def unix_lines(text: str) -> str:
-    """The text with LF line ends."""
+    """Return the text with LF line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def all_bytes(member: Member) -> bytes:
-    """The content of one document."""
+    """Return the content of one document."""
     with member.stream() as stream:
         data = stream.read(DOCUMENT_BYTES + 1)
     if len(data) > DOCUMENT_BYTES:
@@ -67,14 +67,14 @@ _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
 
 
 def read_text(member: Member) -> Content:
-    """A text file in UTF-8; form feeds begin pages."""
+    """Return a text file in UTF-8; form feeds begin pages."""
     text = _decoded(member)
     breaks = [match.end() for match in re.finditer("\f", text)]
     return Content(text, pages=(0, *breaks) if breaks else ())
 
 
 def read_markdown(member: Member) -> Content:
-    """A Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
+    """Return a Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
     text = _decoded(member)
     headings = tuple(_headings(text))
     top = min((heading.level for heading in headings), default=0)
@@ -88,7 +88,7 @@ def _decoded(member: Member) -> str:
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    """ATX and Setext headings outside of code and front matter."""
+    """Yield ATX and Setext headings outside of code and front matter."""
     lines = text.split("\n")
     start, fence, before = 0, "", ""
     matter = _front_matter(lines)
@@ -120,14 +120,14 @@ def _heading(start: int, level: int, written: str) -> Iterator[Heading]:
 
 
 def _front_matter(lines: list[str]) -> int:
-    """How many lines of metadata (between two lines ``---``) the file begins with."""
+    """Return how many lines of metadata (between two lines ``---``) the file begins with."""
     if lines[0].rstrip() != "---":
         return 0
     return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
 
 
 def read_pdf(member: Member) -> Content:
-    """A PDF file."""
+    """Return a PDF file."""
     # The library tells about every blemish that it works around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     data = io.BytesIO(all_bytes(member))
@@ -151,7 +151,7 @@ def read_pdf(member: Member) -> Content:
 
 
 def _pages(data: io.BytesIO) -> tuple[list[str], str] | None:
-    """The texts of the pages and the title; None where a password is needed."""
+    """Return the texts of the pages and the title; None where a password is needed."""
     import pypdf  # noqa: PLC0415 - needed for PDF only
 
     reader = pypdf.PdfReader(data, strict=False)

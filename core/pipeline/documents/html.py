@@ -30,7 +30,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 
 
 def read_html(member: Member) -> Content:
-    """An HTML file."""
+    """Return an HTML file."""
     import bs4  # noqa: PLC0415 - needed for HTML only
 
     data = all_bytes(member)
@@ -113,7 +113,7 @@ class _Text:
         self.gap = max(self.gap, gap, key=_GAPS.index)
 
     def add(self, text: str, place: _Place) -> None:
-        """Text at a place."""
+        """Add text at a place."""
         if place.block != self.last.block:
             near = place.name in _LINES and self.last.name in _LINES
             self.apart("\n" if near else "\n\n")

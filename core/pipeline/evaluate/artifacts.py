@@ -33,7 +33,7 @@ class Artifacts:
         self._root, self._away = root, away
 
     def find(self, step: Step) -> Path | None:
-        """The folder of a step that has been built."""
+        """Return the folder of a step that has been built."""
         path = self._root / step.key
         return path if path.is_dir() else None
 
@@ -49,7 +49,7 @@ class Artifacts:
         continues: bool = False,
         waiting: Callable[[], None] = lambda: None,
     ) -> Path:
-        """The folder of a step, filled now if it has not been built."""
+        """Return the folder of a step, filled now if it has not been built."""
         done = self._root / step.key
         if done.is_dir():
             return done
@@ -71,7 +71,7 @@ class Artifacts:
         return done
 
     def _fetched(self, step: Step, draft: Path) -> bool:
-        """Whether it was made elsewhere and is here now."""
+        """Tell whether it was made elsewhere and is here now."""
         if not self._away:
             return False
         with self._storage() as (fs, storage, folder):

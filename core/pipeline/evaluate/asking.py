@@ -47,17 +47,20 @@ class Node(NamedTuple):
     model: str | None = None  # the remote model that it calls; None where it runs here
 
     def workers(self, concurrency: int) -> int:
-        """How many queries it is asked at once: a pipeline of one's own one, so that nothing disturbs it."""
+        """Return how many queries it is asked at once.
+
+        A pipeline of one's own one, so that nothing disturbs it.
+        """
         return 1 if self.model is None or self.step.kind == OWN else concurrency
 
 
 def clipped(hits: Hits, depth: int) -> Hits:
-    """The first hits."""
+    """Return the first hits."""
     return Hits(hits.passages[:depth], hits.scores[:depth])
 
 
 def reranked(pool: Hits, reranking: Reranked, depth: int) -> Hits:
-    """The first `depth` hits of a pool as a reranker ordered them; those that it discarded are left out.
+    """Give the first `depth` hits of a pool as a reranker ordered them; those that it discarded are left out.
 
     The score of a passage that got none is NaN.
     """
@@ -89,7 +92,7 @@ class Asker:
         self.own: dict[Step, OwnRetriever] = {}  # pipelines of one's own that were asked
 
     def node(self, step: Step) -> Node:
-        """A step that can be asked."""
+        """Return a step that can be asked."""
         node: Node = getattr(self, f"_{step.kind}")(step)
         return node
 
@@ -102,7 +105,7 @@ class Asker:
         number = step.params["number"]
 
         def pick(_: str, inputs: Sequence[Any]) -> str:
-            """The query of that number; the first, which was typed, where the model wrote fewer."""
+            """Return the query of that number; the first, which was typed, where the model wrote fewer."""
             queries = inputs[0].split("\n")
             return str(queries[number if number < len(queries) else 0])
 
@@ -172,7 +175,7 @@ class Asker:
         return find
 
     def _own(self, step: Step) -> Node:
-        """A pipeline of one's own; its processor time is that of another process, as that one says."""
+        """Return a pipeline of one's own; its processor time is that of another process, as that one says."""
         corpus, name = self._corpora[step], step.params["model"]["name"]
         shelf = self._shelves.setdefault(corpus.hash, Shelf(corpus.passage_ids, corpus.texts))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
@@ -190,7 +193,7 @@ class Asker:
 
 
 def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
-    """The scores of the first `depth` of a pool in their final order, passages without one left out."""
+    """Give the scores of the first `depth` of a pool in their final order, passages without one left out."""
     if isinstance(ranking, Hits):
         return ranking.scores[:depth]
     scores = ranking.scores[ranking.order[ranking.order < depth]]
@@ -198,7 +201,7 @@ def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
 
 
 def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
-    """Asks something that runs here on one thread and never waits: its time is its processor time."""
+    """Ask something that runs here on one thread and never waits: its time is its processor time."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
         start = perf_counter_ns()

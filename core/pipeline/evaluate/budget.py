@@ -278,7 +278,7 @@ def _own(reservation: object) -> Reservation:
 
 
 def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
-    """Tokens and dollars of a call; None where they are not known."""
+    """Return tokens and dollars of a call; None where they are not known."""
     costs = [price(amount) for amount in used]
     sums = {amount.unit: round(amount.amount) for amount in reversed(used) if amount.amount is not None}
     return {

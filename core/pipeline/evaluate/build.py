@@ -64,29 +64,32 @@ class Models:
         self._by_key: dict[tuple[object, ...], Any] = {}
 
     def for_passages(self, name: str, dim: int) -> Embedder:
-        """An embedder whose replies are kept for all evaluations."""
+        """Return an embedder whose replies are kept for all evaluations."""
         return self._embedder(name, dim, self._shared)
 
     def for_queries(self, name: str, dim: int) -> Embedder:
-        """An embedder whose replies are kept for this evaluation."""
+        """Return an embedder whose replies are kept for this evaluation."""
         return self._embedder(name, dim, self._own)
 
     def reranker(self, name: str) -> Reranker:
-        """A reranker whose replies are kept for this evaluation."""
+        """Return a reranker whose replies are kept for this evaluation."""
         reranker = self._asked(make_reranker, name)
         reranker.journal = None if reranker.local else reranker.journal
         return reranker
 
     def rewrite(self, name: str) -> Rewrite:
-        """A rewrite whose replies are kept for this evaluation."""
+        """Return a rewrite whose replies are kept for this evaluation."""
         return self._asked(make_rewrite, name)
 
     def chat(self, name: str) -> Chat:
-        """A chat model whose replies are kept for this evaluation."""
+        """Return a chat model whose replies are kept for this evaluation."""
         return self._asked(make_chat, name)
 
     def own(self, config: OwnStack, step: Step, shelf: Shelf) -> OwnRetriever:
-        """A pipeline of one's own; its stacks share a process, whose answers are kept for this evaluation."""
+        """Return a pipeline of one's own.
+
+        Its stacks share a process, whose answers are kept for this evaluation.
+        """
         identity = {name: step.params[name] for name in ("model", "params", "corpus")}
 
         def make() -> OwnRetriever:
@@ -166,7 +169,7 @@ class Builder:
         self._open: dict[Step, Any] = {}
 
     def vectors(self, step: Step, within: Within = _untold) -> Vectors:
-        """The vectors of a step of kind "vectors" or "slice"."""
+        """Return the vectors of a step of kind "vectors" or "slice"."""
         whole = step.kind == "vectors"  # what a killed process embedded of it is kept
         fill = partial(self._embed if whole else self._shorten, step, within=within)
         waiting = lambda: within(0, 0, "")  # noqa: E731
@@ -175,7 +178,7 @@ class Builder:
         return vectors
 
     def index(self, step: Step, within: Within = _untold) -> DenseIndex | Outside:
-        """The index of a step of kind "index"."""
+        """Return the index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         existing = is_existing(name, params)
         with_corpus = step
@@ -195,12 +198,12 @@ class Builder:
         return self._saved(step, make, partial(load_index, ids=ids), within)
 
     def search(self, step: Step) -> DenseIndex | Outside:
-        """The index of a step of kind "search", as it is to be searched."""
+        """Return the index of a step of kind "search", as it is to be searched."""
         index, options = self.index(step.built), step.params.get("options")
         return index.with_options(options) if options else index
 
     def bm25(self, step: Step, within: Within = _untold) -> Bm25Index:
-        """The sparse index of a step of kind "bm25"."""
+        """Return the sparse index of a step of kind "bm25"."""
 
         def make(_: Path) -> Bm25Index:
             given = {name: value for name, value in step.params.items() if name in _BM25}
@@ -224,7 +227,7 @@ class Builder:
             del self._open[step]
 
     def about(self, step: Step) -> JsonMap:
-        """How an index was built and is searched, for the manifest."""
+        """Return how an index was built and is searched, for the manifest."""
         built = self._artifacts.about(step)
         about = {**built["parameters"], "build_s": built["build_s"], "bytes": built["bytes"]}
         if not step.needs:
@@ -236,7 +239,7 @@ class Builder:
     def _saved(
         self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Within
     ) -> _Index:
-        """An index that is open, else from its file, which is written first if need be.
+        """Return an index that is open, else from its file, which is written first if need be.
 
         Whether it was built now or earlier, it is searched from its file, so that times compare.
         """

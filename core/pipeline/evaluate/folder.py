@@ -100,24 +100,24 @@ class Folder:
             yield
 
     def status(self) -> Status | None:
-        """How far it is; None if it never began."""
+        """Return how far it is; None if it never began."""
         return read_status(self.status_file, Status, alive=is_locked(self.lock))
 
 
 def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:
-    """The folder of an evaluation, which need not exist."""
+    """Return the folder of an evaluation, which need not exist."""
     readable = _NAME.sub("-", name).strip("-.")[:40].strip("-.") or "evaluation"
     return Folder(work / f"{readable}-{evaluation_id}")
 
 
 def folders(work: Path) -> list[Folder]:
-    """All evaluations that were begun, newest first."""
+    """Return all evaluations that were begun, newest first."""
     begun = [Folder(path.parent) for path in work.glob("*/spec.json")] if work.is_dir() else []
     return sorted(begun, key=lambda folder: folder.spec.stat().st_mtime, reverse=True)
 
 
 def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
-    """The evaluation of a name.
+    """Return the evaluation of a name.
 
     Args:
         name: Its identity, the name of its folder, or the beginning of that name if only one has it.
@@ -205,7 +205,7 @@ class Measurements:
         )
 
     def rounds(self) -> dict[int, tuple[datetime, datetime | None]]:
-        """When the rounds began and ended that did."""
+        """Return when the rounds began and ended that did."""
         return {
             number: (datetime.fromisoformat(began), datetime.fromisoformat(ended) if ended else None)
             for number, began, ended in self._db.execute("SELECT * FROM rounds ORDER BY number")

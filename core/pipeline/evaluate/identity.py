@@ -63,7 +63,7 @@ def identities(job: Job) -> Identities:
 
 
 def billed(job: Job) -> list[tuple[str, str]]:
-    """Item and unit of everything that a job's models are paid by."""
+    """Return item and unit of everything that a job's models are paid by."""
     pairs = [(key, stack.spec.get(key, NONE)) for stack in job.stacks for key in MODELS]
     used = [billed_by(key, name, job.models) for key, name in dict.fromkeys(pairs) if name not in ("", NONE)]
     own = [(amount.item, amount.unit) for config in job.own.values() for amount in expected_usage(config)]
@@ -71,7 +71,7 @@ def billed(job: Job) -> list[tuple[str, str]]:
 
 
 def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:
-    """Item and unit of what a model is paid by; nothing for what runs here."""
+    """Return item and unit of what a model is paid by; nothing for what runs here."""
     if key == "embedder":
         config = embedder_config(models.get(name, name))
         return [] if place_of(config) is None else [(config.price_item, "input_tokens")]
@@ -116,7 +116,7 @@ _CLIENTS = ("cohere", "fastembed", "onnxruntime", "openai", "sentence-transforme
 
 
 def described() -> JsonMap:
-    """Where it runs: the machine and the versions of everything that can change results or times."""
+    """Return where it runs: the machine and the versions of everything that can change results or times."""
     return environment.describe((*environment.PACKAGES, *_CLIENTS))
 
 
@@ -136,7 +136,7 @@ def evaluation_manifest(job: Job, machine: JsonMap) -> JsonMap:
 
 
 def hashes(job: Job) -> dict[str, str]:
-    """Of the passages, the questions, the golden set and the price book."""
+    """Return hashes of the passages, the questions, the golden set and the price book."""
     corpora = {
         "corpus" if chunking is None else f"corpus {chunking}": corpus.hash
         for chunking, corpus in job.corpora.items()

@@ -39,7 +39,7 @@ class Corpus:
         return len(self.passage_ids)
 
     def parts(self, size: int) -> Iterator[tuple[int, list[str]]]:
-        """The texts in pieces: the position of the first, and at most `size` texts."""
+        """Yield the texts in pieces: the position of the first, and at most `size` texts."""
         for start in range(0, len(self), size):
             yield start, self.texts.slice(start, size).to_list()
 
@@ -99,7 +99,7 @@ class Protocol:
         return self.repeats * self.rounds
 
     def plain(self) -> JsonMap:
-        """For the manifest."""
+        """Describe it for the manifest."""
         return {
             "repeats": self.repeats,
             "rounds": self.rounds,
@@ -184,7 +184,7 @@ class Job:
         )
 
     def run_id(self, route: Route) -> str:
-        """The identity of a stack's run in this evaluation."""
+        """Return the identity of a stack's run in this evaluation."""
         steps = (step.key for step in route.steps)
         measured = (str(self.protocol.repeats), str(self.protocol.rounds))
         return f"r-{short_hash(self.evaluation_id, route.stack.stack_id, *steps, *measured)}"

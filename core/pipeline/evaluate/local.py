@@ -111,7 +111,7 @@ class LocalExecutor:
         self._tracker.end()
 
     def _waves(self) -> Iterator[list[Route]]:
-        """Stacks that are measured in turn with one another, everything they need built and answered."""
+        """Yield stacks to measure in turn with one another, all that they need built and answered."""
         wave: list[Route] = []
         for route in list(self._todo):
             for step in Graph((route,), self._graph.depths).builds:

@@ -174,7 +174,7 @@ class Measurer:
         return node.ask(text, [results[step].values[query] for step in node.step.inputs], again)
 
     def _asked(self, step: Step) -> Sequence[str]:
-        """The queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
+        """Give queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
         if step not in self._typed:
             levels = step.typed
             self._typed[step] = (
@@ -195,7 +195,7 @@ class Measurer:
 
 
 def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
-    """Times of a step's stages, as a pipeline of one's own tells them; none where they overlap.
+    """Return times of a step's stages, as a pipeline of one's own tells them; none where they overlap.
 
     Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
     """
@@ -219,12 +219,12 @@ _OVERLAP = 1.05
 
 
 def name(of: Pass) -> str:
-    """A pass in words and in files: "1.2" is the second repeat of the first round."""
+    """Return a pass in words and in files: "1.2" is the second repeat of the first round."""
     return f"{of[0]}.{of[1]}"
 
 
 def words(step: Step) -> str:
-    """A step as people read it."""
+    """Return a step as people read it."""
     typed = step.params.get("typed")
     if step.kind == OWN:
         params = [f"{key} {value}" for key, value in step.params["params"].items()]
@@ -276,7 +276,7 @@ class Signals:
         self._recalls: dict[tuple[Step, int], list[float | None]] = {}
 
     def frame(self, run_id: str, route: Route, query_ids: pl.Series) -> pl.DataFrame:
-        """Rows of the table "signals"; figures that are not known have none."""
+        """Return rows of the table "signals"; figures that are not known have none."""
         rows = [
             {"run_id": run_id, "query_id": query_id, "signal": name, "k": k, "value": float(value)}
             for name, k, values in self._of(route)
@@ -334,7 +334,7 @@ class Signals:
 
 
 def _known(scores: Any) -> Any:  # noqa: ANN401 - as hits have them
-    """The scores that are numbers; a pipeline of one's own need not give any."""
+    """Return the scores that are numbers; a pipeline of one's own need not give any."""
     return scores[np.isfinite(scores)]
 
 

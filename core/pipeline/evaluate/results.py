@@ -73,7 +73,7 @@ class Outbox:
 
 
 def merged(batches: Sequence[Batch]) -> Batch:
-    """Runs and rows of several batches in one, tables without rows left out."""
+    """Return runs and rows of several batches in one, tables without rows left out."""
     tables: defaultdict[str, list[pl.LazyFrame]] = defaultdict(list)
     for batch in batches:
         for table, rows in batch.frames.items():
@@ -156,7 +156,7 @@ class Writer:
         }
 
     def _own_pipeline(self, route: Route) -> dict[str, JsonMap]:
-        """How a pipeline of one's own was begun, and what went wrong with its queries.
+        """Return how a pipeline of one's own was begun, and what went wrong with its queries.
 
         Raises:
             ProviderError: If all of them failed: it would stand among stacks as one that finds nothing.
@@ -192,7 +192,7 @@ class Writer:
 
 
 def waited(route: Route, results: Results) -> dict[str, float]:
-    """Milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
+    """Give milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
     sums: defaultdict[str, float] = defaultdict(float)
     for step in route.steps:
         sums[step.stage] += sum(block.waited_ms for block in results[step].blocks.values())
@@ -200,7 +200,7 @@ def waited(route: Route, results: Results) -> dict[str, float]:
 
 
 def pools(route: Route, results: Results) -> list[Hits]:
-    """The candidate pool of a stack, per query."""
+    """Return the candidate pool of a stack, per query."""
     values = results[route.pool].values
     if route.pool.kind == OWN:
         return [clipped(ranking, route.depth) if ranking.pool is None else ranking.pool for ranking in values]
@@ -208,13 +208,13 @@ def pools(route: Route, results: Results) -> list[Hits]:
 
 
 def _has_pool(route: Route, results: Results) -> bool:
-    """Whether something chose from a pool, so that it is stored apart."""
+    """Tell whether something chose from a pool, so that it is stored apart."""
     own = route.pool.kind == OWN and any(value.pool is not None for value in results[route.pool].values)
     return route.keeps_pool or own
 
 
 def finals(route: Route, results: Results) -> list[Hits]:
-    """The final ranking of a stack, per query."""
+    """Return the final ranking of a stack, per query."""
     by_step = {step: results[step].values for step in (route.pool, route.rerank, route.cut) if step}
     return [
         final(route, dict(zip(by_step, values, strict=True)))
@@ -223,7 +223,7 @@ def finals(route: Route, results: Results) -> list[Hits]:
 
 
 def final(route: Route, results: Mapping[Step, Any]) -> Hits:
-    """The final ranking of one query, of what the steps made of it."""
+    """Return the final ranking of one query, of what the steps made of it."""
     ranked = clipped(results[route.pool], route.depth)
     if route.rerank is not None:
         ranked = reranked(ranked, results[route.rerank], route.depth)
@@ -235,7 +235,7 @@ def final(route: Route, results: Mapping[Step, Any]) -> Hits:
 def rankings(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, passage_ids: pl.Series
 ) -> pl.DataFrame:
-    """Rows of the table "rankings": the final ranking, and the pool where something chose from it."""
+    """Return rows of the table "rankings": the final ranking, and the pool where something chose from it."""
     parts = [_ranked(finals(route, results), query_ids, passage_ids, run_id=run_id, stage="final")]
     if _has_pool(route, results):
         parts.append(_ranked(pools(route, results), query_ids, passage_ids, run_id=run_id, stage="pool"))
@@ -258,7 +258,7 @@ def _ranked(
 
 
 def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
-    """Rows of the table "timings": every step in every pass.
+    """Return rows of the table "timings": every step in every pass.
 
     None where a part of the path has no time (nothing was measured; scores of a deeper pool were used):
     the others would pass for the whole.
@@ -279,7 +279,7 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
 def _stages(
     stage: str, block: Block, parts: Mapping[str, Block]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """The time of a step, or of its stages and the rest."""
+    """Yield the time of a step, or of its stages and the rest."""
     rest = block.ms
     for name, part in parts.items():
         if name != stage:
@@ -299,7 +299,7 @@ def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
 def usage(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: NDArray[np.int64]
 ) -> pl.DataFrame:
-    """Rows of the table "usage": what vendors billed, and processor time of what runs here."""
+    """Return rows of the table "usage": what vendors billed, and processor time of what runs here."""
     parts = [frame("usage", [])]
     for step in route.steps:
         constants = {"run_id": run_id, "stage": step.stage}
@@ -316,7 +316,7 @@ def usage(
 
 
 def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
-    """Rows of the table "answers": those that a pipeline of one's own wrote, as a reader of its name.
+    """Return rows of the table "answers": those that a pipeline of one's own wrote, as a reader of its name.
 
     Its k is the most passages that it returned for a query, 0 = none. The time is that of its stage
     "generate"; what it cost is within the usage of the pipeline.
@@ -362,7 +362,7 @@ def _share(amount: Amount, share: float, documents: int) -> Amount:
 
 
 def _billed(used: Sequence[Sequence[Amount]], query_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Every kind of usage for every query; a query that skipped the step used nothing."""
+    """Return every kind of usage for every query; a query that skipped the step used nothing."""
     kinds = dict.fromkeys((amount.item, amount.unit) for amounts in used for amount in amounts)
     rows = []
     for item, unit in kinds:

@@ -183,7 +183,7 @@ class Identities:
     )  # what could change answers of one's own pipelines
 
     def chunking(self, spec: JsonMap) -> str | None:
-        """The chunking that a stack searches."""
+        """Return the chunking that a stack searches."""
         chunker = spec.get(CHUNKER)
         return None if chunker is None else self.chunkings[canonical_json(chunker)]
 
@@ -206,7 +206,7 @@ def graph(stacks: Iterable[Stack], names: Identities, *, deepest: Iterable[str] 
 
 
 def vectors_step(spec: JsonMap, names: Identities) -> Step:
-    """The vectors that the index of a dense or hybrid stack holds."""
+    """Return the vectors that the index of a dense or hybrid stack holds."""
     model, dim = spec["embedder"], spec["dim"]
     full = names.full_dims.get((model, dim), dim)
     chunking = names.chunking(spec)
@@ -216,7 +216,7 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def index_step(spec: JsonMap, names: Identities) -> Step:
-    """The vector index of a dense or hybrid stack; those that differ in how they are searched share it."""
+    """Return vector index of a dense or hybrid stack; those that differ in how they are searched share it."""
     built, _ = parted(spec["index"], spec.get("index_params"))
     params = {"name": spec["index"], "metric": spec.get("metric", "cosine"), "params": built}
     if is_existing(spec["index"], params["params"]):
@@ -227,13 +227,13 @@ def index_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def bm25_step(spec: JsonMap, names: Identities) -> Step:
-    """The sparse index of a sparse or hybrid stack."""
+    """Return the sparse index of a sparse or hybrid stack."""
     corpus = {"corpus": names.corpora[names.chunking(spec)]}
     return Step("bm25", {**corpus, **spec.get("bm25", {}), **_versions(names, "bm25")})
 
 
 def own_step(spec: JsonMap, names: Identities) -> Step:
-    """The one step of a stack that is somebody's own pipeline."""
+    """Return the one step of a stack that is somebody's own pipeline."""
     model = {"name": spec["name"], **names.own[spec["name"]]}
     options = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
     return Step(OWN, {"model": model, **options, "corpus": names.corpora[names.chunking(spec)]})
@@ -275,7 +275,7 @@ def _route(stack: Stack, names: Identities, depth_of: Mapping[tuple[Step, str], 
 
 
 def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
-    """The step that fills the pool, and all steps up to it."""
+    """Return the step that fills the pool, and all steps up to it."""
     if own_of(spec):
         step = own_step(spec, names)
         return step, [step]
@@ -291,7 +291,7 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 
 
 def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
-    """The step that ranks what the pool is taken from, and all steps up to it."""
+    """Return the step that ranks what the pool is taken from, and all steps up to it."""
     rewrite = spec.get("rewrite", NONE)
     if rewrite == NONE:
         return _searched(spec, names, ())
@@ -309,7 +309,7 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 
 
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
-    """The step that ranks for one text, and all steps from that text on."""
+    """Return the step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
     typed = {} if asked else _typed(spec, names)
     if spec["mode"] != "dense":
@@ -333,7 +333,7 @@ def _typed(spec: JsonMap, names: Identities) -> dict[str, Any]:
 def _rerank_depths(
     stacks: Sequence[Stack], names: Identities, deepest: frozenset[str]
 ) -> dict[tuple[Step, str], int]:
-    """Per pool and reranker that is asked once: its deepest K."""
+    """Return per pool and reranker that is asked once: its deepest K."""
     depths: dict[tuple[Step, str], int] = {}
     for stack in stacks:
         reranker = stack.spec.get("reranker", NONE)

@@ -80,23 +80,23 @@ def index_options(
 
 
 def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
-    """About how many bytes an index will take, without building it."""
+    """Return about how many bytes an index will take, without building it."""
     return kind_of(name).expected_bytes(options, dim=dim, passages=passages)
 
 
 def is_exact(name: str, options: JsonMap | None = None) -> bool:
-    """Whether an index compares every vector as it was given."""
+    """Tell whether an index compares every vector as it was given."""
     kind = kind_of(name)
     return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
 
 
 def is_ann(name: str, options: JsonMap | None = None) -> bool:
-    """Whether an index looks for neighbours and may miss some."""
+    """Tell whether an index looks for neighbours and may miss some."""
     return not is_exact(name, options) and (options or {}).get("search", "dense") == "dense"
 
 
 def is_existing(name: str, options: JsonMap | None = None) -> bool:
-    """Whether an index is a table that is there, so that nothing is built."""
+    """Tell whether an index is a table that is there, so that nothing is built."""
     return name in ENGINES and bool((options or {}).get("table"))
 
 
@@ -113,7 +113,10 @@ def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]
 
 
 def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
-    """Why an index cannot be used here: a package, or the variable that holds its address, is missing."""
+    """Yield why an index cannot be used here.
+
+    A package, or the variable that holds its address, is missing.
+    """
     kind = kind_of(name)
     if not isinstance(kind, Engine):
         return

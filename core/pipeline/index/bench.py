@@ -164,7 +164,7 @@ def _asked(
 
 
 def effort_of(name: str, options: JsonMap) -> str:
-    """The option by which a search of an index looks at more; empty where there is none."""
+    """Return the option by which a search of an index looks at more; empty where there is none."""
     if not is_ann(name, options):
         return ""
     if name in ("hnsw-f32", "hnsw-int8"):

@@ -72,7 +72,7 @@ class Bm25Index:
         return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
 
     def search(self, text: str, k: int) -> Hits:
-        """The best passages for a query."""
+        """Return the best passages for a query."""
         ids = self._index.get_tokens_ids(self._analyzer.terms(text))
         if not ids:
             return Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
@@ -81,7 +81,7 @@ class Bm25Index:
         return top_k(matching, scores[matching], k)
 
     def search_batch(self, texts: Sequence[str], k: int) -> list[Hits]:
-        """The best passages for each of many queries; see `search`."""
+        """Return the best passages for each of many queries; see `search`."""
         return [self.search(text, k) for text in texts]
 
     def save(self, path: Path) -> None:

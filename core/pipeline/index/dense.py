@@ -47,7 +47,7 @@ class ExactSearch:
         self._index, self._sign, self._longest = index, sign, longest
 
     def ranked(self, queries: Vectors, k: int) -> list[Hits]:
-        """The best k passages of each query [q, dim], scored with the values of faiss times the sign."""
+        """Give the best k passages of each query [q, dim], scored with the values of faiss times the sign."""
         depth = min(k + _SPARE, self._index.ntotal)
         proposed, positions = self._index.search(queries, depth)
         hits = top_k_rows(positions, self._sign * self._values(queries, positions), k)
@@ -60,7 +60,7 @@ class ExactSearch:
         return hits
 
     def _reaching(self, query: Vectors, score: float, k: int) -> Hits:
-        """The best k of all passages that have this score or a better one."""
+        """Return the best k of all passages that have this score or a better one."""
         radius = np.nextafter(np.float32(score), -np.inf, dtype=np.float32)  # which faiss leaves out
         _, _, positions = self._index.range_search(query, float(self._sign * radius))
         positions = np.sort(positions)[np.newaxis]
@@ -75,7 +75,7 @@ class ExactSearch:
         return values
 
     def _slack(self, queries: Vectors) -> NDArray[np.float64]:
-        """How far a value can be off, per query."""
+        """Return how far a value can be off, per query."""
         lengths = row_lengths(queries).astype(np.float64)
         size = lengths * self._longest if self._sign > 0 else (lengths + self._longest) ** 2
         slack: NDArray[np.float64] = _ROUNDING * np.sqrt(queries.shape[1]) * size
@@ -83,7 +83,7 @@ class ExactSearch:
 
 
 def ann_recall(hits: Hits, exact_hits: Hits, k: int) -> float | None:
-    """Recall@K of an approximate search against the exact one.
+    """Return recall@K of an approximate search against the exact one.
 
     Passages count by identity: of two with equal scores only the one that the exact search ranks is a match,
     since codes do not tell whether their scores are equal.
@@ -134,7 +134,7 @@ class DenseIndex:
         return sum(parts)
 
     def with_options(self, options: JsonMap) -> DenseIndex:
-        """The same index, searched in another way."""
+        """Return the same index, searched in another way."""
         return DenseIndex(
             self._index,
             self._kind,
@@ -145,11 +145,11 @@ class DenseIndex:
         )
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """The best passages for one query vector."""
+        """Return the best passages for one query vector."""
         return self._ranked(self._prepared(vector[np.newaxis]), k)[0]
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
-        """The best passages for each of many query vectors."""
+        """Return the best passages for each of many query vectors."""
         parts = (vectors[start : start + _BATCH] for start in range(0, len(vectors), _BATCH))
         return [hits for part in parts for hits in self._ranked(self._prepared(part), k)]
 
@@ -267,7 +267,7 @@ class _Corpus:
         self.longest = 1.0 if scale else float(lengths.max())
 
     def blocks(self) -> Iterator[Vectors]:
-        """All of them, in order; a block may be overwritten by the next."""
+        """Yield all of them, in order; a block may be overwritten by the next."""
         if self._lengths is None:
             yield from blocks(self._vectors)
             return
@@ -278,12 +278,12 @@ class _Corpus:
             done += len(block)
 
     def extremes(self) -> Vectors:
-        """Smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""
+        """Return smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""
         pairs = np.concatenate([np.stack([b.min(axis=0), b.max(axis=0)]) for b in self.blocks()])
         return np.stack([pairs.min(axis=0), pairs.max(axis=0)])
 
     def sample(self, size: int) -> Vectors:
-        """At most `size` of them, drawn with a fixed seed."""
+        """Return at most `size` of them, drawn with a fixed seed."""
         count = len(self._vectors)
         rows = np.sort(np.random.default_rng(_SEED).permutation(count)[:size])
         drawn = np.ascontiguousarray(self._vectors[rows], dtype=np.float32)

@@ -79,13 +79,13 @@ def _not_normalised(problem: str, where: str) -> InputError:
 
 
 def blocks(vectors: Vectors) -> Iterator[Vectors]:
-    """The rows in parts of at most `BLOCK_ROWS`, as float32."""
+    """Yield the rows in parts of at most `BLOCK_ROWS`, as float32."""
     for start in range(0, len(vectors), BLOCK_ROWS):
         yield np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32)
 
 
 def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float32]:
-    """Euclidean length of every row."""
+    """Return euclidean length of every row."""
     with np.errstate(over="ignore"):  # a length beyond float32 is refused below
         parts = [np.sqrt(np.linalg.vecdot(block, block)) for block in blocks(vectors)]
     lengths: NDArray[np.float32] = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -100,7 +100,7 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
 
 
 def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = None) -> Vectors:
-    """Scaled copies [n, dim] of rows of these lengths, put into `out` if given; zeros stay zeros."""
+    """Return scaled copies [n, dim] of rows of these lengths, put into `out` if given; zeros stay zeros."""
     divisors = lengths if lengths.all() else np.where(lengths > 0, lengths, np.float32(1))
     return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
 
@@ -144,12 +144,12 @@ class Kind(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        """Give environment variables that are this engine's own, so that naming one needs nobody's leave."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
-        """About how many bytes an index will take, without building it."""
+        """Return about how many bytes an index will take, without building it."""
         read = self.read(given, dim=dim, passages=passages)
         learned = 4 * dim << whole(read, "nbits") if self.training is Training.SAMPLE else 8 * dim
         rotation = 4 * dim * dim if self.name == "opq" else 0
@@ -176,7 +176,10 @@ def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
 
 
 def _links(options: Options) -> float:
-    """Bytes of the graph per vector: 2 M links at the ground, M at each level above, and their places."""
+    """Return bytes of the graph per vector.
+
+    2 M links at the ground, M at each level above, and their places.
+    """
     m = whole(options, "M")
     return 4 * (2 * m + m / (m - 1)) + 12
 
@@ -336,12 +339,12 @@ class Engine(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        """Give environment variables that are this engine's own, so that naming one needs nobody's leave."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
-        """About how many bytes an index will take, without building it."""
+        """Return about how many bytes an index will take, without building it."""
         return int(passages * self.vector_bytes(dim, self.read(given)))
 
 

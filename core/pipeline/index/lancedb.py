@@ -133,7 +133,7 @@ class LanceDb(Outside):
         return self._base.open_table(self.table)
 
     def _bytes(self) -> int | None:
-        """Bytes of the table's files; None in object storage, where nobody is asked for them."""
+        """Return bytes of the table's files; None in object storage, where nobody is asked for them."""
         at = Path(self.url or self._place.folder / DATA)
         return None if "://" in self.url else bytes_of(at / f"{self.table}.lance")
 

@@ -102,7 +102,7 @@ class Outside(ABC):
         return index._looked(about["dim"])
 
     def with_options(self, options: JsonMap) -> Self:
-        """The same table, searched in another way."""
+        """Return the same table, searched in another way."""
         other = copy(self)  # over the same connections, which end with the first
         other._first = self
         other._take(self.engine.read({**self._options, **options}))
@@ -149,7 +149,7 @@ class Outside(ABC):
         return self._passages
 
     def search(self, vector: Vectors, k: int, text: str = "") -> Hits:
-        """The best passages for one query vector."""
+        """Return the best passages for one query vector."""
         query = np.ascontiguousarray(vector, dtype=np.float32)
         if query.shape != (self.dim,):
             raise InputError(
@@ -167,7 +167,7 @@ class Outside(ABC):
         )
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
-        """The best passages for each of many query vectors."""
+        """Return the best passages for each of many query vectors."""
         return [self.search(vector, k) for vector in vectors]
 
     def save(self, path: Path) -> None:
@@ -216,24 +216,24 @@ class Outside(ABC):
             raise (self._problem(error) or usual) from None
 
     def unreachable(self) -> ProviderError:
-        """That nobody answers at the address."""
+        """Say that nobody answers at the address."""
         do = f"Is it running, and is the address in {self._options['url_env']} right?"
         problem = f"{self.engine.title} does not answer."
         return ProviderError(problem, kind="unreachable", where=f"index {self.name}", do=do)
 
     def refused(self) -> ProviderError:
-        """That user, password or key do not fit."""
+        """Say that user, password or key do not fit."""
         problem = f"{self.engine.title} refused the user, the password or the key."
         do = f"Look at the address in {self._options['url_env']}."
         return ProviderError(problem, kind="auth", where=f"index {self.name}", do=do)
 
     def no_column(self, column: str, known: Sequence[str]) -> InputError:
-        """That a table has no such column."""
+        """Say that a table has no such column."""
         problem = f"The table {self.table} has no column {column}."
         return InputError(problem, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
 
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
-        """That there is no such table."""
+        """Say that there is no such table."""
         do = f"Found: {', '.join(known[:12]) or 'none'}."
         return InputError(f"There is no {what} {self.table}.", where=f"index {self.name}", do=do)
 
@@ -271,7 +271,7 @@ def bytes_of(folder: Path) -> int:
 
 
 def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
-    """Blocks of vectors with the position of their first, as float32."""
+    """Yield blocks of vectors with the position of their first, as float32."""
     for number, block in enumerate(blocks(vectors)):
         yield number * BLOCK_ROWS, block
 
@@ -282,13 +282,13 @@ between them; whoever runs the program sets it, for a specification may come fro
 
 
 def secret(engine: Engine, options: Options) -> str | None:
-    """The API key that an environment variable holds; None where none is named."""
+    """Return the API key that an environment variable holds; None where none is named."""
     variable = str(options.get("key_env", ""))
     return _variable(engine, variable, "Set it to the API key.") if variable else None
 
 
 def address(engine: Engine, options: Options) -> str:
-    """The address that an environment variable holds; empty where none is named.
+    """Return the address that an environment variable holds; empty where none is named.
 
     Raises:
         InputError: If the variable may not be named, is not set, or holds no address of this engine.

@@ -78,7 +78,7 @@ class Qdrant(Outside):
         self._wait_for_index(name)
 
     def _wait_for_index(self, name: str) -> None:
-        """A server builds its graph after it has taken the vectors: until then every one is compared."""
+        """Wait until the server has built its graph, after the vectors: until then every one is compared."""
         while self.remote and str(self._client.get_collection(name).status).endswith("yellow"):
             time.sleep(_PAUSE_S)
 
@@ -137,7 +137,7 @@ class Qdrant(Outside):
         return client(url=self.url, api_key=secret(self.engine, self._options), check_compatibility=False)
 
     def _bytes(self) -> int | None:
-        """Bytes of a folder; a server does not tell."""
+        """Return bytes of a folder; a server does not tell."""
         if self.remote:
             return None
         return bytes_of(self._place.folder / _FOLDER / "collection" / self.table)

@@ -17,7 +17,10 @@ _ABOUT = "about.json"
 
 @contextmanager
 def new_folder(path: Path, kind: str, about: JsonMap) -> Iterator[Path]:
-    """A folder to write into, for `about_folder`; it takes its name when the block ends without an error."""
+    """Yield a folder to write into, for `about_folder`.
+
+    It takes its name when the block ends without an error.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as draft:
         draft.mkdir()

@@ -117,7 +117,7 @@ class Analyzer:
         return type(self), (self.language,)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text before stop words and stemming, in order; may be empty."""
+        """Return the words of a text before stop words and stemming, in order; may be empty."""
         if not text.isascii():
             text = unicodedata.normalize("NFC", text).replace("\u02bc", "'")  # a letter to Unicode
         for written, meant in self._rules.spelling:
@@ -125,11 +125,11 @@ class Analyzer:
         return _WORDS.findall(text.lower())
 
     def is_stop_word(self, word: str) -> bool:
-        """Whether a word as `words` gives it is no term."""
+        """Tell whether a word as `words` gives it is no term."""
         return word in self._rules.stop_words
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """The terms of words as `words` gives them, one each."""
+        """Return the terms of words as `words` gives them, one each."""
         if self._rules.stemmer is None:
             return list(words)
         stems: list[str] = self._stemmer(self._rules.stemmer).stemWords(words)
@@ -138,7 +138,7 @@ class Analyzer:
         return stems
 
     def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order, with repetitions; may be empty."""
+        """Return the terms of a text, in order, with repetitions; may be empty."""
         stop_words = self._rules.stop_words
         return self.stems([word for word in self.words(text) if word not in stop_words])
 
@@ -169,7 +169,7 @@ _Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
 
 
 def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = None) -> Terms:
-    """The terms of texts, the same as `Analyzer.terms` of each."""
+    """Return the terms of texts, the same as `Analyzer.terms` of each."""
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
     if workers is None:
         workers = 1 if len(texts) < PARALLEL_FROM else cores()

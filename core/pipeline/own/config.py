@@ -30,7 +30,7 @@ def _as_path(value: object) -> object:
 
 
 def _several(value: object) -> object:
-    """Values of every parameter as a list; one may stand alone."""
+    """Return values of every parameter as a list; one may stand alone."""
     if not isinstance(value, Mapping):
         return value
     return {
@@ -179,7 +179,7 @@ class OwnStack(_Table):
         return self.call or (self.url or "").partition("?")[0]
 
     def points(self) -> Iterator[dict[str, Scalar]]:
-        """Every combination of parameters that runs, in order."""
+        """Yield every combination of parameters that runs, in order."""
         values = self.params
         if self.method != "one-factor":
             for point in product(*values.values()):
@@ -192,7 +192,7 @@ class OwnStack(_Table):
                 yield {**first, key: value}
 
     def spec(self, params: Mapping[str, Scalar]) -> JsonMap:
-        """The specification of one of its stacks: what tells it from others, and no path of this machine."""
+        """Give specification of one of its stacks: what tells it from others, and no path of this machine."""
         where = {"call": self.call} if self.call else {"url": self.place}
         spec: dict[str, Any] = {"mode": OWN, "name": self.name, **where}
         if params:
@@ -202,11 +202,11 @@ class OwnStack(_Table):
         return {**spec, "candidates": self.candidates}
 
     def identity(self) -> JsonMap:
-        """Everything that could change its answers or how it is asked, as JSON; not its parameters."""
+        """Return everything that could change its answers or how it is asked, as JSON; not its parameters."""
         beside = {"params", "method", "name", "usd_per_query", "usd_per_hour", "candidates", "version_cmd"}
         return self.model_dump(mode="json", exclude=beside, exclude_defaults=True, by_alias=True)
 
 
 def own_of(stack_spec: JsonMap) -> bool:
-    """Whether the specification of a stack is one of a pipeline of one's own."""
+    """Tell whether the specification of a stack is one of a pipeline of one's own."""
     return stack_spec.get("mode") == OWN

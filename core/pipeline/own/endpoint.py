@@ -40,12 +40,12 @@ _AGAIN = ("busy", "server", "unreachable", "timeout")
 
 @cache
 def presets() -> Mapping[str, JsonMap]:
-    """Engines whose requests and responses are known, by name."""
+    """Return engines whose requests and responses are known, by name."""
     return tomllib.loads(PRESETS.read_text(encoding="utf-8"))
 
 
 def filled(config: OwnStack) -> OwnStack:
-    """The configuration with what its preset says where it says nothing itself.
+    """Return the configuration with what its preset says where it says nothing itself.
 
     Raises:
         UnknownNameError: If there is no such preset.
@@ -96,7 +96,7 @@ def check_endpoint(config: OwnStack) -> None:
 
 
 def fill_in(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """The template with its holes filled; one that is a hole and nothing else takes the value as it is."""
+    """Return template with its holes filled; one that is a hole and nothing else takes the value as it is."""
     if isinstance(template, str):
         whole = _HOLE.fullmatch(template.strip())
         if whole:

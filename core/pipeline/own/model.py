@@ -202,7 +202,10 @@ class OwnRetriever(Model):
             self._orders[text] = order
 
     def about(self) -> JsonMap:
-        """How it was begun, and how often asking a query again brought another order; for the manifest."""
+        """Return how it was begun, and how often asking a query again brought another order.
+
+        For the manifest.
+        """
         hello = {
             key: self._asks.hello[key]
             for key in ("python", "packages", "start_s", "spans")
@@ -214,7 +217,10 @@ class OwnRetriever(Model):
 
 
 def _is_kept(value: object) -> bool:
-    """Whether what a journal holds stands: a fault that ended no process is asked again, it may be mended."""
+    """Tell whether what a journal holds stands.
+
+    A fault that ended no process is asked again, it may be mended.
+    """
     fault = value.get("fault") if isinstance(value, dict) else None
     return isinstance(value, dict) and (not fault or fault["kind"] in ENDS)
 
@@ -252,7 +258,7 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
 
 
 def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
-    """The most that a query uses, as far as it is said; else its requests, which nothing prices."""
+    """Return the most that a query uses, as far as it is said; else its requests, which nothing prices."""
     if config.usd_per_query is not None:
         return (Amount(config.name, DOLLARS, config.usd_per_query, Basis.MODELLED),)
     if config.usd_per_hour is not None:

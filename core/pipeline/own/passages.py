@@ -19,7 +19,7 @@ Hit = Sequence[Any]
 
 
 def plain_text(text: str) -> str:
-    """A text as texts are compared: blanks made one, none at the ends."""
+    """Return a text as texts are compared: blanks made one, none at the ends."""
     return _BLANKS.sub(" ", text).strip()
 
 

@@ -177,7 +177,7 @@ class Worker:
         return kinds.get(name, "exit"), f"Its process was ended by {name}{beside}."
 
     def printed(self) -> str:
-        """The end of what it printed."""
+        """Return the end of what it printed."""
         if self._log is None:
             return self._said
         self._log.seek(0, os.SEEK_END)

@@ -15,7 +15,7 @@ _LONGEST = 200
 
 
 def versioned(own: OwnStack) -> OwnStack:
-    """The pipeline with the version that its command prints, unless one is given; runs that command.
+    """Return the pipeline with the version that its command prints, unless one is given; runs that command.
 
     Raises:
         InputError: If the command fails or prints nothing.

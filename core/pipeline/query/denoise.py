@@ -16,7 +16,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def hygiene(text: str, *, keep_lines: bool = False) -> str:
-    """Unicode NFC, no control or invisible format characters, one space between words.
+    """Return Unicode NFC, no control or invisible format characters, one space between words.
 
     Applying it twice changes nothing more.
     """
@@ -50,7 +50,7 @@ def denoise(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    """Every rule in turn; what is returned is shorter or the same."""
+    """Return every rule in turn; what is returned is shorter or the same."""
     text = _without_signature(text)
     for pattern, instead in _FILLERS:
         text = pattern.sub(instead, text)

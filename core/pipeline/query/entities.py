@@ -75,7 +75,7 @@ def _initial(part: str) -> str:
 
 
 def _parts(name: str) -> tuple[list[str], str]:
-    """Names before the family name, and that with its particles."""
+    """Return names before the family name, and that with its particles."""
     words = name.split()
     last = len(words) - 1
     while last > 1 and words[last - 1].lower() in PARTICLES:
@@ -192,7 +192,7 @@ def _names(text: str, known: Collection[str]) -> Iterator[str]:
 
 
 def _listed(text: str, words: Sequence[re.Match[str]], place: int, known: Collection[str]) -> int:
-    """Where the longest known name that begins here ends; `place` where none does."""
+    """Return where the longest known name that begins here ends; `place` where none does."""
     start = words[place].start()
     for end in range(min(place + _LONGEST, len(words)), place, -1) if known else ():
         if text[start : words[end - 1].end()] in known:
@@ -201,7 +201,7 @@ def _listed(text: str, words: Sequence[re.Match[str]], place: int, known: Collec
 
 
 def _run(text: str, words: Sequence[re.Match[str]], place: int) -> int:
-    """Where what is written as a name here ends; `place` where nothing is."""
+    """Return where what is written as a name here ends; `place` where nothing is."""
     word = words[place][0]
     if _is_code(word):
         return place + 1
@@ -217,7 +217,7 @@ def _run(text: str, words: Sequence[re.Match[str]], place: int) -> int:
 
 
 def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
-    """Where a name goes on to that reached `end`: over initials and particles to the next capital."""
+    """Return where a name goes on to that reached `end`: over initials and particles to the next capital."""
     at = end
     while at < len(words) and words[at][0] in PARTICLES and _gap(text, words, at - 1) in _BETWEEN:
         at += 1
@@ -233,7 +233,7 @@ def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
 
 
 def _is_code(word: str) -> bool:
-    """Whether it is written as names of code and parts are: group_by, numpy.clip, MG-200, x86."""
+    """Tell whether it is written as names of code and parts are: group_by, numpy.clip, MG-200, x86."""
     if not re.search(r"[^\W\d_]", word) or " " in word:
         return False
     inner = re.search(r"\w{2}[.]\w{2}", word) is not None and not word[0].isdigit()

@@ -53,7 +53,10 @@ def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
 
 
 def perturb_table(levels: Mapping[str, Value], language: str) -> dict[str, Any]:
-    """Ways and levels above 0, with the language unless it is English; empty where nothing is perturbed."""
+    """Return ways and levels above 0, with the language unless it is English.
+
+    Empty where nothing is perturbed.
+    """
     perturb: dict[str, Any] = {way: level for way, level in levels.items() if str(level) != OFF}
     return {**perturb, "language": language} if perturb and language != "english" else perturb
 
@@ -74,7 +77,7 @@ def check_perturb(perturb: JsonMap) -> None:
 
 
 def identified(perturb: JsonMap, names: str = "") -> JsonMap:
-    """Ways and levels with what identifies the texts, and the names, that they draw from."""
+    """Return ways and levels with what identifies the texts, and the names, that they draw from."""
     return {
         **perturb,
         "source": _said(perturb.get("language", "english"))[1],
@@ -83,19 +86,19 @@ def identified(perturb: JsonMap, names: str = "") -> JsonMap:
 
 
 def shown(perturb: JsonMap) -> str:
-    """Ways and levels as people read them: "noise 4 typo 1"."""
+    """Return ways and levels as people read them: "noise 4 typo 1"."""
     return " ".join(f"{way} {perturb[way]}" for way in WAYS if str(perturb.get(way, OFF)) != OFF)
 
 
 @cache
 def _said(language: str) -> tuple[Mapping[str, list[str]], str]:
-    """Small talk and keyboard of a language, English where it has none, and what identifies them."""
+    """Return small talk and keyboard of a language, English where it has none, and what identifies them."""
     text = (_FOLDER / f"{LANGUAGES.get(language, 'en')}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text), short_hash(text)
 
 
 def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list[str]]) -> str:
-    """Greeting, digression and filler before it, emoji behind it; as many of them as the level says."""
+    """Give greeting, digression and filler before it, emoji behind it; as many of them as the level says."""
     kinds = ("greeting", "filler", "digression", "emoji")[:level]
     drawn = {kind: _drawn(said[kind], kind, text) for kind in kinds}
     before = [drawn[kind] for kind in ("greeting", "digression", "filler") if kind in drawn]
@@ -103,18 +106,18 @@ def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list
 
 
 def _slips(text: str, count: int) -> list[int]:
-    """Numbers of the words that get a slip; fewer words give fewer."""
+    """Return numbers of the words that get a slip; fewer words give fewer."""
     words = range(len(_WORD.findall(text)))
     return sorted(words, key=lambda number: short_hash("word", str(number), text))[:count]
 
 
 def _drawn(items: Sequence[_Item], *key: str) -> _Item:
-    """One of them; the same key always draws the same, on every machine."""
+    """Return one of them; the same key always draws the same, on every machine."""
     return items[int(short_hash(*key), 16) % len(items)]
 
 
 def _slip(text: str, number: int, key: str, keyboard: list[str]) -> str:
-    """One word with a neighbouring key, or with two letters swapped; its first letter stays."""
+    """Return one word with a neighbouring key, or with two letters swapped; its first letter stays."""
     word = list(_WORD.finditer(text))[number]
     letters = list(word[0])
     rows = ["".join(row for row in keyboard if letter.lower() in row) for letter in letters]

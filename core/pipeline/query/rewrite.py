@@ -87,7 +87,7 @@ class Way:
 
 
 def way_of(name: str) -> str:
-    """The way of a rewrite by its name; the name itself where no model is asked."""
+    """Return the way of a rewrite by its name; the name itself where no model is asked."""
     return name.partition(":")[0]
 
 
@@ -196,7 +196,7 @@ class Rewrite(Model, ABC):
         """Rewrite a query."""
 
     def expected(self, query: str) -> tuple[Amount, ...]:  # noqa: ARG002 - most use no more than time
-        """Usage of rewriting a query, as an estimate."""
+        """Return usage of rewriting a query, as an estimate."""
         return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
 
 
@@ -234,7 +234,7 @@ class ChatRewrite(ByChat, Rewrite):
         return carrying(reply, text, {**reply.details, **_details(query, text, reason)})
 
     def expected(self, query: str) -> tuple[Amount, ...]:
-        """One prompt, and an answer of the usual length."""
+        """Return one prompt, and an answer of the usual length."""
         tokens = self._task(hygiene(query)).tokens(self.chat)
         answer = self._way.answer(len(query)) / max(len(query), 1)
         return self.chat.expected(tokens, round(answer * self.chat.count_tokens(query)))
@@ -256,7 +256,7 @@ REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
 
 
 def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig | None:
-    """The chat model behind a rewrite; needs no key."""
+    """Return the chat model behind a rewrite; needs no key."""
     if name in REWRITES:
         return None
     way, _, chat = name.partition(":")

@@ -28,7 +28,7 @@ def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]],
 
 
 def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> list[Hits]:
-    """`top_k` of many queries, where most rows are in order already."""
+    """Return `top_k` of many queries, where most rows are in order already."""
     ids, values = passages.astype(np.int64, copy=False), scores.astype(np.float64)
     if ids[:, -1].min() >= 0 and (values[:, 1:] < values[:, :-1]).all():
         return [Hits(row, scored) for row, scored in zip(ids[:, :k], values[:, :k], strict=True)]
@@ -56,7 +56,7 @@ SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
 
 
 def signals(scores: Sequence[float] | NDArray[np.floating[Any]]) -> dict[str, float | None]:
-    """The signals of one query.
+    """Return the signals of one query.
 
     Args:
         scores: [n], scores of its pool in any order, higher is better.

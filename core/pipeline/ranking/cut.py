@@ -168,7 +168,7 @@ cut_options = partial(read_method, "cut", CUTS)
 
 
 def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
-    """How many passages of a ranking to keep.
+    """Return how many passages of a ranking to keep.
 
     Args:
         cut: See `cut_options`.

@@ -274,7 +274,7 @@ dedup_options = partial(read_method, "dedup", DEDUPS)
 
 
 def kept(alike: Alike, depth: int) -> NDArray[np.int64]:
-    """The places of a pool that stay."""
+    """Return the places of a pool that stay."""
     places: list[int] = []
     for place in range(len(alike)):
         if len(places) == depth:

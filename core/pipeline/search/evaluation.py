@@ -178,7 +178,7 @@ class _Search:
                 study.add_trial(trial)
 
     def more(self) -> bool:
-        """Whether time and money are left to begin further stacks."""
+        """Tell whether time and money are left to begin further stacks."""
         minutes, usd = self.race.how.minutes, self.race.how.usd
         return (minutes is None or self.kept.seconds < 60 * minutes) and (usd is None or self.kept.usd < usd)
 

@@ -29,7 +29,7 @@ _KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
 
 
 def _toml_lines(text: str) -> Lines:
-    """Lines of the keys of a TOML text; keys inside inline tables have the line of their table."""
+    """Return lines of the keys of a TOML text; keys inside inline tables have the line of their table."""
     lines: dict[Keys, int] = {}
     seen: Counter[Keys] = Counter()
     table: Keys = ()
@@ -50,7 +50,7 @@ def _parts(dotted: str) -> Keys:
 
 
 def _yaml_lines(root: yaml.Node | None) -> Lines:
-    """Lines of the keys and items of a composed YAML document.
+    """Return lines of the keys and items of a composed YAML document.
 
     YAML lets the last of two equal keys win silently; TOML refuses, and so does this.
     """
@@ -74,7 +74,7 @@ def _yaml_lines(root: yaml.Node | None) -> Lines:
 
 
 def _line_of(path: Keys, lines: Lines) -> int:
-    """The line of a key, or of the nearest table around it; 0 if neither stands in the text."""
+    """Return the line of a key, or of the nearest table around it; 0 if neither stands in the text."""
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
 
 
@@ -158,7 +158,7 @@ def parse_as(
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of a specification, for editors."""
+    """Return the JSON schema of a specification, for editors."""
     schema = SweepSpec.model_json_schema()
     model = schema["$defs"]["ModelConfig"]
     model["required"] = [key for key in model["required"] if key != "model"]  # the table's name stands for it
@@ -166,12 +166,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def presets() -> dict[str, Path]:
-    """The presets that come with the product, by name."""
+    """Return the presets that come with the product, by name."""
     return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
 
 
 def _form(text: str) -> str:
-    """YAML where only that makes keys of the text."""
+    """Return YAML where only that makes keys of the text."""
     try:
         tomllib.loads(text)
     except RecursionError:
@@ -200,7 +200,7 @@ def _read(text: str, form: str, name: str) -> tuple[dict[str, Any], Lines]:
 
 
 def _is_deeper(data: object, most: int) -> bool:
-    """Whether tables and lists stand in one another more than `most` levels deep."""
+    """Tell whether tables and lists stand in one another more than `most` levels deep."""
     if not isinstance(data, dict | list):
         return False
     inner = data.values() if isinstance(data, dict) else data
@@ -234,7 +234,7 @@ _READERS: Mapping[str, Callable[[str], tuple[object, Lines]]] = {
 
 
 def _without_shorthand(data: JsonMap) -> dict[str, Any]:
-    """Sources as tables, so that a preset's other keys of the same table stay."""
+    """Return sources as tables, so that a preset's other keys of the same table stay."""
     return {
         key: {"path": value} if key in _SOURCES and isinstance(value, str) else value
         for key, value in data.items()
@@ -242,7 +242,7 @@ def _without_shorthand(data: JsonMap) -> dict[str, Any]:
 
 
 def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
-    """Tables key by key; anything else as it stands above."""
+    """Return tables key by key; anything else as it stands above."""
     merged = {**below, **above}
     for key in below.keys() & above.keys():
         if isinstance(below[key], Mapping) and isinstance(above[key], Mapping):
@@ -251,7 +251,7 @@ def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
 
 
 def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
-    """Absolute paths; a single word that is no file names something in the store."""
+    """Return absolute paths; a single word that is no file names something in the store."""
     resolved = dict(data)
     for key in _SOURCES:
         resolved |= (
@@ -269,7 +269,7 @@ def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
 
 
 def _own_located(stack: object, folder: Path) -> object:
-    """A stack with absolute paths; code lies in the specification's folder unless another is named."""
+    """Return a stack with absolute paths; code lies in the specification's folder unless another is named."""
     if not isinstance(stack, Mapping) or not isinstance(stack.get("call"), str):
         return stack
     path, python = stack.get("path") or ".", stack.get("python")
@@ -280,7 +280,7 @@ def _own_located(stack: object, folder: Path) -> object:
 
 
 def _prompt(written: object, folder: Path) -> object:
-    """A file of instructions as an absolute path; a single word is one of the product's."""
+    """Return a file of instructions as an absolute path; a single word is one of the product's."""
     is_path = isinstance(written, str) and _IN_PATHS & set(written)
     return str(folder / Path(str(written)).expanduser()) if is_path else written
 

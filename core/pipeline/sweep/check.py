@@ -38,7 +38,10 @@ class Facts:
 
 
 def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
-    """Everything that is wrong with a stack, each with the key to blame; rules trust the names they need."""
+    """Yield everything that is wrong with a stack, each with the key to blame.
+
+    Rules trust the names they need.
+    """
     if own_of(spec):
         return
     models = [key for key in ("embedder", "index", "reranker", "rewrite") if spec.get(key, NONE) != NONE]
@@ -89,14 +92,14 @@ def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
 
 
 def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Problem]:
-    """Copies are told by vectors only where the stack has some."""
+    """Yield a problem where copies are told by vectors and the stack has none."""
     if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
         reason = "A sparse stack has no vectors that copies could be told by."
         yield Problem("dedup", reason, "Use exact or minhash for it.")
 
 
 def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
-    """Late chunking takes an encoder that gives the vectors of tokens."""
+    """Yield a problem where late chunking has no encoder that gives the vectors of tokens."""
     embedder = facts.known.embedder(spec.get("embedder", ""))
     late = spec.get("chunker", {}).get("late") == "yes"
     if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
@@ -106,7 +109,7 @@ def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
 
 
 def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
-    """The candidate depth is one that the pool can have."""
+    """Yield the candidate depth is one that the pool can have."""
     k = spec["candidates"]
     depth = spec["fusion"].get("depth") if spec["mode"] == "hybrid" else None
     if isinstance(depth, int) and k > depth:
@@ -175,7 +178,7 @@ def check(
     passages: int | None = None,
     books: Mapping[str, PriceBook] | None = None,
 ) -> list[Problem]:
-    """Everything that is wrong with a specification, or that its owner should know.
+    """Return everything that is wrong with a specification, or that its owner should know.
 
     Reads no corpus, sends nothing and writes nothing.
     """
@@ -248,7 +251,7 @@ def _some(labels: Sequence[str], whole: int) -> str:
 
 
 def _own(own: OwnStack) -> Iterator[Problem]:
-    """A pipeline of one's own: its interpreter, its folder, its address, its templates."""
+    """Yield a pipeline of one's own: its interpreter, its folder, its address, its templates."""
     if own.path is not None and not own.path.is_dir():
         yield Problem(f"stack {own.name}, path", f"There is no such folder: {own.path}.")
     if own.python is not None and shutil.which(own.python) is None:
@@ -258,7 +261,7 @@ def _own(own: OwnStack) -> Iterator[Problem]:
 
 
 def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]:
-    """Files, price book and providers."""
+    """Yield problems of files, price book and providers."""
     golden = spec.golden_set
     paths = {
         "collection.path": spec.collection.path,
@@ -293,7 +296,7 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
 def _missing(
     spec: SweepSpec, stacks: Sequence[Stack], known: Known, book: PriceBook | None
 ) -> Iterator[Problem]:
-    """Keys, packages and prices that a run needs."""
+    """Yield what is missing of the keys, packages and prices that a run needs."""
     used = {(key, str(stack.spec[key])) for stack in stacks for key in MODELS if key in stack.spec}
     models = sorted((key, name) for key, name in used if name != NONE and name in known.names[key])
     wanting: dict[tuple[str, str], list[str]] = {}

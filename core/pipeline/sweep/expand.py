@@ -67,7 +67,7 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
 
 
 def _canonical(kind: str, chosen: Methodic | None, language: str = "") -> JsonMap:
-    """A method with all of its parameters, as it is where it cannot be read; empty for none.
+    """Return a method with all of its parameters, as it is where it cannot be read; empty for none.
 
     One that knows the language of the collection has it, unless it is told another.
     """
@@ -89,7 +89,7 @@ MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
-    """The stacks of a specification; those that a search begins with stand first."""
+    """Return the stacks of a specification; those that a search begins with stand first."""
     known = known or Known(spec.models)
     usual = SENTENCES if is_documents(spec.collection) else None
     listed: list[Choice] = [dict(point) for point in spec.points]
@@ -106,13 +106,13 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
 
 
 def count(spec: SweepSpec) -> int:
-    """How many combinations a specification asks for at most, without making them."""
+    """Return how many combinations a specification asks for at most, without making them."""
     own = sum(math.prod(map(len, pipeline.params.values())) for pipeline in spec.own)
     return sum(_size(axes) for axes in spec.axes) + len(spec.points) + own
 
 
 def grid(axes: Axes, language: str = "english") -> list[Stack]:
-    """The stacks of one block of axes, without a specification around it; see `expand`."""
+    """Return the stacks of one block of axes, without a specification around it; see `expand`."""
     known = Known()
     return _stacks(_spec(choice, language, known) for choice in _grid(axes))
 
@@ -122,7 +122,7 @@ def _stacks(specs: Iterable[JsonMap]) -> list[Stack]:
 
 
 def _grid(axes: Axes) -> Iterator[Choice]:
-    """Every combination; axes of a leg that a mode lacks do not multiply it."""
+    """Yield every combination; axes of a leg that a mode lacks do not multiply it."""
     chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
     for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
         for leg in _legs(axes, mode):
@@ -162,7 +162,7 @@ def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
 
 
 def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
-    """The baseline, then every other value of every axis put into it alone."""
+    """Yield the baseline, then every other value of every axis put into it alone."""
     firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
     start = {**firsts, **{name: value for name, value in baseline if value is not None}}
     start["embedder"] = name = baseline.embedder or firsts["embedder"].name
@@ -179,7 +179,7 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
 
 
 def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
-    """The baseline's dimension where the model has it, else the model's own."""
+    """Return the baseline's dimension where the model has it, else the model's own."""
     if encoder.dim:
         return encoder.dim[0]
     dims = known.dims(encoder.name)

@@ -35,7 +35,7 @@ class Table(BaseModel):
 
 
 def _listed(value: object) -> object:
-    """A value that stands alone as a tuple of one; None = nothing."""
+    """Return a value that stands alone as a tuple of one; None = nothing."""
     if value is None:
         return ()
     return tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -275,7 +275,7 @@ class Reader(Table):
         return self
 
     def depths(self, mode: Mode) -> tuple[int | None, ...]:
-        """The k's of a mode, ascending; None = all gold passages."""
+        """Return the k's of a mode, ascending; None = all gold passages."""
         if mode in BY_DEPTH:
             return tuple(sorted(set(self.k)))
         return (0,) if mode == "none" else (None,)

@@ -42,7 +42,7 @@ class _NoKeys(Keys):
     """Stands in for keys where models are made to plan with, and nothing is sent."""
 
     def find(self, name: str, url: str) -> Secret | None:
-        """A placeholder that is no key of anybody."""
+        """Return a placeholder that is no key of anybody."""
         del url
         return Secret(name, "-")
 
@@ -80,26 +80,26 @@ class Known:
         return own if own is not None and own.provider in embed.PROVIDERS else embed.EMBEDDERS.get(name)
 
     def dims(self, name: str) -> tuple[int, ...]:
-        """Dimensions that an embedder has; empty = any, or not known before it is loaded."""
+        """Return dimensions that an embedder has; empty = any, or not known before it is loaded."""
         config = self.embedder(name)
         return config.dims if config else ()
 
     def default_dim(self, name: str) -> int | None:
-        """The dimension that is taken when none is asked for; None where that is not known."""
+        """Return the dimension that is taken when none is asked for; None where that is not known."""
         config = self.embedder(name)
         return config.default_dim if config else None
 
     def planned_embedder(self, name: str) -> Embedder:
-        """A remote embedder to count with; it has no key and sends nothing."""
+        """Return a remote embedder to count with; it has no key and sends nothing."""
         config = self.config("embedder", name)
         return make_embedder(config, config.default_dim or 1, keys=_NoKeys())
 
     def planned_reranker(self, name: str) -> Reranker:
-        """A reranker to count with; it has no key, loads nothing and sends nothing."""
+        """Return a reranker to count with; it has no key, loads nothing and sends nothing."""
         return make_reranker(name, models=self.models, ready=False)
 
     def planned_rewrite(self, name: str) -> Rewrite:
-        """A rewrite to count with; it has no key and sends nothing."""
+        """Return a rewrite to count with; it has no key and sends nothing."""
         return make_rewrite(name, models=self.models, ready=False)
 
     def config(self, key: str, name: str) -> ModelConfig:
@@ -111,11 +111,11 @@ class Known:
         return chat.chat_config(name.partition(":")[2], self.models)
 
     def is_local(self, key: str, name: str) -> bool:
-        """Whether a model runs here; see `config`."""
+        """Tell whether a model runs here; see `config`."""
         return (key == "rewrite" and name in REWRITES) or place_of(self.config(key, name)) is None
 
     def obstacles(self, key: str, name: str) -> Iterator[ClqError]:
-        """Why a model cannot be used: a key or a package is missing."""
+        """Yield why a model cannot be used: a key or a package is missing."""
         if key == "rewrite" and name in REWRITES:
             return
         config = self.config(key, name)

@@ -210,7 +210,7 @@ _TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin so
 
 
 def _kind_of_stack(given: object) -> str:
-    """Whether a stack is named by its axes, or is a pipeline of one's own."""
+    """Tell whether a stack is named by its axes, or is a pipeline of one's own."""
     if isinstance(given, OwnStack):
         return _TAGS[1]
     return _TAGS[isinstance(given, Mapping) and bool({"call", "url"} & set(given))]

@@ -42,7 +42,7 @@ class Counted(NamedTuple):
 def count_texts(
     texts: Sequence[str], tokenizer: str | None, prefix: str = "", *, sample: int = SAMPLE
 ) -> Counted:
-    """Tokens that embedding texts takes."""
+    """Return tokens that embedding texts takes."""
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     counts, chosen = counter(tokenizer), distinct
     if len(distinct) > sample:
@@ -55,12 +55,12 @@ def count_texts(
 
 
 def embedding(config: ModelConfig, tokens: float) -> Amount:
-    """Usage of embedding texts of so many tokens."""
+    """Return usage of embedding texts of so many tokens."""
     return Amount(config.price_item, "input_tokens", tokens, Basis.MODELLED)
 
 
 def typical(lengths: Lengths, k: int) -> list[float]:
-    """Lengths of k passages that are not known: spread as in the corpus, and as long on average."""
+    """Return lengths of k passages that are not known: spread as in the corpus, and as long on average."""
     spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
     even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
     return even
@@ -116,7 +116,7 @@ class Counting:
         self._rerankers: dict[str, Reranker] = {}
 
     def all(self) -> list[Paid]:
-        """Every step that is paid for, those that build first."""
+        """Return every step that is paid for, those that build first."""
         left = (step for step in self._graph.builds if not self._built(step))
         paid = [payment for step in left if (payment := self.corpus(step)) is not None]
         warm: set[str] = set()
@@ -135,7 +135,7 @@ class Counting:
         return _mean([used for used, _ in self._reranks(reranker, spec, depth).by_query])
 
     def corpus(self, step: Step) -> Paid | None:
-        """Embedding a corpus, done already or not; None for other steps and for what runs here."""
+        """Return embedding a corpus, done already or not; None for other steps and for what runs here."""
         if step.kind != "vectors" or self._known.is_local("embedder", step.params["model"]["name"]):
             return None
         name = step.params["model"]["name"]
@@ -157,7 +157,7 @@ class Counting:
         )
 
     def _own(self, step: Step) -> Paid:
-        """The calls of a pipeline of one's own, as far as it is said what they cost."""
+        """Return the calls of a pipeline of one's own, as far as it is said what they cost."""
         name, protocol, queries = step.params["model"]["name"], self._job.protocol, len(self._queries)
         warm_up = min(protocol.warm_up, queries) * protocol.rounds if protocol.repeats else 0
         calls = queries * max(1, protocol.passes) + warm_up
@@ -215,7 +215,7 @@ class Counting:
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
-        """The same for all pools of a corpus, of which there may be hundreds."""
+        """Return the same for all pools of a corpus, of which there may be hundreds."""
         chunking = self._names.chunking(spec)
         key = (reranker.name, chunking, f"{spec.get('rewrite')} {spec.get('perturb')}", depth)
         if key not in self._typicals:
@@ -242,7 +242,10 @@ class Counting:
 
 
 def fewest_calls(counted: Counted, embedder: Embedder, *, own: bool) -> int:
-    """How many calls embedding texts takes; to a server of one's own each can be twice the one before."""
+    """Return how many calls embedding texts takes.
+
+    To a server of one's own each can be twice the one before.
+    """
     by_items = math.ceil(counted.texts / embedder.batch_items)
     if own:
         return max(by_items, math.ceil(math.log2(counted.tokens / FIRST_TOKENS + 1)))

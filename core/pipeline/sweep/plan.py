@@ -179,7 +179,7 @@ def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
 def priced_lines(
     of: tuple[str, str, int], used: Iterable[Amount], book: PriceBook, *, exact: bool, notes: Sequence[str]
 ) -> Iterator[Line]:
-    """One line per unit that the calls of a model use; calls are told once.
+    """Yield one line per unit that the calls of a model use; calls are told once.
 
     Args:
         of: The stage, the model and how many calls.
@@ -199,7 +199,7 @@ def priced_lines(
 def embedded_lines(
     of: tuple[str, str, Purpose], texts: Sequence[str], known: Known, book: PriceBook
 ) -> Iterator[Line]:
-    """The line of texts that a model embeds; none where it runs here.
+    """Yield the line of texts that a model embeds; none where it runs here.
 
     Args:
         of: The stage, the embedder, and what its texts are.
@@ -216,7 +216,7 @@ def embedded_lines(
 
 
 def asked_seconds(line: Line, chat: Chat) -> float:
-    """How long the calls of a line take at a vendor; an assumption."""
+    """Return how long the calls of a line take at a vendor; an assumption."""
     written = line.amount or 0.0 if line.unit == "output_tokens" else 0.0
     return (line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S) / chat.concurrency
 
@@ -235,7 +235,7 @@ def _services(job: Job, known: Known) -> Iterator[Service]:
 
 
 def _lines(paid: Sequence[Paid], book: PriceBook) -> list[Line]:
-    """One line per stage, model and unit."""
+    """Return one line per stage, model and unit."""
     lines: list[Line] = []
     for stage, model in sorted(
         {(part.stage, part.model): None for part in paid}, key=lambda pair: _STAGES.index(pair[0])
@@ -270,7 +270,7 @@ def _in_use(
 
 
 def _planned(route: Route, used: Iterable[Usage], book: PriceBook) -> PlannedStack:
-    """A stack with what 1,000 queries cost in use."""
+    """Return a stack with what 1,000 queries cost in use."""
     costs = [dollars(amount, book) for amount in total(used)]
     reasons = tuple(dict.fromkeys(reason for _, reason in costs if reason))
     usd = None if reasons else 1000 * math.fsum(usd for usd, _ in costs if usd is not None)

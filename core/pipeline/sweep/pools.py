@@ -44,14 +44,14 @@ class Pools:
         self._kept: dict[str, Any] = {}
 
     def of(self, spec: JsonMap, depth: int) -> list[list[str]] | None:
-        """The texts of the pool of every query; see `hits`."""
+        """Return the texts of the pool of every query; see `hits`."""
         rankings, corpus = self.hits(spec, depth), self._corpora[self._chunking(spec)]
         if rankings is None:
             return None
         return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
 
     def hits(self, spec: JsonMap, depth: int) -> list[Hits] | None:
-        """The pool of every query; None where finding it out would cost something or take long."""
+        """Return the pool of every query; None where finding it out would cost something or take long."""
         if len(self._corpora[self._chunking(spec)]) > MAX_PASSAGES or not self._is_free(spec):
             return None
         if spec["mode"] == "sparse":
@@ -63,7 +63,7 @@ class Pools:
         return [fuse(spec["fusion"], pair, depth) for pair in legs]
 
     def typed(self, spec: JsonMap) -> list[str]:
-        """The questions as they are typed."""
+        """Return the questions as they are typed."""
         perturb, names = spec.get("perturb"), self._names
         if not perturb:
             return list(self._queries)
@@ -73,7 +73,7 @@ class Pools:
         )
 
     def asked(self, spec: JsonMap) -> list[str]:
-        """The questions as they are searched; as they are typed where a chat model would rewrite them."""
+        """Return questions as they are searched; as they are typed where a chat model would rewrite them."""
         rewrite, typed = spec.get("rewrite", NONE), self.typed(spec)
         if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
             return typed

@@ -63,7 +63,7 @@ def suggestion(name: object, known: Iterable[object]) -> str:
 
 
 def brief(value: object) -> str:
-    """A value as it may stand in a message: one short line."""
+    """Return a value as it may stand in a message: one short line."""
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return repr(text) if isinstance(value, str) else text
@@ -94,7 +94,7 @@ _LIMITS: Mapping[str, tuple[str, str]] = {
 
 
 def problems(error: ValidationError, model: type[BaseModel], data: object) -> Iterator[tuple[Keys, Problem]]:
-    """One problem per place of a failed validation, without its file and line.
+    """Yield one problem per place of a failed validation, without its file and line.
 
     Args:
         data: What it was given; tells which positions of lists the user wrote.
@@ -113,7 +113,7 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
 
 
 def key_path(path: Keys) -> str:
-    """For example ``axes.mode[2]``; positions count from 1, as people do."""
+    """Return for example ``axes.mode[2]``; positions count from 1, as people do."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
@@ -156,7 +156,7 @@ def _words(details: Any, model: type[BaseModel]) -> tuple[str, str]:  # noqa: AN
 
 
 def _keys(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
-    """Keys of the table at a location."""
+    """Return keys of the table at a location."""
     tables = [model]
     for part in location:
         if isinstance(part, str) and part.startswith(TAGGED):

@@ -102,7 +102,7 @@ def read_job(
 
 
 def protocol(latency: Latency) -> Protocol:
-    """How time is measured, for the runner."""
+    """Return how time is measured, for the runner."""
     return Protocol(
         repeats=latency.repeats,
         rounds=latency.rounds,
@@ -180,7 +180,7 @@ class _Material:
         )
 
     def golden(self, shelf: Shelf | None) -> Batch:
-        """The golden set: the one that is named, or the one that comes with the collection."""
+        """Return the golden set: the one that is named, or the one that comes with the collection."""
         source = self._spec.golden_set
         if source is not None and source.path is not None:
             return read_golden_set(source, lambda: self._documents, self.collection.collection_id)
@@ -190,7 +190,7 @@ class _Material:
         return Batch(golden_sets=self._whole.golden_sets, frames=frames)
 
     def queries(self, golden: Batch) -> pl.DataFrame:
-        """The questions that are asked."""
+        """Return the questions that are asked."""
         source = self._spec.queries
         if source.path is not None:
             queries = read_queries(source.path, self.collection.collection_id, source.columns)
@@ -245,7 +245,7 @@ def _hashes(golden: Batch) -> dict[str, str]:
 
 
 def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
-    """The part of a golden set that judges the questions that are asked; itself if it judges no others.
+    """Give the part of a golden set that judges the questions that are asked; itself if it judges no others.
 
     A judged question that a run does not answer counts as 0, so that questions which nobody asked would pull
     every mean down.
@@ -280,7 +280,7 @@ def _derived(golden: Batch, parts: Sequence[Derived]) -> Batch:
 
 
 def _losses(part: Derived) -> Problem | None:
-    """Evidence that a chunker tears apart; without a word it would look better than it is."""
+    """Return evidence that a chunker tears apart; without a word it would look better than it is."""
     if not part.lost.height:
         return None
     reason = f"{part.lost.height} spans lie in no chunk that covers enough of them."
@@ -292,7 +292,7 @@ def _losses(part: Derived) -> Problem | None:
 
 
 def _tied(golden: Batch, record: GoldenSet, judgements: pl.DataFrame, chunked: Chunked) -> Batch:
-    """Grades of chunks, as those of the one chunking that is searched."""
+    """Return grades of chunks, as those of the one chunking that is searched."""
     own = part_id(record.golden_set_id, chunked.name or "")
     part = replace(
         record,

@@ -57,7 +57,7 @@ class Rates:
     probed: Mapping[str, Speed] = field(default_factory=dict)  # Speeds of embedders by their name
 
     def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
-        """Milliseconds of asking a vendor about one query, and what they rest on.
+        """Return milliseconds of asking a vendor about one query, and what they rest on.
 
         The depth is that of a reranked pool; answers of chat models take time by their length, which is used.
         """
@@ -80,7 +80,7 @@ _MODELS = {"pipeline": "name", "embed": "embedder", "rerank": "reranker", "rewri
 
 
 def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
-    """Median times of models in earlier runs, as `Rates` has them.
+    """Return median times of models in earlier runs, as `Rates` has them.
 
     Args:
         runs: run_id and spec (JSON).
@@ -102,7 +102,10 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
 
 
 def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
-    """Seconds of embedding a corpus at a vendor: by its pace or by its batches, whichever takes longer."""
+    """Return seconds of embedding a corpus at a vendor.
+
+    By its pace or by its batches, whichever takes longer.
+    """
     paced = 60 * tokens / tokens_per_minute if tokens_per_minute else 0.0
     return max(paced, calls * BATCH_MS / 1000 / max(1, concurrency))
 
@@ -212,7 +215,7 @@ def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
 
 
 def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
-    """Seconds of building here; vectors of vendors are paid for and counted there."""
+    """Return seconds of building here; vectors of vendors are paid for and counted there."""
     size = len(_corpus(step, corpora))
     if step.kind == "bm25":
         return size / BM25_PASSAGES_PER_S
@@ -227,7 +230,7 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
 
 
 def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) -> float:
-    """Seconds of asking here: each query once unmeasured and then in every pass."""
+    """Return seconds of asking here: each query once unmeasured and then in every pass."""
     ms = 0.0
     for step in steps.steps:
         if step.kind == "search":

@@ -99,7 +99,7 @@ def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[S
 
 
 def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> float:
-    """About how many seconds one core builds an index."""
+    """Return about how many seconds one core builds an index."""
     usual = {option.name: option.default for option in kind_of(name).options}
     chosen = {**usual, **(options or {})}
     method = str(chosen.get("method", ""))

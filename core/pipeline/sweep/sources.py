@@ -32,14 +32,14 @@ class Shelf(Protocol):
     """Collections and golden sets that the caller has already, by id: a store, where one may be read."""
 
     def collection(self, collection_id: str) -> Batch:
-        """A collection with passages, questions and its judgements."""
+        """Return a collection with passages, questions and its judgements."""
 
     def golden_set(self, golden_set_id: str) -> Batch:
-        """A golden set with judgements, or with spans."""
+        """Return a golden set with judgements, or with spans."""
 
 
 def is_documents(source: CollectionSource) -> bool:
-    """Whether a collection is made of files of text, which are cut into passages by default."""
+    """Tell whether a collection is made of files of text, which are cut into passages by default."""
     path = source.path
     if path is None or source.format not in {"auto", "documents"}:
         return False
@@ -50,7 +50,7 @@ def is_documents(source: CollectionSource) -> bool:
 
 
 def collection_id(source: CollectionSource) -> str:
-    """The id of a collection: given, or from its path."""
+    """Return the id of a collection: given, or from its path."""
     if source.stored is not None:
         return source.stored
     path = source.path or Path()
@@ -60,7 +60,7 @@ def collection_id(source: CollectionSource) -> str:
 def read_collection(
     source: CollectionSource, golden: GoldenSource | None, shelf: Shelf | None
 ) -> tuple[Batch, Documents | None]:
-    """The passages of a collection, with the questions and judgements that come with it.
+    """Return the passages of a collection, with the questions and judgements that come with it.
 
     With it come its documents, where they are what was read.
     """
@@ -89,12 +89,12 @@ def read_collection(
 
 
 def read_source_documents(source: CollectionSource) -> Documents:
-    """The documents of a collection that has a path."""
+    """Return the documents of a collection that has a path."""
     return read_documents(source.path or Path(), form=source.format, columns=source.columns)
 
 
 def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame], collection: str) -> Batch:
-    """The judgements or spans of a golden set in a file."""
+    """Return the judgements or spans of a golden set in a file."""
     path = golden.path or Path()
     options = Options(
         collection_id=collection,
@@ -113,7 +113,7 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
 
 
 def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
-    """The shelf."""
+    """Return the shelf."""
     if shelf is None:
         raise InputError(f"{name!r} is no path, and no store was named.", do="Give a path.")
     return shelf
@@ -174,7 +174,7 @@ def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | No
 
 
 def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None, seed: int) -> pl.DataFrame:
-    """The questions that are asked, in their order."""
+    """Return the questions that are asked, in their order."""
     if limit is None:
         return queries
     if judged is not None:

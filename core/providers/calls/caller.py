@@ -147,7 +147,7 @@ class Caller:
         return self._timeout[0]
 
     def sibling(self) -> Caller:
-        """A caller that shares the pace and the places, and is interrupted by itself."""
+        """Return a caller that shares the pace and the places, and is interrupted by itself."""
         sibling = copy.copy(self)
         sibling._wake = threading.Event()
         return sibling
@@ -254,7 +254,7 @@ _callers_lock = threading.Lock()
 
 
 def caller_for(config: ModelConfig, place: Place) -> Caller:
-    """A caller for one model of one service: all of them in this process keep one pace together."""
+    """Return a caller for one model of one service: all of them in this process keep one pace together."""
     identity = (config.provider, config.model, place, config.limits)
     with _callers_lock:
         if identity not in _callers:

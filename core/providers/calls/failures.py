@@ -61,7 +61,9 @@ def failure(error: Exception, now: float) -> Failure:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait that a response asks for, 0 or more; None when it asks for nothing that makes sense.
+    """Return seconds to wait that a response asks for, 0 or more.
+
+    None when it asks for nothing that makes sense.
 
     Source: RFC 9110, section 10.2.3 (seconds, or a date); some vendors send milliseconds besides.
     """

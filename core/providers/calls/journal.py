@@ -39,25 +39,25 @@ _UNKNOWN = ("timeout", "unreachable", "unreadable")
 
 
 def text_hash(text: str) -> str:
-    """Identifies a text: 40 hexadecimal digits."""
+    """Identify a text: 40 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[str], extra: str = "") -> str:
-    """Identifies a call by all that its answer depends on."""
+    """Identify a call by all that its answer depends on."""
     parts = [_VERSION, provider, model, params, list(text_hashes), extra]
     return text_hash(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
 
 def sending(journal: Journal | None, keys: Sequence[str]) -> AbstractContextManager[None]:
-    """`Journal.sending`; nothing where there is no journal."""
+    """Return `Journal.sending`; nothing where there is no journal."""
     return nullcontext() if journal is None else journal.sending(keys)
 
 
 def once(
     journal: Journal | None, key: str, fits: Callable[[Any], bool], call: Callable[[], Reply[T]]
 ) -> Reply[T]:
-    """The reply of a key where its value fits; else that of a call, which is kept."""
+    """Return the reply of a key where its value fits; else that of a call, which is kept."""
     if journal is None:
         return call()
     known = journal.get(key)
@@ -96,11 +96,11 @@ class Journal:
         return f"Journal({str(self.path)!r})"
 
     def get(self, key: str) -> Reply[Any] | None:
-        """The reply, with `fresh` False, or None when it is missing or damaged."""
+        """Return the reply, with `fresh` False, or None when it is missing or damaged."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
-        """The replies of those keys that are there."""
+        """Return the replies of those keys that are there."""
         rows = [row for at in range(0, len(keys), _AT_ONCE) for row in self._rows(keys[at : at + _AT_ONCE])]
         replies = {row[0]: _unpacked(*row) for row in rows}
         return {key: reply for key, reply in replies.items() if reply is not None}

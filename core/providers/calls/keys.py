@@ -51,7 +51,7 @@ class Secret:
             logging.getLogger(logger).addFilter(_without_keys)
 
     def reveal(self) -> str:
-        """The key."""
+        """Return the key."""
         return self._value
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class Keys:
         self._secrets = tuple(secrets)
 
     def allowed_by(self, name: str, url: str) -> str:
-        """Who lets a key be sent to an address: "vendor" or "operator"; empty when nobody does.
+        """Say who lets a key be sent to an address: "vendor" or "operator"; empty when nobody does.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or `ALLOW` is not written as it has to be.
@@ -98,7 +98,7 @@ class Keys:
         return "operator" if any(key == name and origin(to) == here for key, _, to in pairs) else ""
 
     def find(self, name: str, url: str) -> Secret | None:
-        """The key of this name, to be sent to an address, or None; an empty one counts as none.
+        """Return the key of this name, to be sent to an address, or None; an empty one counts as none.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or the key cannot be sent in a header.
@@ -123,7 +123,7 @@ class Keys:
         return Secret(name, value)
 
     def need(self, name: str, model: str, url: str) -> Secret:
-        """The key of this name."""
+        """Return the key of this name."""
         secret = self.find(name, url)
         if secret is None:
             raise ProviderError(
@@ -149,7 +149,7 @@ class Keys:
 
 
 def redact(text: str) -> str:
-    """The text without keys: those that were looked up, and whatever looks like one."""
+    """Return the text without keys: those that were looked up, and whatever looks like one."""
     for key in sorted(_known, key=len, reverse=True):
         if len(key) >= _SHORTEST:
             text = text.replace(key, HIDDEN)

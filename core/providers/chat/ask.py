@@ -56,7 +56,7 @@ class Chat(Model, ABC):
         """
 
     def expected(self, input_tokens: float, output_tokens: float) -> tuple[Amount, ...]:
-        """Usage of a call of that size, as an estimate."""
+        """Return usage of a call of that size, as an estimate."""
         return (
             Amount(self.item, "input_tokens", float(input_tokens), Basis.MODELLED),
             Amount(self.item, "output_tokens", float(output_tokens), Basis.MODELLED),
@@ -83,7 +83,7 @@ class ByChat(Model):
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:
-    """Speed of generation, as figure 1 of the REBEL paper measures it; None where no time passed."""
+    """Return speed of generation, as figure 1 of the REBEL paper measures it; None where no time passed."""
     return 1000 * characters / ms if ms > 0 else None
 
 
@@ -99,7 +99,7 @@ _MARKED = re.compile(
 
 
 def mark_for(*texts: str) -> str:
-    """Twelve hexadecimal digits that follow from all the texts of a prompt.
+    """Return twelve hexadecimal digits that follow from all the texts of a prompt.
 
     Equal prompts have equal marks, so that their answers can be kept; a text cannot foresee a mark that
     depends on itself and on the texts beside it.
@@ -108,12 +108,12 @@ def mark_for(*texts: str) -> str:
 
 
 def marked(label: str, text: str, mark: str) -> str:
-    """A text between marks from `mark_for`, with what it is: "question", "passage 3"."""
+    """Return a text between marks from `mark_for`, with what it is: "question", "passage 3"."""
     return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
 
 
 def find_marked(prompt: str) -> list[tuple[str, str]]:
-    """The labels and texts between marks, in order."""
+    """Return the labels and texts between marks, in order."""
     return [(match["label"], match["text"]) for match in _MARKED.finditer(prompt)]
 
 
@@ -173,7 +173,10 @@ def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
 
 
 def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
-    """Replies that came one after the other as one: the last value, all of the time, usage and characters."""
+    """Return replies that came one after the other as one.
+
+    The last value, all of the time, usage and characters.
+    """
     ms = sum(reply.ms for reply in replies)
     characters = sum(int(reply.details.get("characters", 0)) for reply in replies)
     last = {"at": replies[-1].details["at"]} if "at" in replies[-1].details else {}

@@ -45,7 +45,7 @@ class FakeChat(Chat):
         json_schema: JsonMap | None = None,
         extra: str = "",  # noqa: ARG002
     ) -> Reply[str]:
-        """The next answer of the script, else one made from the prompt; see `Chat.complete`."""
+        """Return the next answer of the script, else one made from the prompt; see `Chat.complete`."""
         with self._lock:
             self.asked.append((system, user))
             scripted = self._script.pop(0) if self._script else None
@@ -55,7 +55,7 @@ class FakeChat(Chat):
         return Reply(text, usage, details={"characters": len(text), "chars_per_second": None})
 
     def _cut(self, text: str, most: int) -> str:
-        """As many of a text's first words as an answer may have tokens."""
+        """Return as many of a text's first words as an answer may have tokens."""
         words = text.split(" ")
         while len(words) > 1 and self.count_tokens(" ".join(words)) > most:
             words.pop()
@@ -63,7 +63,9 @@ class FakeChat(Chat):
 
 
 def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> str:
-    """An answer of the schema's form: ratings, a grade, an order, criteria, a query, a passage or queries.
+    """Return an answer of the schema's form.
+
+    Ratings, a grade, an order, criteria, a query, a passage or queries.
 
     Without a schema it is the sentence of the passages that shares most words with the question, with the
     number of its passage where readers are to cite.

@@ -37,14 +37,14 @@ class Reading(Generic[V]):
 
 
 def bare(answer: str) -> str:
-    """The answer without a leading thought ("<think>…</think>") and without a code fence around it."""
+    """Return the answer without a leading thought ("<think>…</think>") and without a code fence around it."""
     text = _THOUGHT.sub("", answer[:LONGEST_ANSWER], count=1).strip()
     fenced = _FENCED.match(text)
     return fenced[1].strip() if fenced else text
 
 
 def json_value(text: str) -> object:
-    """The one JSON value that a text is.
+    """Return the one JSON value that a text is.
 
     Raises:
         ValueError: If it is not JSON, nested too deeply, or holds NaN, an infinity or a key twice.
@@ -70,7 +70,7 @@ _RATINGS = "ratings"
 
 
 def read_rows(answer: str) -> Reading[list[Row]]:
-    """Rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each."""
+    """Return rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each."""
     text = bare(answer)
     if not text:
         return Reading([], "it was empty", 0)
@@ -112,7 +112,7 @@ def _is_number(value: object) -> bool:
 def read_ratings(
     answer: str, count: int, highest: Sequence[float], *, fits: Callable[[Row], bool] | None = None
 ) -> Reading[dict[int, Row]]:
-    """One row of ratings for each of `count` passages."""
+    """Return one row of ratings for each of `count` passages."""
     rows = read_rows(answer)
     good: dict[int, Row] = {}
     doubled: set[int] = set()
@@ -144,7 +144,7 @@ def read_ratings(
 
 
 def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
-    """JSON schema of ``{"ratings": [[number, rating, …], …]}``."""
+    """Return JSON schema of ``{"ratings": [[number, rating, …], …]}``."""
     row = {
         "type": "array",
         "items": {"type": "number"},
@@ -155,7 +155,7 @@ def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
 
 
 def object_schema(properties: JsonMap) -> JsonMap:
-    """JSON schema of an object with exactly these properties."""
+    """Return JSON schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -165,7 +165,10 @@ def object_schema(properties: JsonMap) -> JsonMap:
 
 
 def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading[int | None]:
-    """A whole number that is an answer's only value; None, with what is wrong, where it cannot be used."""
+    """Return a whole number that is an answer's only value.
+
+    None, with what is wrong, where it cannot be used.
+    """
     value, problem = only(answer, key, mark)
     if not problem and (type(value) is not int or value not in among):
         problem = f'"{key}" is no whole number from {among[0]} to {among[-1]}'
@@ -175,7 +178,7 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
 
 
 def only(answer: str, key: str, mark: str) -> tuple[object, str]:
-    """The value of an object's only key, and why there is none; marks of the prompt must not be repeated."""
+    """Give value of an object's only key, and why there is none; marks of the prompt must not be repeated."""
     if mark and mark in answer:
         return None, "it repeats the marks"
     try:

@@ -51,7 +51,7 @@ class Embedder(Model, ABC):
         return {"dim": self.dim, "purpose": purpose.value}
 
     def room(self) -> Room:
-        """The most texts and tokens of the next batch."""
+        """Return the most texts and tokens of the next batch."""
         return self.batch_items, self.batch_tokens
 
     def too_much(self, texts: Sequence[str]) -> None:
@@ -126,7 +126,7 @@ class Embedder(Model, ABC):
         return once(self.journal, key, self._fits, ask)
 
     def _answers(self, texts: list[str], purpose: Purpose) -> Generator[tuple[list[str], Reply[Vectors]]]:
-        """Recalled texts first, then the others in batches."""
+        """Yield recalled texts first, then the others in batches."""
         missing = dict.fromkeys(texts)
         for part, reply in self._recalled(texts, purpose):
             for text in part:
@@ -149,7 +149,7 @@ class Embedder(Model, ABC):
                 yield [keys[key] for key in replies], Reply(vectors, used, attempts=0, fresh=False)
 
     def _fits(self, vector: Vectors) -> bool:
-        """Whether a vector that was kept may be used; earlier releases kept zeros where none had come."""
+        """Say whether a vector that was kept may be used; earlier releases kept zeros where none had come."""
         return vector.shape == (self.dim,) and bool(np.isfinite(vector).all() and vector.any())
 
     def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
@@ -272,7 +272,7 @@ class TokenEmbedder(Embedder):
 
     @abstractmethod
     def embed_tokens(self, text: str) -> TokenVectors:
-        """The vectors of all tokens of a passage; a text beyond the model's length is read in windows."""
+        """Return vectors of all tokens of a passage; a text beyond the model's length is read in windows."""
 
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:

@@ -35,13 +35,13 @@ def require_dim(name: str, dim: int, allowed: Sequence[int]) -> None:
 
 
 def shortened(vectors: Vectors, dim: int, *, scale: bool) -> Vectors:
-    """The first `dim` numbers of every row [n, ≥ dim], scaled to unit length where asked."""
+    """Return the first `dim` numbers of every row [n, ≥ dim], scaled to unit length where asked."""
     cut = np.ascontiguousarray(vectors[:, :dim], dtype=np.float32)
     return unit_rows(cut) if scale else cut
 
 
 def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vectors]]:
-    """A batch's reply text by text; usage and time are divided in proportion to the weights."""
+    """Return a batch's reply text by text; usage and time are divided in proportion to the weights."""
     whole = sum(weights)
     return [
         Reply(
@@ -102,12 +102,12 @@ class Sizes:
         self._lock = threading.Lock()
 
     def room(self) -> Room:
-        """The most of the next call."""
+        """Return the most of the next call."""
         with self._lock:
             return self._items, self._tokens
 
     def took(self, tokens: float, seconds: float) -> None:
-        """A call of so many tokens was answered after so long."""
+        """Learn that a call of so many tokens was answered after so long."""
         with self._lock:
             if seconds > SLOW_S:
                 self._tokens = min(self._tokens, max(1.0, tokens * QUICK_S / seconds))
@@ -115,7 +115,7 @@ class Sizes:
                 self._tokens = min(2 * self._tokens, self._most or math.inf)
 
     def at_most(self, items: int, tokens: float) -> None:
-        """More than so many texts or tokens were refused as too large, or not answered in time."""
+        """Learn that more texts or tokens were refused as too large, or not answered in time."""
         with self._lock:
             self._items = min(self._items, max(1, items))
             self._most = min(self._most or math.inf, max(1.0, tokens))

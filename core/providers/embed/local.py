@@ -160,7 +160,7 @@ class FastEmbedEmbedder(LocalEmbedder):
         self._fit(config, dim, int(self._model.embedding_size))
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Vectors by the model's own way with queries and passages."""
+        """Return vectors by the model's own way with queries and passages."""
         sent = [self._prefixes.get(purpose, "") + text for text in texts]
         embed = self._model.query_embed if purpose is Purpose.QUERY else self._model.passage_embed
         return shortened(np.array(list(embed(sent)), dtype=np.float32), self.dim, scale=self.normalised)
@@ -184,7 +184,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
         self._fit(config, dim, int(self._encoded(["a"], Purpose.PASSAGE).shape[1]))
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Vectors by the model's own prompts, or by our prefixes."""
+        """Return vectors by the model's own prompts, or by our prefixes."""
         return shortened(self._encoded(texts, purpose), self.dim, scale=self.normalised)
 
     def _encoded(self, texts: Sequence[str], purpose: Purpose) -> Vectors:

@@ -56,7 +56,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         }
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Token vectors of each text, pooled, cut and scaled: float32 [len(texts), dim]."""
+        """Return token vectors of each text, pooled, cut and scaled: float32 [len(texts), dim]."""
         prefix = self._prefixes.get(purpose, "")
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         vectors = self._vectors_of(encodings)
@@ -66,7 +66,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return shortened(vectors, self.dim, scale=self.normalised)
 
     def embed_tokens(self, text: str) -> TokenVectors:
-        """Token vectors of a passage in context; a long one is read in windows that share a quarter."""
+        """Give token vectors of a passage in context; a long one is read in windows that share a quarter."""
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
         first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]
@@ -84,7 +84,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return TokenVectors(shortened(vectors, self.dim, scale=False), spans)
 
     def pooled(self, vectors: Vectors) -> Vectors:
-        """The mean of some token vectors, as late chunking has it, scaled where the model's vectors are."""
+        """Give mean of some token vectors, as late chunking has it, scaled where the model's vectors are."""
         single: Vectors = shortened(vectors.mean(axis=0)[np.newaxis], self.dim, scale=self.normalised)[0]
         return single
 
@@ -93,7 +93,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return self._folder.tokenizer(stride=self._folder.max_tokens // _SHARED)
 
     def _vectors_of(self, encodings: Sequence[Any]) -> Vectors:
-        """[texts, tokens, size], or [texts, size] from a model that pools by itself."""
+        """Return [texts, tokens, size], or [texts, size] from a model that pools by itself."""
         outputs = self._folder.run(encodings)
         for rank in (3, 2):
             for name, output in outputs.items():
@@ -119,7 +119,7 @@ def _pool(vectors: Vectors, mask: NDArray[np.float32], pooling: Pooling) -> Vect
 
 
 def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
-    """The tokens of a window that stand for text, and where they stand."""
+    """Return the tokens of a window that stand for text, and where they stand."""
     spans = np.array(window.offsets, dtype=np.int64).reshape(-1, 2) - prefix
     special = np.array(window.special_tokens_mask, dtype=bool) | (np.array(window.attention_mask) == 0)
     real = ~special & (spans[:, 1] > np.maximum(spans[:, 0], 0))

@@ -64,7 +64,7 @@ class RemoteEmbedder(Remote, Embedder):
 
     @abstractmethod
     def send(self, texts: list[str], purpose: Purpose) -> Received:
-        """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+        """Return one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def params(self, purpose: Purpose) -> JsonMap:
         """Return what a vector depends on besides the model and the text."""
@@ -89,7 +89,7 @@ class RemoteEmbedder(Remote, Embedder):
         return self.dim if config.cut == "vendor" and len(config.dims) > 1 else None
 
     def room(self) -> Room:
-        """The most texts and tokens of the next batch: what the vendor takes, or what was found out."""
+        """Give the most texts and tokens of the next batch: what the vendor takes, or what was found out."""
         return self._sizes.room() if self._sizes else super().room()
 
     def too_much(self, texts: Sequence[str]) -> None:
@@ -152,7 +152,7 @@ class VoyageEmbedder(RemoteEmbedder):
     usual_types = {Purpose.PASSAGE: "document", Purpose.QUERY: "query"}  # noqa: RUF012
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
-        """One attempt."""
+        """Return one attempt."""
         answer = self.client.embed(
             texts,
             model=self._config.model,
@@ -170,7 +170,7 @@ class CohereEmbedder(RemoteEmbedder):
     usual_types = {Purpose.PASSAGE: "search_document", Purpose.QUERY: "search_query"}  # noqa: RUF012
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
-        """One attempt."""
+        """Return one attempt."""
         optional = {} if self.asked_dim is None else {"output_dimension": self.asked_dim}
         answer = self.client.embed(
             model=self._config.model,
@@ -191,7 +191,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     usual_tokens = 300_000
 
     def send(self, texts: list[str], purpose: Purpose) -> Received:
-        """One attempt."""
+        """Return one attempt."""
         optional: dict[str, Any] = {} if self.asked_dim is None else {"dimensions": self.asked_dim}
         word = self.input_type(purpose)
         if word is not None:  # not OpenAI's own, but many servers tell passages and queries apart so

@@ -75,7 +75,7 @@ class Reranker(Model, ABC):
 
     @abstractmethod
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
+        """Return usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
 
     def params(self) -> JsonMap:
         """Return what a score depends on besides the model's name and the texts, for the journal; JSON."""
@@ -112,7 +112,10 @@ class Reranker(Model, ABC):
         return self._merged(replies, wall_ms)
 
     def _split(self, query: str, passages: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Runs of passages within the limits; a passage that is beyond the limit by itself goes alone."""
+        """Yield runs of passages within the limits.
+
+        A passage that is beyond the limit by itself goes alone.
+        """
         if not self.pointwise:
             self._require_room(query, passages)
             yield passages
@@ -219,7 +222,7 @@ class Reranker(Model, ABC):
 
 
 def makespan(lengths: Sequence[float], lanes: int) -> float:
-    """How long tasks take when each begins, in order, on the lane that is free first."""
+    """Return how long tasks take when each begins, in order, on the lane that is free first."""
     free = [0.0] * lanes
     for length in lengths:
         lane = free.index(min(free))

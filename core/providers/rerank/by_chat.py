@@ -100,7 +100,7 @@ If you are asked for JSON: {{"ratings": [[1, 8], [2, 1]]}}"""
 def composite(
     relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
 ) -> float:
-    """The final score of a passage: relevance + Σ weight · rating (§2.1, item 3)."""
+    """Return the final score of a passage: relevance + Σ weight · rating (§2.1, item 3)."""
     if relevance < threshold:
         return -math.inf
     return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
@@ -122,7 +122,7 @@ class ChatReranker(ByChat, Reranker):
         self.concurrency = chat.concurrency
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text between marks."""
+        """Return tokens of a text between marks."""
         return self.chat.count_tokens(text) + _MARK_TOKENS
 
     def _rate(
@@ -136,7 +136,7 @@ class ChatReranker(ByChat, Reranker):
         fits: Callable[[Row], bool] | None = None,
         fewest: int | None = None,
     ) -> Reply[dict[int, Row]]:
-        """Ratings by passage, counted from 0; those that can be read."""
+        """Return ratings by passage, counted from 0; those that can be read."""
         mark = mark_for(*texts.values(), *passages)
         parts = [marked(label, text, mark) for label, text in texts.items()]
         parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
@@ -157,7 +157,7 @@ class ChatReranker(ByChat, Reranker):
     def _expected(
         self, system: str, query_tokens: float, passage_tokens: Sequence[float], columns: int
     ) -> tuple[Amount, ...]:
-        """Usage of one prompt, as an estimate, without a second turn."""
+        """Return usage of one prompt, as an estimate, without a second turn."""
         texts = query_tokens + sum(passage_tokens) + _MARK_TOKENS * (1 + len(passage_tokens))
         answer = len(passage_tokens) * _ROW_TOKENS * (1 + columns)
         return self.chat.expected(self.chat.count_tokens(system) + texts, answer)
@@ -175,7 +175,7 @@ class RelevanceReranker(ChatReranker):
         return carrying(reply, _scores(reply.value, len(passages), lambda row: row[0]))
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """A prompt per passage."""
+        """Return a prompt per passage."""
         return total(self._expected(_ONE, query_tokens, [tokens], 1) for tokens in passage_tokens)
 
 
@@ -212,7 +212,7 @@ class ListwiseReranker(ChatReranker):
         return carrying(both, second.value, {**second.details, **both.details, **details})
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Every prompt."""
+        """Return every prompt."""
         usual = 0 if self.first is None else USUAL_ANSWER_TOKENS
         shown = self.chat.count_tokens(listed(self.rated)) if self.rated else usual
         rating = self._expected(self.system, query_tokens + shown, passage_tokens, 1 + len(self.rated))
@@ -232,7 +232,7 @@ class ListwiseReranker(ChatReranker):
     def _scored(
         self, query: str, passages: Sequence[str], shown: Sequence[Criterion], extra: str
     ) -> Reply[Scores]:
-        """Composite scores; ties go to authority, else to the first criterion.
+        """Return composite scores; ties go to authority, else to the first criterion.
 
         The paper (E.2, instruction 5) prefers the more authoritative passage or any other consistent rule;
         without criteria the order of retrieval stays.
@@ -281,7 +281,7 @@ KINDS = (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, Re
 
 
 def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
-    """float64 [count]: the score of each row, NaN where there is none."""
+    """Return float64 [count]: the score of each row, NaN where there is none."""
     scores = np.full(count, np.nan)
     for at, row in rows.items():
         scores[at] = score(row)

@@ -97,7 +97,7 @@ If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}
 
 
 def listed(criteria: Sequence[Criterion]) -> str:
-    """The criteria as they stand in the prompt; their weights do not, as the sum is made here."""
+    """Return the criteria as they stand in the prompt; their weights do not, as the sum is made here."""
     return "\n".join(
         f"{number}. {criterion.name}: {criterion.meaning}" for number, criterion in enumerate(criteria, 1)
     )
@@ -131,7 +131,7 @@ class FirstTurn:
         return ask(chat, Task(self.system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
 
     def expected(self, chat: Chat, query_tokens: float) -> tuple[Amount, ...]:
-        """Usage of this turn, as an estimate."""
+        """Return usage of this turn, as an estimate."""
         return chat.expected(chat.count_tokens(self.system) + query_tokens, USUAL_ANSWER_TOKENS)
 
     def read(self, answer: str) -> Reading[Inferred]:
@@ -165,7 +165,7 @@ def _wrong(weights: Sequence[float], count: int) -> str:
 
 
 def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Entries that can be used, each name once; relevance is rated anyway."""
+    """Return entries that can be used, each name once; relevance is rated anyway."""
     named: dict[str, _Entry] = {}
     for name, meaning, weight in entries:
         short = " ".join(name.split())[:_LONGEST_NAME].strip(" *_")
@@ -176,7 +176,7 @@ def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _weight(value: object) -> float | None:
-    """A weight within bounds; NaN is not."""
+    """Return a weight within bounds; NaN is not."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= HIGHEST_WEIGHT:
         return None
     return float(value)

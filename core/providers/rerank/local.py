@@ -31,7 +31,7 @@ class LocalReranker(Reranker):
 
     @abstractmethod
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """Scores, and the details of the reply; see `Reranker.score_batch`."""
+        """Return scores, and the details of the reply; see `Reranker.score_batch`."""
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
         """Score a batch, with the milliseconds of processor time that it took."""
@@ -39,7 +39,7 @@ class LocalReranker(Reranker):
         return carrying(reply, *reply.value)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
-        """Processor time, which is not known before it is measured."""
+        """Return processor time, which is not known before it is measured."""
         return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
 
 
@@ -51,7 +51,7 @@ class NoReranker(LocalReranker):
     batch_items = 1_000_000
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:  # noqa: ARG002
-        """Minus the place, counted from 0."""
+        """Return minus the place, counted from 0."""
         return -np.arange(len(passages), dtype=np.float64), {}
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
@@ -59,7 +59,7 @@ class NoReranker(LocalReranker):
         return Reply(self.score(query, passages)[0])
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
-        """Nothing."""
+        """Return nothing."""
         return ()
 
 
@@ -69,7 +69,7 @@ class FakeReranker(LocalReranker):
     provider = "fake"
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """The shares; 0 for a query without words."""
+        """Return the shares; 0 for a query without words."""
         return np.array([share(query, passage) for passage in passages], dtype=np.float64), {}
 
 
@@ -91,7 +91,7 @@ class SentenceTransformersReranker(LocalReranker):
         self._model  # noqa: B018 - loaded by being asked for
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """The model's own scores."""
+        """Return the model's own scores."""
         pairs = [(query, passage) for passage in passages]
         scores = self._model.predict(pairs, batch_size=self.batch_items, show_progress_bar=False)
         return np.asarray(scores, dtype=np.float64).reshape(-1), {}
@@ -124,12 +124,12 @@ class OnnxReranker(LocalReranker):
         self.score("a", ["b"])
 
     def params(self) -> JsonMap:
-        """The files and the length."""
+        """Return the files and the length."""
         folder, _ = self._opened
         return {"files": folder.digest, "length": folder.max_tokens}
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """The model's numbers, and how many pairs were cut."""
+        """Return the model's numbers, and how many pairs were cut."""
         folder, tokenizer = self._opened
         tokenizer.no_truncation()
         asked = len(tokenizer.encode(query).ids)

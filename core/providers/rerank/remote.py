@@ -49,7 +49,7 @@ class RemoteReranker(Remote, Reranker):
 
     @abstractmethod
     def send(self, query: str, passages: list[str]) -> Received:
-        """One HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+        """Return one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def too_much(self, passages: Sequence[str]) -> None:
         """Send fewer at once from here on, unless a vendor is there that knows what it takes."""
@@ -96,7 +96,7 @@ class VoyageReranker(RemoteReranker):
     usual_tokens = 600_000
 
     def send(self, query: str, passages: list[str]) -> Received:
-        """One attempt."""
+        """Return one attempt."""
         answer = self.client.rerank(query, passages, model=self._config.model, truncation=True)
         tokens = answer.total_tokens
         used = None if tokens is None else [Amount(self.item, "input_tokens", float(tokens), Basis.MEASURED)]
@@ -116,7 +116,7 @@ class CohereReranker(RemoteReranker):
     """One of Cohere's models, through the second version of its API."""
 
     def send(self, query: str, passages: list[str]) -> Received:
-        """One attempt."""
+        """Return one attempt."""
         answer = self.client.rerank(
             model=self._config.model, query=query, documents=passages, max_tokens_per_doc=_READ_TOKENS
         )

@@ -36,7 +36,7 @@ class Prompt:
         return short_hash(self.context, self.none, NOTICE)
 
     def system(self, *, passages: bool) -> str:
-        """The instructions, with what marks are."""
+        """Return the instructions, with what marks are."""
         return f"{self.context if passages else self.none}\n\n{NOTICE}"
 
     def kept(self, answer: str) -> str:
@@ -46,7 +46,7 @@ class Prompt:
 
 
 def user(question: str, passages: Sequence[str]) -> str:
-    """The message: the passages and the question between marks, then "Answer:"."""
+    """Return the message: the passages and the question between marks, then "Answer:"."""
     mark = mark_for(question, *passages)
     shown = [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
     context = ["Context:", *shown, ""] if shown else []

@@ -53,7 +53,7 @@ def coded_column(part: Path, column: str) -> tuple[npt.NDArray[np.int32], pa.Arr
 
 
 def _distinct(part: Path, column: str) -> tuple[pa.Array, _Hashes]:
-    """The ids of different hashes in order of first appearance, and their hashes."""
+    """Return the ids of different hashes in order of first appearance, and their hashes."""
     texts, hashes = [], []
     known = recent = np.empty(0, dtype=np.uint64)
     for batch in _batches(part, column):
@@ -71,7 +71,7 @@ def _distinct(part: Path, column: str) -> tuple[pa.Array, _Hashes]:
 
 
 def _held(hashes: _Hashes, known: _Hashes) -> npt.NDArray[np.bool_]:
-    """Which of some hashes are among others, which are sorted."""
+    """Return which of some hashes are among others, which are sorted."""
     if not known.size:
         return np.zeros(hashes.size, dtype=np.bool_)
     places = np.minimum(np.searchsorted(known, hashes), known.size - 1)
@@ -79,7 +79,7 @@ def _held(hashes: _Hashes, known: _Hashes) -> npt.NDArray[np.bool_]:
 
 
 def _merged(one: _Hashes, other: _Hashes) -> _Hashes:
-    """Two sorted arrays as one."""
+    """Return two sorted arrays as one."""
     return np.sort(np.concatenate([one, other]), kind="stable")
 
 
@@ -142,7 +142,7 @@ class Filed(NamedTuple):
 
 
 def path_of(part: Path) -> Path:
-    """Where the codes of a part lie."""
+    """Return where the codes of a part lie."""
     return part.with_suffix(SUFFIX)
 
 
@@ -186,7 +186,7 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
 
 
 def _passages(part: Path) -> tuple[npt.NDArray[np.int32], pa.Array]:
-    """The passage of every row as a code, and the distinct ids."""
+    """Return the passage of every row as a code, and the distinct ids."""
     rows = pq.read_metadata(part).num_rows
     if rows <= _AT_ONCE:
         return _coded(_column(part, "passage_id"))
@@ -194,7 +194,7 @@ def _passages(part: Path) -> tuple[npt.NDArray[np.int32], pa.Array]:
 
 
 def _coded(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
-    """Texts as codes, and the distinct texts in order of first appearance."""
+    """Return texts as codes, and the distinct texts in order of first appearance."""
     encoded = texts.cast(pa.large_string()).combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy(), encoded.dictionary
 
@@ -225,13 +225,13 @@ def _save(coded: Coded, target: Path) -> Path:
 
 
 def _one(values: pa.Array) -> pa.Array:
-    """A whole array as the one cell of a column, which Arrow maps into memory as it lies in the file."""
+    """Give a whole array as the one cell of a column, which Arrow maps into memory as it lies in the file."""
     return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), values)
 
 
 @lru_cache(maxsize=512)
 def coded(filed: Filed) -> Coded:
-    """The codes of a part: from their file, mapped into memory, or made from the part where that is unsound.
+    """Give codes of a part: from their file, mapped into memory, or made from the part where that is unsound.
 
     Kept, for files of a store never change. Arrow follows the offsets in a file wherever they lead, so only a
     file with the checksum that it was written with is mapped.
@@ -269,7 +269,7 @@ def renew(part: Path, codes: Coded, *, only: str = "") -> None:
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:
-    """The place of every id of some parts in a list of ids; its length where it is not there."""
+    """Return the place of every id of some parts in a list of ids; its length where it is not there."""
     together = pa.chunked_array(list(ids), type=pa.large_string())
     places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
     return np.split(places, np.cumsum([len(part) for part in ids])[:-1])

@@ -70,7 +70,7 @@ def join(groups: Sequence[Judges], run_ids: Sequence[str], stage: str, depth: in
 
 
 def size(graded: Graded) -> int:
-    """Bytes that it takes in memory."""
+    """Return bytes that it takes in memory."""
     return graded.grades.nbytes + graded.pool_counts.nbytes + graded.unjudged_queries.nbytes
 
 
@@ -95,7 +95,7 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
     shape = (*axes.shape, wide)
 
     def joined(first: int, last: int) -> npt.NDArray[np.int8]:
-        """The grades of some runs."""
+        """Return the grades of some runs."""
         grades = np.full((last - first, *shape[1:]), EMPTY, dtype=np.int8)
         for group, golden, lists in zip(groups, goldens, by_group, strict=True):
             filled = {file: rankings.among_runs(first, last) for file, rankings in lists.items()}
@@ -116,7 +116,7 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
 def _in_pieces(
     shape: tuple[int, int, int], joined: Callable[[int, int], npt.NDArray[np.int8]], key: Hashable
 ) -> npt.NDArray[np.int8]:
-    """Grades [runs, queries, depth] at once where they can be kept so, else piece by piece."""
+    """Return grades [runs, queries, depth] at once where they can be kept so, else piece by piece."""
     if shape[0] * shape[1] * (shape[2] + _COUNTS) <= _MEMORY.most:
         return joined(0, shape[0])
     grades, some = np.empty(shape, dtype=np.int8), max(1, _PIECE // max(1, shape[1] * shape[2]))
@@ -128,7 +128,7 @@ def _in_pieces(
 
 
 def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
-    """Parts that are looked up together; a run's rankings are in one part."""
+    """Yield parts that are looked up together; a run's rankings are in one part."""
     some: dict[Filed, Lists] = {}
     ids = 0
     for file, rankings in lists.items():
@@ -144,7 +144,7 @@ def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
 def _places(
     lists: Mapping[Filed, Lists], golden: Judged, judgements: tuple[Filed, ...]
 ) -> list[npt.NDArray[np.int32]]:
-    """Per part, of each of its passages the place in a query's table of grades.
+    """Return per part, of each of its passages the place in a query's table of grades.
 
     The table has a place per judged passage, one for all others, and one for no passage, which is what the
     code -1 picks.
@@ -180,7 +180,7 @@ def _fill(
 def _slots(
     lists: Sequence[Lists], places: Sequence[npt.NDArray[np.int32]], runs: Places, shape: tuple[int, ...]
 ) -> npt.NDArray[np.int32]:
-    """Places in the tables of grades, by query, run and rank."""
+    """Return places in the tables of grades, by query, run and rank."""
     at = np.full(shape[0], -1, dtype=np.int64)
     at[runs] = np.arange(len(runs))
     slots = np.full((shape[1], len(runs), shape[2]), places[0][-1], dtype=np.int32)
@@ -192,7 +192,7 @@ def _slots(
 
 
 def _picked(slots: npt.NDArray[np.int32], golden: Judged, positions: Sequence[int]) -> npt.NDArray[np.int8]:
-    """Grades from the table of each query."""
+    """Return grades from the table of each query."""
     table = np.zeros(len(golden.ids) + 2, dtype=np.int8)
     table[-1] = EMPTY
     grades = np.empty(slots.shape, dtype=np.int8)
@@ -272,7 +272,7 @@ def _join_sources(
 
 @lru_cache(maxsize=64)
 def any_source(collection: str, files: tuple[str, ...]) -> bool:
-    """Whether any passage of a collection has a source; kept, for files of a store never change."""
+    """Tell whether any passage of a collection has a source; kept, for files of a store never change."""
     if not files:
         return False
     asked = {"passages": list(files), "collection": collection}
@@ -281,7 +281,7 @@ def any_source(collection: str, files: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=16)
 def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDArray[np.int32]]:
-    """Ids of the passages of a collection, and a code for the source of each."""
+    """Return ids of the passages of a collection, and a code for the source of each."""
     ids = pa.array([], type=pa.large_string())
     if not files:
         return ids, np.zeros(0, dtype=np.int32)
@@ -296,7 +296,10 @@ def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDA
 
 
 def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """A code for the source of each passage; one that the collection does not hold is a source of its own."""
+    """Return a code for the source of each passage.
+
+    One that the collection does not hold is a source of its own.
+    """
     place = found_in([ids], known)[0]
     first = int(of_known.max(initial=-1)) + 1
     codes = np.arange(first, first + len(place), dtype=np.int32)
@@ -308,7 +311,7 @@ def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -
 def _by_source(
     golden: Judged, source: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The sources of judged passages by their sets of grades and by how much they have, query by query."""
+    """Return sources of judged passages by their sets of grades and by how much they have, query by query."""
     queries = len(golden.query_ids)
     row, grade = np.repeat(np.arange(queries), np.diff(golden.start)), golden.grade.astype(np.int64)
     bits = np.left_shift(1, grade - 1)

@@ -106,7 +106,7 @@ class Axes:
 
     @classmethod
     def of(cls, run_ids: tuple[str, ...], goldens: Sequence[Judged]) -> Axes:
-        """The axes for some runs and the golden sets that judge them."""
+        """Return the axes for some runs and the golden sets that judge them."""
         queries = goldens[0].query_ids
         if len(goldens) > 1:
             queries = tuple(sorted({query for golden in goldens for query in golden.query_ids}))
@@ -119,13 +119,16 @@ class Axes:
         return len(self.run_ids), len(self.query_ids)
 
     def queries(self, query_ids: Sequence[str]) -> list[int]:
-        """Positions of some queries."""
+        """Return positions of some queries."""
         return [self.query_at[query_id] for query_id in query_ids]
 
     def spread(
         self, groups: Sequence[Judges], goldens: Sequence[Judged], counts: Sequence[npt.NDArray[Number]]
     ) -> npt.NDArray[Number]:
-        """Counts [queries, kinds] of each golden set for its runs; as they are where there is one set."""
+        """Return counts [queries, kinds] of each golden set for its runs.
+
+        As they are where there is one set.
+        """
         if len(groups) == 1:
             return counts[0]
         spread = np.zeros((*self.shape, max(each.shape[1] for each in counts)), dtype=counts[0].dtype)
@@ -156,32 +159,32 @@ class Lists:
         return cls(part, number, runs[part.owner[number]], queries[part.query[number]])
 
     def chosen(self, which: Places) -> Lists:
-        """Some of them."""
+        """Return some of them."""
         return Lists(self.part, self.number[which], self.run[which], self.query[which])
 
     def among_queries(self) -> Lists:
-        """Those of queries that have a position."""
+        """Return those of queries that have a position."""
         return self.chosen(np.flatnonzero(self.query >= 0))
 
     def among_runs(self, first: int, last: int) -> Lists:
-        """Those of runs in these positions, counted from the first of them."""
+        """Return those of runs in these positions, counted from the first of them."""
         few = self.chosen(np.flatnonzero((first <= self.run) & (self.run < last)))
         return Lists(few.part, few.number, few.run - first, few.query)
 
     def unjudged(self, known: Set[str], runs: int) -> npt.NDArray[np.int32]:
-        """How many queries each run ranks that are not among those known."""
+        """Return how many queries each run ranks that are not among those known."""
         strange = np.array([query not in known for query in self.part.queries], dtype=np.bool_)
         theirs = self.run[strange[self.part.query[self.number]]]
         return np.bincount(theirs, minlength=runs).astype(np.int32)
 
     def deepest(self) -> int:
-        """The deepest rank of any list."""
+        """Return the deepest rank of any list."""
         if self.part.rank is None:
             return int(self.part.length[self.number].max(initial=0))
         return int(self.part.rank[self.part.start[self.number + 1] - 1].max(initial=0))
 
     def codes(self, depth: int) -> npt.NDArray[np.int32]:
-        """Passage codes by rank: int32 [lists, depth], -1 where there is no passage."""
+        """Return passage codes by rank: int32 [lists, depth], -1 where there is no passage."""
         begins, lengths = self.part.start[self.number], self.part.length[self.number]
         if self.part.rank is None and depth and (lengths >= depth).all():
             step = int(lengths[0])

@@ -62,14 +62,14 @@ class Revision:
         self.everything = everything
 
     def with_deleted(self) -> Self:
-        """The same revision, showing what was deleted as if it were there."""
+        """Return the same revision, showing what was deleted as if it were there."""
         return type(self)(self.catalogue, self._root, self.revision, everything=True)
 
     @_once
     def collections(
         self, *, parts: bool = False, removed: bool = False, hidden: bool = False
     ) -> pl.DataFrame:
-        """Collections, oldest first.
+        """Return collections, oldest first.
 
         Args:
             parts: Also those that hold the chunks of another one.
@@ -96,7 +96,7 @@ class Revision:
         removed: bool = False,
         hidden: bool = False,
     ) -> pl.DataFrame:
-        """Golden sets, of one collection or of all, oldest first.
+        """Return golden sets, of one collection or of all, oldest first.
 
         Args:
             parts: Also those that hold what follows from another one's spans for one chunker.
@@ -125,7 +125,7 @@ class Revision:
     def runs(
         self, collection_id: str | None = None, *, removed: bool = False, hidden: bool = False
     ) -> pl.DataFrame:
-        """Runs, of one collection or of all, oldest first.
+        """Return runs, of one collection or of all, oldest first.
 
         Args:
             removed: The deleted runs instead of those that are there.
@@ -159,7 +159,7 @@ class Revision:
         ).sort("created_at", "run_id")
 
     def stacks(self) -> pl.DataFrame:
-        """Stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
+        """Return stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
         counts = self._records("run", RUNS).group_by("stack_id").agg(runs=pl.len().cast(pl.Int64))
         return (
             self.catalogue.records("SELECT stack_id, spec, label FROM stacks")
@@ -168,7 +168,7 @@ class Revision:
         )
 
     def sizes(self, table: str) -> pl.DataFrame:
-        """How much every collection, golden set or run has in a table, removed runs too.
+        """Return how much every collection, golden set or run has in a table, removed runs too.
 
         Args:
             table: A key of `TABLES`.
@@ -186,17 +186,20 @@ class Revision:
         return records.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
 
     def files_of(self, table: str, ids: Sequence[str]) -> list[str]:
-        """Files with rows of some owners, for readers of other kinds; each is verified once per process."""
+        """Return files with rows of some owners, for readers of other kinds.
+
+        Each is verified once per process.
+        """
         return self._files(table, ids)
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
-        """Files with rows of some owners; each is verified once per process."""
+        """Return files with rows of some owners; each is verified once per process."""
         files = self._sealed(table, ids)
         verify(files)
         return [file.path for file in files]
 
     def _filed(self, table: str, ids: Sequence[str]) -> tuple[Filed, ...]:
-        """The same files with those of their codes; verified when they are read."""
+        """Return the same files with those of their codes; verified when they are read."""
         codes = self.catalogue.records(_CODES).rows_by_key("path", unique=True)
         root, paired = str(self._root), []
         for part in self._sealed(table, ids):
@@ -218,7 +221,7 @@ class Revision:
 
     @_once
     def standing(self, kind: str) -> pl.DataFrame:
-        """Per id: added_revision, the last event, and what hides it; for use within this package."""
+        """Return per id: added_revision, the last event, and what hides it; for use within this package."""
         state = self.catalogue.records(STATE, {"revision": self.revision})
         if self.everything:
             there = state.with_columns(event=pl.lit("added"), behind=pl.lit(None, pl.String))
@@ -227,12 +230,12 @@ class Revision:
 
     @_once
     def _held(self, table: str) -> pl.DataFrame:
-        """Per owner's id: path of each file with its rows in a table, rows, queries."""
+        """Return per owner's id: path of each file with its rows in a table, rows, queries."""
         return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
 
     @_once
     def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
-        """Records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
+        """Return records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
         where = DELETED if removed else HIDDEN if hidden else THERE
         records, state = self.catalogue.records(sql), self.standing(kind).filter(where)
         return records.join(state, left_on=f"{kind}_id", right_on="id").sort("added_revision", f"{kind}_id")

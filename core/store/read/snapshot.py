@@ -21,7 +21,7 @@ from core.tables import TABLES
 
 
 def _select(table: str, *conditions: str) -> str:
-    """A query over parts; all of it comes from declarations in this package, values are parameters."""
+    """Return a query over parts; all of it comes from declarations in this package, values are parameters."""
     rule = RULES[table]
     where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
     columns, order = names(TABLES[table]), names(rule.order)
@@ -47,11 +47,11 @@ class Snapshot(Revision):
     """
 
     def queries(self, collection_id: str) -> pl.DataFrame:
-        """Queries of a collection, sorted by id."""
+        """Return queries of a collection, sorted by id."""
         return self._rows("queries", [collection_id])
 
     def passages(self, collection_id: str, passage_ids: Sequence[str] | None = None) -> pl.DataFrame:
-        """Passages of a collection, all or those named (unknown ids are left out), sorted by id."""
+        """Return passages of a collection, all or those named (unknown ids are left out), sorted by id."""
         if passage_ids is None:
             return self._rows("passages", [collection_id])
         return self._rows(
@@ -70,7 +70,7 @@ class Snapshot(Revision):
         *,
         most: int = 0,
     ) -> list[str]:
-        """Values of a column of ids, each once; only that column is read.
+        """Return values of a column of ids, each once; only that column is read.
 
         Args:
             table: A key of `TABLES`.
@@ -93,13 +93,13 @@ class Snapshot(Revision):
         return self.catalogue.column(sql, {"files": files, "ids": list(owners), **given})
 
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
-        """Judgements of a golden set, sorted by query and passage."""
+        """Return judgements of a golden set, sorted by query and passage."""
         return self._rows("judgements", [golden_set_id])
 
     def rankings(
         self, run_ids: Sequence[str], *, stage: str | None = None, query_id: str | None = None
     ) -> pl.DataFrame:
-        """Rankings of runs, sorted by run, stage, query and rank.
+        """Return rankings of runs, sorted by run, stage, query and rank.
 
         Args:
             stage: Only "final" or "pool".
@@ -109,7 +109,7 @@ class Snapshot(Revision):
         return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def timings(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Timings of runs, in milliseconds."""
+        """Return timings of runs, in milliseconds."""
         return self._rows("timings", run_ids)
 
     def usage(self, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -117,11 +117,11 @@ class Snapshot(Revision):
         return self._rows("usage", run_ids)
 
     def aggregates(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Results of runs that come without per-query data."""
+        """Return results of runs that come without per-query data."""
         return self._rows("aggregates", run_ids)
 
     def signals(self, run_ids: Sequence[str], *, signal: str | None = None) -> pl.DataFrame:
-        """Figures of single queries that are neither time nor usage (score margins…), or one of them."""
+        """Give figures of single queries that are neither time nor usage (score margins…), or one of them."""
         asked = {} if signal is None else {"signal": signal}
         return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
@@ -130,7 +130,7 @@ class Snapshot(Revision):
         return self._rows("answers", run_ids)
 
     def answer_scores(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """How good the answers are, by scorer and judge; grades of an earlier release are scores too."""
+        """Give how good the answers are, by scorer and judge; grades of an earlier release are scores too."""
         scores = self._rows("answer_scores", run_ids)
         if not (files := self._files("answers", run_ids)):
             return scores
@@ -149,7 +149,7 @@ class Snapshot(Revision):
         judge: str | None = None,
         reader: str | None = None,
     ) -> pl.DataFrame:
-        """The answers of one reader of each run with one grade; see `core.answers.graded`."""
+        """Return the answers of one reader of each run with one grade; see `core.answers.graded`."""
         self._known("run", run_ids)
         files = self._files("answers", run_ids)
         asked = (scorer, judge, reader)
@@ -168,7 +168,7 @@ class Snapshot(Revision):
         return self._rows("gold_answers", [collection_id])
 
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
-        """Figures of diagnoses of embedders, sorted by collection, embedder and run."""
+        """Return figures of diagnoses of embedders, sorted by collection, embedder and run."""
         # A file may hold what was replaced of one collection beside what counts of another.
         together: dict[tuple[str, ...], list[str]] = {}
         for name in collection_ids:
@@ -178,25 +178,25 @@ class Snapshot(Revision):
         return whole.sort(RULES["diagnostics"].order, nulls_last=True)
 
     def chunks(self, collection_id: str) -> pl.DataFrame:
-        """Where the chunks of a collection lie in their source documents."""
+        """Return where the chunks of a collection lie in their source documents."""
         return self._rows("chunks", [collection_id])
 
     def spans(self, golden_set_id: str) -> pl.DataFrame:
-        """Grades of a golden set that are anchored to characters of source documents."""
+        """Return grades of a golden set that are anchored to characters of source documents."""
         return self._rows("spans", [golden_set_id])
 
     def gradings(self, golden_set_id: str) -> pl.DataFrame:
-        """The acts of judging behind a golden set, sorted by query, passage, judge and time."""
+        """Return the acts of judging behind a golden set, sorted by query, passage, judge and time."""
         return self._rows("gradings", [golden_set_id])
 
     def orders(self, golden_set_id: str) -> pl.DataFrame:
-        """The refined order of a golden set's best passages, sorted by query and rank."""
+        """Return the refined order of a golden set's best passages, sorted by query and rank."""
         return self._rows("orders", [golden_set_id])
 
     def graded(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int | None = None
     ) -> Graded:
-        """Rankings joined with grades, as arrays ready for the measures.
+        """Return rankings joined with grades, as arrays ready for the measures.
 
         A run that searched the chunks of a chunker is judged by the part of the golden set for it, if there
         is one (`judging`).
@@ -213,7 +213,7 @@ class Snapshot(Revision):
     def sources(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int
     ) -> Sourced:
-        """The sources of the passages that `graded` grades; arguments and errors as there."""
+        """Return the sources of the passages that `graded` grades; arguments and errors as there."""
         asked, groups = self._judges(run_ids, golden_set_id, apart=True)
         searched = self.searched(asked)
         collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
@@ -222,7 +222,7 @@ class Snapshot(Revision):
             return graded.join_sources(groups, passages, asked, stage, depth)
 
     def has_sources(self, collection_id: str) -> bool:
-        """Whether any passage of a collection (or of a part with chunks) says what it was cut from."""
+        """Tell whether any passage of a collection (or of a part with chunks) says what it was cut from."""
         files = tuple(self._files("passages", [collection_id]))
         with as_store_error("reading", self._root, EXAMINE):
             return graded.any_source(collection_id, files)
@@ -230,7 +230,7 @@ class Snapshot(Revision):
     def _judges(
         self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
     ) -> tuple[list[str], list[Judges]]:
-        """The runs, and which golden set judges which of them; apart: those that searched one collection."""
+        """Give runs, and which golden set judges which of them; apart: those that searched one collection."""
         asked = list(dict.fromkeys(run_ids))
         searched = self.searched(asked) if apart else {}
         together: dict[tuple[str, str], list[str]] = {}
@@ -243,12 +243,12 @@ class Snapshot(Revision):
         return asked, groups
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Per run the collection whose passages it ranks: the run's own, or the part with its chunks."""
+        """Give per run the collection whose passages it ranks: the run's own, or the part with its chunks."""
         rows = self._chunked(run_ids).iter_rows()
         return {run_id: part_id(collection, chunking or None) for run_id, collection, chunking in rows}
 
     def judging(self, run_ids: Sequence[str], golden_set_id: str) -> dict[str, str]:
-        """Per run the golden set with the grades of its passages: the one named, or its part."""
+        """Return per run the golden set with the grades of its passages: the one named, or its part."""
         self._known("golden_set", [golden_set_id])
         parts = self._records("golden_set", "SELECT * FROM golden_sets").filter(part_of=golden_set_id)
         known, rows = set(parts["golden_set_id"]), self._chunked(run_ids).iter_rows()
@@ -256,7 +256,7 @@ class Snapshot(Revision):
         return {run_id: name if name in known else golden_set_id for run_id, name in own.items()}
 
     def _chunked(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """run_id, collection_id and chunking of some runs."""
+        """Return run_id, collection_id and chunking of some runs."""
         self._known("run", run_ids)
         runs = self.catalogue.records(RUNS).select("run_id", "collection_id", "chunking")
         asked = pl.DataFrame({"run_id": list(dict.fromkeys(run_ids))}, schema={"run_id": pl.String})

@@ -82,7 +82,7 @@ def leave_out(*names: str) -> None:
 
 
 def _left_out(seen: Sequence[Preview]) -> list[str]:
-    """Files of several that the user does not want."""
+    """Return files of several that the user does not want."""
     names = list(dict.fromkeys(file.name for file in seen))
     left = [name for name in st.session_state.get(SKIP, ()) if name in names]
     if len(seen) < 2 or not (left or len(seen) > _BLOCKS):
@@ -133,7 +133,7 @@ def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
 
 
 def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:
-    """Columns of a table with what the user says they mean, each above its first values."""
+    """Yield columns of a table with what the user says they mean, each above its first values."""
     known = words.columns_of(file, row)
     asked = file.columns[:_MOST_ASKED]
     boxes: list[DeltaGenerator] = []
@@ -160,7 +160,7 @@ LARGE = 64 << 20  # Bytes from which on an import is read in the background, wit
 
 
 def offered() -> list[Offered]:
-    """The files that were dropped and the paths that were typed; empty until there are any.
+    """Return the files that were dropped and the paths that were typed; empty until there are any.
 
     Raises:
         AccessError: If the visitor may not import; what is typed here is read on this machine.
@@ -178,7 +178,7 @@ def offered() -> list[Offered]:
 
 
 def _templates() -> None:
-    """Tables to fill in, one for each thing that a row may be."""
+    """Offer tables to fill in, one for each thing that a row may be."""
     st.caption("A table to fill in; as it is, it can be added to look around.")
     for row, template in TEMPLATES.items():
         st.download_button(
@@ -193,7 +193,10 @@ def _templates() -> None:
 
 
 def _paths() -> list[Offered]:
-    """Files and folders of this machine, which are read where they are: for what is too large to upload."""
+    """Return files and folders of this machine, which are read where they are.
+
+    For what is too large to upload.
+    """
     with st.popover("A path on this machine", icon=":material/folder_open:"):
         typed: list[str] = []
         while not typed or typed[-1]:  # an empty field follows the last that is filled
@@ -216,7 +219,7 @@ def _paths() -> list[Offered]:
 
 
 def large(items: Sequence[Any]) -> bool:
-    """Whether reading them takes so long, or so much memory, that it is done in the background."""
+    """Tell whether reading them takes so long, or so much memory, that it is done in the background."""
     return sum(map(_size, items)) > LARGE
 
 
@@ -232,7 +235,7 @@ def fingerprint(items: Sequence[Any], *decided: object) -> str:
 
 
 def looked(items: Sequence[Any], options: Options) -> tuple[Preview, ...]:
-    """The beginning of every file, once per set of files and decisions."""
+    """Return the beginning of every file, once per set of files and decisions."""
     return _looked(fingerprint(items, options), items, options)
 
 
@@ -243,7 +246,7 @@ def _looked(fingerprint: str, _items: Sequence[Any], _options: Options) -> tuple
 
 
 def _size(item: Any) -> int:
-    """Bytes of what was offered."""
+    """Return bytes of what was offered."""
     if not isinstance(item, os.PathLike):
         return int(item.size)
     path = Path(item)

@@ -97,7 +97,7 @@ def finished(*, fresh: bool, said: str, more: Sequence[str], collection: str | N
 
 
 def done() -> None:
-    """After an import: what happened, where to look at it, or on to the next; the page ends here then.
+    """Draw what an import did, where to look at it, or on to the next; the page ends here then.
 
     Whoever comes back from another page finds that in a quiet line, and the page as ever.
     """
@@ -134,7 +134,7 @@ _JOB = "_import_job"
 
 
 def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready: bool) -> None:
-    """The button that begins; nothing can be taken while a file has a problem."""
+    """Draw the button that begins; nothing can be taken while a file has a problem."""
     with st.container(border=True):
         st.caption(words.BACKGROUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -158,7 +158,7 @@ def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready
 
 
 def underway() -> None:
-    """An import of this visitor that runs, or that ended and waits for a decision; the page ends here then.
+    """Draw this visitor's import that runs, or waits for a decision; the page ends here then.
 
     Those that another visitor, or this one before a reload, has begun are named with a button each.
     """
@@ -184,7 +184,7 @@ def underway() -> None:
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    """Progress, looked at twice a second."""
+    """Draw progress, looked at twice a second."""
     job: Job = st.session_state[_JOB]
     status = background.look(job)
     if status.state is not State.RUNNING:
@@ -205,7 +205,7 @@ def _watch() -> None:
 
 
 def _finish(job: Job, status: Status) -> None:
-    """It is in the store: show it as other imports are shown."""
+    """Show what is in the store now as other imports are shown."""
     st.session_state.pop(_JOB)
     background.see(job)
     facts = status.facts
@@ -219,7 +219,7 @@ def _finish(job: Job, status: Status) -> None:
 
 
 def _ended(job: Job, status: Status) -> None:
-    """It was refused or cancelled; things that were changed may be decided about now."""
+    """Draw a refused or cancelled import; things that were changed may be decided about now."""
     changed = [str(change) for change in status.facts.get("changed", ())]
     st.markdown(f"**{plain(job.name)}**")
     if changed:

@@ -85,7 +85,7 @@ def options(decided: Decided) -> Options:
 
 
 def as_decided(chosen: Options, decided: Decided) -> Options:
-    """The options with how numbers are read."""
+    """Return the options with how numbers are read."""
     tables = {
         name: replace(chosen.table_as(name), numbers=numbers) for name, numbers in decided.numbers.items()
     }
@@ -105,7 +105,7 @@ def numbers(problem: OpenNumbersError, decided: Decided) -> None:
 
 
 def numbers_read(decided: Decided) -> None:
-    """How numbers are read as the visitor said, and the button that asks again."""
+    """Draw how numbers are read as the visitor said, and the button that asks again."""
     said = [f"{column}: {SAID[way]}" for read in decided.numbers.values() for column, way in read.items()]
     if said:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -115,13 +115,13 @@ def numbers_read(decided: Decided) -> None:
 
 
 def open_workspace(chosen: Options) -> str | None:
-    """The workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
+    """Return the workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
     workspace = st.session_state.get("ws")
     return workspace if chosen.collection_id is None and workspace in chosen.known_collections else None
 
 
 def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
-    """The workspace, chosen or named anew, and how many queries and passages exist there."""
+    """Draw the workspace, chosen or named anew, and how many queries and passages exist there."""
     named = st.session_state.get(_NAMED, {}).get(decided.files)
     if plan.made is not None and chosen.collection_id is None:
         named = imports.collection_of(plan.made) if imports.came(plan.made) == 1 else ""
@@ -141,7 +141,7 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
 
 
 def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
-    """How far the ids exist where the files go, or in which other workspace they do."""
+    """Draw how far the ids exist where the files go, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
     listed = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
     lines = words.matched(listed)
@@ -164,7 +164,7 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
 
 
 def strangers(plan: Plan, decided: Decided) -> None:
-    """Files whose ids the workspace does not have: both kinds of id, and a button for each way on."""
+    """Draw files whose ids the workspace does not have: both kinds of id, and a button for each way on."""
     for place, group in enumerate(() if decided.take else plan.strange):
         into = group.matches[0].collection_id
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -195,7 +195,7 @@ def strangers(plan: Plan, decided: Decided) -> None:
 
 
 def _chip(matched: Sequence[Match]) -> None:
-    """How many exist, and ids of both sides."""
+    """Draw how many exist, and ids of both sides."""
     lost = [match for match in matched if match.foreign]
     st.badge(plain("; ".join(words.matched(matched))), color="orange", icon=":material/link_off:")
     for match in lost[:2]:

@@ -61,7 +61,7 @@ def build(view: View) -> None:
 
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
-    """The way to the label mix of what was built."""
+    """Draw the way to the label mix of what was built."""
     built = str(one.status.facts.get("golden_set_id") or "")
     if not built or one.status.collection_id != collection_id:
         return
@@ -73,7 +73,7 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
 
 
 def _refined(view: View, begun: Sequence[Known]) -> None:
-    """Whether refining pays, and how the latest build that refines put each question's best in order."""
+    """Draw whether refining pays, and how the latest build that refines put each question's best in order."""
     here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
     ways = next((rows for name in names if (rows := form.ways(view.snapshot, name)).height), None)
@@ -101,7 +101,7 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
 
 
 def _new(view: View) -> None:
-    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
     collection = view.scope.collection_id
     if lacking := form.lacks(view.snapshot, collection):
         st.info(plain(f"The store has no {lacking} of {collection}, so there is nothing to judge."))
@@ -178,6 +178,6 @@ def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
 
 @cache.cached("Finding the candidates…", entries=4)
 def _candidates(snapshot: Snapshot, *sources: str, _job: GoldenJob) -> Pool | None:
-    """The pool, found once for its sources, whoever judges."""
+    """Return the pool, found once for its sources, whoever judges."""
     del snapshot, sources  # part of the key
     return candidates(_job)

@@ -68,7 +68,7 @@ def judge(view: View) -> None:
 
 
 def is_theirs(queue: Queue) -> bool:
-    """Whether this visitor is the judge of a queue, as far as is known; else they have to say so."""
+    """Tell whether this visitor is the judge of a queue, as far as is known; else they have to say so."""
     name = st.session_state.setdefault(_ME, queue.judge)
     if name == queue.judge:
         return True
@@ -102,7 +102,7 @@ def take_away(view: View, queue: Queue) -> None:
 
 
 def start(view: View) -> None:
-    """The form: what is done, who judges, and which passages."""
+    """Draw the form: what is done, who judges, and which passages."""
     answering = judging.answering(view.snapshot, view.scope)
     offered = [name for name, mode in _MODES.items() if answering or mode != "answers"]
     still_offered("judge_mode", offered)
@@ -131,7 +131,7 @@ def start(view: View) -> None:
 
 
 def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGenerator) -> Callable[[], str]:
-    """The fields of a queue of answers, and what starts it."""
+    """Return the fields of a queue of answers, and what starts it."""
     still_offered_all("judge_runs", answering)
     picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
     n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
@@ -144,7 +144,7 @@ def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGe
 def ask_passages(
     view: View, mode: Mode, name: str, names: list[str], right: DeltaGenerator
 ) -> Callable[[], str]:
-    """The fields of a queue of passages, and what starts it."""
+    """Return the fields of a queue of passages, and what starts it."""
     offered = names if mode == "settle" else [*names, _NO_BASE]
     used = view.scope.golden_set_id
     base = right.selectbox(
@@ -169,7 +169,7 @@ def ask_passages(
 
 
 def take(view: View, queue: Queue) -> None:
-    """The form that gives a queue to whoever judges it."""
+    """Draw the form that gives a queue to whoever judges it."""
     with st.form("take_queue", border=True):
         st.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60)
         # In a callback: where somebody else was quicker, this form is not drawn again.
@@ -179,7 +179,7 @@ def take(view: View, queue: Queue) -> None:
 
 
 def take_now(view: View, queue: Queue) -> None:
-    """In a callback: give a queue to a judge, or show where to start another."""
+    """Give a queue to a judge, or show where to start another (a callback)."""
     name = str(st.session_state["judge_name"] or "")
     if (
         not door.act(lambda: opened(judging.take(book(), view.snapshot, queue, name)))

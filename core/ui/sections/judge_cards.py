@@ -62,13 +62,13 @@ def _book(path: str) -> Book:
 
 
 def book() -> Book:
-    """The book of judgements of the store that this server shows."""
+    """Return the book of judgements of the store that this server shows."""
     return _book(str(judging.book_path(cache.store())))
 
 
 @cached(entries=64)
 def cards(data: Snapshot, queue: Queue) -> list[Card]:
-    """The cards of a queue; they never change within a revision."""
+    """Return the cards of a queue; they never change within a revision."""
     make = judging.answer_cards if queue.mode == "answers" else judging.cards
     return make(data, queue.collection_id, book().items(queue.queue_id))
 
@@ -79,7 +79,7 @@ compared = cached(entries=64)(soundness.compare)
 
 @st.fragment
 def one_by_one(data: Snapshot, queue: Queue) -> None:
-    """The card that is next, and what can be said of it; only this is drawn anew after a key."""
+    """Draw the card that is next, and what can be said of it; only this is drawn anew after a key."""
     if st.session_state.pop(LEAVING, False):
         st.session_state[NEXT] = queue.queue_id  # the browser may still have what was chosen before
         st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
@@ -117,7 +117,7 @@ def _next(data: Snapshot, queue: Queue) -> None:
 
 
 def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
-    """The question, what two judges said where they are settled, the passage or the answer, as text."""
+    """Draw the question, what two judges said where they are settled, the passage or the answer, as text."""
     with st.container(key="card"):
         st.markdown(f"#### {plain(card.question)}")
         if said:
@@ -134,7 +134,7 @@ def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
 
 
 def grades(queue: Queue, item: Item) -> None:
-    """The grades with their keys, and what else can be done with a card."""
+    """Draw the grades with their keys, and what else can be done with a card."""
     tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
     with st.container(key="judging", gap="small"):
         with st.container(horizontal=True, key="grades", gap="small"):
@@ -173,7 +173,7 @@ def _undo(queue: Queue, place: int | None) -> None:
 
 
 def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
-    """Five passages in the order that they have so far, each with what moves it."""
+    """Draw five passages in the order that they have so far, each with what moves it."""
     first = batch[0].place
     tag = f"{queue.queue_id}_{first}"
     order = [item.place for item in sorted(batch, key=lambda item: (item.position or 0, item.place))]
@@ -213,7 +213,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
 
 
 def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
-    """The titles alone, to be dragged into order."""
+    """Draw the titles alone, to be dragged into order."""
     key = f"drag_{queue.queue_id}_{min(order)}"
 
     def moved() -> None:
@@ -232,7 +232,7 @@ def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
 
 
 def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
-    """The end of a queue, and what came of it."""
+    """Draw the end of a queue, and what came of it."""
     skipped = sum(item.skipped for item in items) // (OF_FIVE if queue.mode == "order" else 1)
     with st.container(horizontal=True):
         if skipped:
@@ -261,7 +261,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
 
 
 def press(queue: Queue, place: int | None, change: Change) -> None:
-    """In a callback: keep a keystroke on the card that is shown; at the end the golden set is written too.
+    """Keep a keystroke on the card that is shown; at the end the golden set is written too (a callback).
 
     A press that comes late is of a card that is gone.
     """
@@ -276,7 +276,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
 
 
 def note(queue: Queue, place: int, field: str) -> None:
-    """In a callback: keep a note, of whichever card it is."""
+    """Keep a note, of whichever card it is (a callback)."""
     text = str(st.session_state[field] or "").strip()
     door.act(_kept, lambda _: book().note(queue.queue_id, place, text), None)
 
@@ -287,7 +287,7 @@ def _kept(change: Change, spent: float | None) -> str:
 
 
 def land(queue: Queue, into: str = "") -> None:
-    """In a callback: write the judge's golden set, their scores of answers, or two judges settled."""
+    """Write the judge's golden set, their scores of answers, or two judges settled (a callback)."""
 
     def write() -> str:
         if queue.mode == "answers":
@@ -300,13 +300,13 @@ def land(queue: Queue, into: str = "") -> None:
 def _key(
     label: str, does: tuple[Queue, int | None, Change], name: str, shortcut: str | None, **options: Any
 ) -> None:
-    """A button that keeps a keystroke; it is of one card alone, so that a late press finds no other."""
+    """Draw a button that keeps a keystroke; it is of one card alone, so that a late press finds no other."""
     key = f"{name}_{does[0].queue_id}_{does[1]}"
     st.button(label, key=key, shortcut=shortcut, on_click=press, args=does, **options)
 
 
 def _agree(queue: Queue) -> None:
-    """In a callback: open section Judges on a judge's golden set and the one that was drawn from."""
+    """Open section Judges on a judge's golden set and the one that was drawn from (a callback)."""
     st.session_state[SECTION] = "judges"
     st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
     st.session_state[LEAVING] = True

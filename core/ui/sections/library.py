@@ -42,7 +42,7 @@ def ticked(table: Table, kind: Kind) -> list[str]:
 
 
 def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
-    """A table of what is there, and the two steps that delete some of it."""
+    """Draw a table of what is there, and the two steps that delete some of it."""
     picked = ticked(table, kind)
     if reason := forbidden(snapshot):
         st.caption(reason)
@@ -96,7 +96,7 @@ def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
 
 
 def deleted(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
-    """A table of what was deleted, and the way back."""
+    """Draw a table of what was deleted, and the way back."""
     picked = ticked(table, kind)
     if forbidden(snapshot):
         return

@@ -62,14 +62,14 @@ def ask() -> None:
 
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
-    """The way to the answers."""
+    """Draw the way to the answers."""
     if one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
         go_to_workspace(one.status.collection_id)
         st.switch_page("pages/readers.py", query_params={})  # None would refuse what widgets hold
 
 
 def _new() -> None:
-    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
     place = find_place()
     runs = None if place is None else cache.snapshot(None).runs(place.scope.collection_id)
     if place is None or runs is None:

@@ -28,11 +28,11 @@ class StoredDocuments:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> StoredDocuments:
-        """The documents at one revision."""
+        """Return the documents at one revision."""
         return cls(snapshot, snapshot.revision)
 
     def __call__(self, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-        """The named documents as far as the collection has them: source, text."""
+        """Return the named documents as far as the collection has them: source, text."""
         rows = self.snapshot.passages(collection_id, sources)
         return rows.select(source="passage_id", text=pl.col("text").fill_null(""))
 
@@ -72,7 +72,10 @@ def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
 def _derived(
     snapshot: Snapshot, settled: Settled, golden: GoldenSet, spans: pl.DataFrame
 ) -> Iterator[Derived]:
-    """Grades of every chunking that the golden set has none for; of all where its spans are new ones."""
+    """Yield grades of every chunking that the golden set has none for.
+
+    Of all where its spans are new ones.
+    """
     name = golden.golden_set_id
     graded = set(snapshot.golden_sets(parts=True).filter(pl.col("judgements") > 0)["golden_set_id"])
     if name in settled.replacing:
@@ -91,14 +94,14 @@ def _derived(
 def _chunkings(
     snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
 ) -> Iterator[Chunked]:
-    """The documents that are passages, and the chunks of each chunking, without their texts."""
+    """Yield the documents that are passages, and the chunks of each chunking, without their texts."""
     yield _chunked(None, Collection(collection_id=collection_id, name=collection_id),
                    _documents(snapshot, settled, collection_id, sources))  # fmt: skip
     yield from chunks_of(snapshot, collection_id)
 
 
 def chunks_of(snapshot: Snapshot, collection_id: str) -> Iterator[Chunked]:
-    """The chunks of each chunking that the store has of a collection's documents, without their texts."""
+    """Yield chunks of each chunking that the store has of a collection's documents, without their texts."""
     parts = snapshot.collections(parts=True).filter(part_of=collection_id)
     for row in parts.iter_rows(named=True):
         part: dict[str, Any] = {key: row[key] for key in Collection.__dataclass_fields__}
@@ -112,7 +115,7 @@ def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> 
 
 
 def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]) -> pl.DataFrame:
-    """The documents as chunks of themselves, of those that are passages here."""
+    """Return the documents as chunks of themselves, of those that are passages here."""
     known = collection_id in snapshot.collections()["collection_id"]
     frames = [snapshot.passages(collection_id, sources)] if known else []
     if "passages" in settled.made.frames:

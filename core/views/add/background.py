@@ -51,7 +51,7 @@ class Changed:
     deleted: Literal["no", "same", "other"] = "no"
 
     def __str__(self) -> str:
-        """In words."""
+        """Say it in words."""
         return f"{self.kind.replace('_', ' ')} {self.name!r}{_GONE[self.deleted]}"
 
 
@@ -97,7 +97,7 @@ OWNED: Mapping[Kind, tuple[str, ...]] = {
 
 
 def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
-    """The import with another id for a collection or golden set and its parts, wherever they are named."""
+    """Return import with another id for a collection or golden set and its parts, wherever they are named."""
     if name == chosen:
         return imported
     for part in parts_of(imported, kind, name):
@@ -106,7 +106,7 @@ def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool
 
 
 def parts_of(imported: Import, kind: Kind, name: str) -> list[str]:
-    """Ids of the records of an import that are parts of a collection or golden set."""
+    """Return ids of the records of an import that are parts of a collection or golden set."""
     records = getattr(imported, RECORDS[kind])
     return [getattr(record, f"{kind}_id") for record in records if record.part_of == name]
 
@@ -145,7 +145,7 @@ def _with_id(imported: Import, kind: Kind, name: str, chosen: str, *, known: boo
 
 
 def with_own_runs(imported: Import, snapshot: Snapshot) -> Import:
-    """The import with other ids for runs that the store, deleted ones included, has in another collection.
+    """Return import with other ids for runs that the store, deleted ones included, has in another collection.
 
     A run's id is that of its content; the same run of a new version of its collection is another one.
     """
@@ -205,7 +205,10 @@ def again(job: Job, store: Path, choice: Choice) -> Job:
 
 
 def look(job: Job) -> Status:
-    """How far an import is now; what was uploaded for one that is over and was not refused is forgotten."""
+    """Return how far an import is now.
+
+    What was uploaded for one that is over and was not refused is forgotten.
+    """
     status = job.status()
     if status.state in (State.FINISHED, State.CANCELLED):
         _forget(job, _FILES)
@@ -219,7 +222,7 @@ def cancel(job: Job) -> None:
 
 
 def open_jobs(store: Path) -> list[Job]:
-    """Imports that run, or that ended without anybody having seen how; the newest first."""
+    """Return imports that run, or that ended without anybody having seen how; the newest first."""
     return [job for job in jobs.jobs(store.absolute().parent / _FOLDER) if not job.seen]
 
 
@@ -258,7 +261,7 @@ def _flags(options: Options) -> list[str]:
 
 
 def _placed(item: Offered, folder: Path) -> Path:
-    """The path of what was offered; an upload is written to a file of its name."""
+    """Return the path of what was offered; an upload is written to a file of its name."""
     if isinstance(item, str | os.PathLike):
         return Path(item).expanduser().absolute()
     folder.mkdir(parents=True)

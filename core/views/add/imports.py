@@ -42,7 +42,7 @@ ALWAYS = (
 
 
 def format_table() -> pl.DataFrame:
-    """All formats, one row each.
+    """Return all formats, one row each.
 
     Returns:
         format, as (name for ``--as``), brings, recognised, units, left_out; all of them text, empty where
@@ -64,7 +64,7 @@ def format_table() -> pl.DataFrame:
 
 
 def described(name: str) -> list[tuple[str, str]]:
-    """Everything about one format, as pairs of what and how.
+    """Return everything about one format, as pairs of what and how.
 
     Args:
         name: A name of `FORMATS`.
@@ -180,7 +180,7 @@ def name_of(item: Offered) -> str:
 def _in_groups(
     offered: Sequence[Offered], options: Options, snapshot: Snapshot, workspace: str | None, apart: Apart
 ) -> Import:
-    """The files that belong to the collection together, and the others as was decided about them."""
+    """Return the files that belong to the collection together, and the others as was decided about them."""
     rest = [item for item in offered if name_of(item) not in apart]
     parts = [read_into(rest, options, snapshot, workspace=workspace)] if rest else []
     groups: dict[tuple[tuple[str, str], ...], list[Offered]] = {}
@@ -196,7 +196,7 @@ def _in_groups(
 def _strange(
     offered: Sequence[Offered], options: Options, snapshot: Snapshot, matched: Sequence[Match], apart: Apart
 ) -> tuple[Strange, ...]:
-    """The files behind refused matches; of several each by itself, unless all are of that kind."""
+    """Return the files behind refused matches; of several each by itself, unless all are of that kind."""
     foreign = tuple(refused(matched))
     items = [item for item in offered if name_of(item) not in apart]
     if not foreign or not items:
@@ -210,7 +210,7 @@ def _strange(
 
 
 def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, ...]:
-    """The refused matches of one file; none where it cannot be read by itself."""
+    """Return the refused matches of one file; none where it cannot be read by itself."""
     try:
         return tuple(refused(matches(snapshot, load([item], options))))
     except ClqError:
@@ -218,7 +218,7 @@ def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, 
 
 
 def own_name(imported: Import, snapshot: Snapshot) -> str:
-    """A name that no collection has or had, from those of the collection and of the first thing in it."""
+    """Make a name that no collection has or had, from those of the collection and its first thing."""
     first = imported.runs[0] if imported.runs else imported.golden_sets[0]
     label = first.label if isinstance(first, Run) else first.name
     taken = {*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]}
@@ -287,7 +287,7 @@ def _done(settled: Settled, choice: Choice | None) -> str:
 
 
 def collection_of(imported: Import) -> str | None:
-    """The collection to open in the workspace: of several the one with most runs, then most figures."""
+    """Give the collection to open in the workspace: of several the one with most runs, then most figures."""
     if imported.runs:
         figures = _figures(imported)
         rank: Counter[str] = Counter()
@@ -300,7 +300,7 @@ def collection_of(imported: Import) -> str | None:
 
 
 def _figures(imported: Import) -> dict[str, int]:
-    """Results over all queries that each run came with."""
+    """Return results over all queries that each run came with."""
     if "aggregates" not in imported.frames:
         return {}
     counted = imported.frames["aggregates"].lazy().group_by("run_id").len().collect()
@@ -308,7 +308,7 @@ def _figures(imported: Import) -> dict[str, int]:
 
 
 def came(imported: Import) -> int:
-    """How many collections an import has something of."""
+    """Return how many collections an import has something of."""
     named = {collection.collection_id for collection in imported.collections}
     named |= {golden_set.collection_id for golden_set in imported.golden_sets}
     return len(named | {run.collection_id for run in imported.runs})

@@ -54,7 +54,7 @@ class Match:
         return self.among == self.what
 
     def __str__(self) -> str:
-        """In words: ``222 of 225 queries (98 %) exist in cranfield``."""
+        """Return in words: ``222 of 225 queries (98 %) exist in cranfield``."""
         return f"{self.share} {self.where}"
 
     @property
@@ -147,7 +147,7 @@ def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tu
 
 
 def refused(matched: Sequence[Match]) -> list[Match]:
-    """Those of which nothing exists: by the collection's own ids, or else by all that is known."""
+    """Return those of which nothing exists: by the collection's own ids, or else by all that is known."""
     weak = [match for match in matched if not match.defined]
     foreign = {match.collection_id for match in weak} - {match.collection_id for match in weak if match.known}
     weak_ones = [match for match in weak if match.collection_id in foreign and not match.known]
@@ -155,7 +155,7 @@ def refused(matched: Sequence[Match]) -> list[Match]:
 
 
 def fits(matched: Sequence[Match]) -> bool:
-    """Whether an import may well belong to a collection: at least half of its ids exist there.
+    """Tell whether an import may well belong to a collection: at least half of its ids exist there.
 
     Of a collection without passages only those that were judged or ranked are known; one of them will do. One
     that knows no ids at all fits nothing: what the import brings itself says nothing of it.
@@ -170,7 +170,7 @@ _MOST_TRIED = 50  # collections, the latest
 
 
 def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:
-    """Of an import that goes into a new collection, the matches with the stored one that it fits best."""
+    """Return, of an import into a new collection, its matches with the stored one that it fits best."""
     if not belongs_anywhere(imported, frozenset(snapshot.collections()["collection_id"])):
         return ()
     tried = [matches(snapshot, imported, name) for name in _latest(snapshot)]
@@ -183,7 +183,7 @@ def _latest(snapshot: Snapshot) -> list[str]:
 
 
 def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
-    """Whether an import names ids of one collection only, which neither it nor the store defines."""
+    """Tell whether an import names ids of one collection only, which neither it nor the store defines."""
     named = {run.collection_id for run in imported.runs} | {
         golden_set.collection_id for golden_set in imported.golden_sets
     }
@@ -217,7 +217,7 @@ def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str 
 
 
 def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: frozenset[str]) -> bool:
-    """Whether an import has the texts of queries or passages that a collection uses and has none of."""
+    """Tell whether an import has the texts of queries or passages that a collection uses and has none of."""
     named = {collection.collection_id for collection in imported.collections}
     if imported.runs or len(named) != 1 or named & known or "chunks" in imported.frames:
         return False
@@ -227,7 +227,7 @@ def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: f
 
 
 def _is_covered(shelf: _Shelf, imported: Import, what: str) -> bool:
-    """Whether texts come for at least half of the ids in use, of which none has its text."""
+    """Tell whether texts come for at least half of the ids in use, of which none has its text."""
     column, used = ID_COLUMNS[what], shelf.used(what)
     if used is None or shelf.stored(what):
         return False
@@ -238,7 +238,7 @@ def _is_covered(shelf: _Shelf, imported: Import, what: str) -> bool:
 
 
 def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
-    """Runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
+    """Return runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
     named = [(run.run_id, run.label, run.collection_id, True) for run in imported.runs]
     named += [
         (golden_set.golden_set_id, golden_set.name, golden_set.collection_id, False)
@@ -250,7 +250,10 @@ def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl
 
 
 def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
-    """Owner and id of everything that runs and golden sets name, each once; rows where they are a sample."""
+    """Return owner and id of everything that runs and golden sets name, each once.
+
+    Rows where they are a sample.
+    """
     parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
     for table in _OWNED:
         if table not in imported.frames or column not in TABLES[table]:
@@ -263,7 +266,7 @@ def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
 
 
 def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
-    """The rows, or an even sample of those that are larger than memory and how many that are."""
+    """Return the rows, or an even sample of those that are larger than memory and how many that are."""
     if not isinstance(rows, Pieces):
         return rows.lazy(), None
     whole = int(rows.lazy().select(pl.len()).collect().item())
@@ -297,7 +300,7 @@ class _Shelf:
         self._owners = {table: whole[rules.kind] for table, rules in RULES.items()}
 
     def reference(self, what: str) -> _Reference | None:
-        """The collection's own table, else its judgements or rankings, else the judgements that come now."""
+        """Give collection's own table, else its judgements or rankings, else the judgements that come now."""
         if self.stored(what) or self._brought(what).head(1).collect().height:
             return _Reference(what)
         if table := self.used(what):
@@ -305,21 +308,21 @@ class _Shelf:
         return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
 
     def used(self, what: str) -> str | None:
-        """The table that names ids of a kind without their being the collection's own; None if none does."""
+        """Give table that names ids of a kind without their being the collection's own; None if none does."""
         tables = (table for table in _AMONG if ID_COLUMNS[what] in TABLES[table])
         return next((table for table in tables if self.stored(table)), None)
 
     def _brought(self, table: str) -> pl.LazyFrame:
-        """Rows of queries or passages that the import has of this collection."""
+        """Return rows of queries or passages that the import has of this collection."""
         rows = self._made.frames.get(table, frame(table, [])).lazy()
         return rows.filter(pl.col("collection_id").is_in(self._mine))
 
     def stored(self, table: str) -> bool:
-        """Whether the store has rows of a table for this collection."""
+        """Tell whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
     def existing(self, of: _Reference, column: str, asked: Sequence[str] | None, most: int = 0) -> list[str]:
-        """Ids that exist, in the store or in the import."""
+        """Return ids that exist, in the store or in the import."""
         owners = self._owners[of.table]
         existing = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
         if of.own_judgements or of.table in ID_COLUMNS:
@@ -330,7 +333,7 @@ class _Shelf:
 
 
 def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
-    """The match of some ids; none where there are no ids."""
+    """Return the match of some ids; none where there are no ids."""
     column = ID_COLUMNS[what]
     ids = rows["id"].unique().sort()
     if ids.is_empty():
@@ -386,7 +389,7 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str])
 
 
 def _inside_number(name: str, head: int, tail: int) -> bool:
-    """Whether a cut would take digits off a number, which makes another number of it."""
+    """Tell whether a cut would take digits off a number, which makes another number of it."""
     ends = [place for place in (head, len(name) - tail) if 0 < place < len(name)]
     return any(name[place - 1].isdigit() and name[place].isdigit() for place in ends)
 

@@ -118,7 +118,7 @@ class _Shelf:
         return _Found(known, None, again, Changed(self._kind, name, tuple(there or gone), deleted))
 
     def _equal(self, known: str, name: str, imported: Import) -> bool:
-        """Whether the store has the rows of `name` and its parts under the id `known`.
+        """Tell whether the store has the rows of `name` and its parts under the id `known`.
 
         What it lacks may be added: tables, and parts.
         """
@@ -161,7 +161,7 @@ class _Shelf:
 
 
 def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
-    """The id to use (None: not decided), whether that is restored, whether what it holds gives way."""
+    """Return the id to use (None: not decided), whether that is restored, whether what it holds gives way."""
     change = shelved.change
     if change is None or choice is None:
         return None, False, False
@@ -176,7 +176,7 @@ def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, 
 
 
 def _ids(kind: Kind, imported: Import, snapshot: Snapshot) -> list[str]:
-    """Collections or golden sets of which the import has rows, and collections it names that are deleted.
+    """List collections or golden sets with rows in the import, and collections it names that are deleted.
 
     Parts go with their whole: what is done about that is done about them.
     """
@@ -220,7 +220,7 @@ def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 def _runs(
     snapshot: Snapshot, offered: tuple[Run, ...], choice: Choice | None
 ) -> tuple[list[Run], list[str], list[Changed]]:
-    """Runs with the names they have or get, those that give way, and what is there under the same label."""
+    """Return runs with the names they have or get, those that give way, and what is there under the label."""
     # Runs that are hidden with their collection come back when that is restored.
     live = pl.concat([snapshot.runs(), snapshot.runs(hidden=True)])
     stored = {row["run_id"]: row for row in snapshot.with_deleted().runs().iter_rows(named=True)}
@@ -252,7 +252,7 @@ def _runs(
 
 
 def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
-    """Ids and labels of runs, by their collection and the label that they carry or are a version of."""
+    """Give ids and labels of runs, by their collection and the label that they carry or are a version of."""
     by_label: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for run_id, collection, label in runs.select("run_id", "collection_id", "label").iter_rows():
         by_label[collection, label].append((run_id, label))
@@ -262,7 +262,7 @@ def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:
-    """The run under the label that the store has it under, if it has it."""
+    """Return the run under the label that the store has it under, if it has it."""
     if row is None:
         return run
     return replace(run, label=row["label"], stack=Stack(json.loads(row["spec"])))

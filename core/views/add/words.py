@@ -81,12 +81,15 @@ _SHOWN = 3
 
 
 def worded(what: str, rows: int) -> str:
-    """A number of rows of a table in words: ``1 stack``, ``40 ranked passages``."""
+    """Return a number of rows of a table in words: ``1 stack``, ``40 ranked passages``."""
     return text.count(rows, *_TABLES.get(what, (what, what)))
 
 
 def on_page(message: str) -> str:
-    """A message in the words of the page: fields for options of the command, quotation marks for ticks."""
+    """Return a message in the words of the page.
+
+    Fields for options of the command, quotation marks for ticks.
+    """
 
     def field(option: re.Match[str]) -> str:
         name = _FIELDS.get(option[1])
@@ -137,7 +140,7 @@ def things(imported: Import) -> str:
 
 
 def _whole(imported: Import) -> list[str]:
-    """The kinds that an import is named by; of one with none of them, the first kind that it has."""
+    """Return the kinds that an import is named by; of one with none of them, the first kind that it has."""
     taken = imported.taken
     usual = [what for what in _NAMING if what in taken]
     return usual or [what for what in taken if what != "collections"][:1] or list(taken)
@@ -163,7 +166,7 @@ def summary(imported: Import) -> list[str]:
 
 
 def matched(matches: Sequence[Match]) -> dict[str, bool]:
-    """How far ids exist, a line for each collection, and whether all do.
+    """Return how far ids exist, a line for each collection, and whether all do.
 
     For example ``225 of 225 queries (100 %) · 3,040 of 3,050 passages (99 %) exist in cranfield``.
     """
@@ -177,7 +180,7 @@ def matched(matches: Sequence[Match]) -> dict[str, bool]:
 
 
 def sides(match: Match) -> str:
-    """Ids of both sides: ``yours: Q1, Q2 · there: 1, 2``."""
+    """Return ids of both sides: ``yours: Q1, Q2 · there: 1, 2``."""
     return f"yours: {', '.join(map(shown, match.foreign))} · there: {', '.join(map(shown, match.held))}"
 
 
@@ -205,7 +208,7 @@ def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> l
 
 
 def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> tuple[tuple[str, ...], str]:
-    """Pages that show something of a workspace, the best first, and what is still needed or came besides.
+    """List pages that show something of a workspace, the best first, and what is needed or came besides.
 
     Args:
         collection_id: The workspace; None if the import has none.
@@ -240,7 +243,7 @@ _ONE = {"run": "name of the stack", "n": "number of queries", "item": "what is p
 
 
 def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]:
-    """The meanings to choose from for a column, the recognised one among them; `LEFT_OUT` first.
+    """Return the meanings to choose from for a column, the recognised one among them; `LEFT_OUT` first.
 
     Args:
         row: What a row is; None = not known yet.
@@ -257,7 +260,7 @@ def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]
 
 
 def words(meaning: str) -> str:
-    """A meaning as people read it, with its unit."""
+    """Return a meaning as people read it, with its unit."""
     if not meaning:
         return "left out"
     if meaning in ROLES:
@@ -280,7 +283,7 @@ def _of_numbers(value: Value) -> str:
 
 
 def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
-    """Column → meaning as recognised, for rows that are this."""
+    """Return column → meaning as recognised, for rows that are this."""
     if row == preview.row:
         return {column: meaning for meaning, column in preview.mapping.items()}
     meanings = recognised(preview.columns, preview.rows, TableAs(row=row), preview.name)
@@ -304,6 +307,6 @@ def said(preview: Preview, row: Row | None, chosen: Mapping[str, str]) -> TableA
 
 
 def twice(chosen: Mapping[str, str]) -> list[str]:
-    """Meanings that several columns have, in words."""
+    """Return meanings that several columns have, in words."""
     meant = [meaning for meaning in chosen.values() if meaning]
     return [words(meaning) for meaning in dict.fromkeys(meant) if meant.count(meaning) > 1]

@@ -153,13 +153,13 @@ def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
 
 
 def kinds(pairs: pl.DataFrame) -> list[str]:
-    """The changes that a list offers: ``index: flat → int8``, in the order of `changes`."""
+    """Return the changes that a list offers: ``index: flat → int8``, in the order of `changes`."""
     said = pairs.select(pl.format("{}: {}", "axis", "change").alias("kind"))["kind"]
     return said.unique(maintain_order=True).to_list()
 
 
 def of_kind(pairs: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """The pairs of one change."""
+    """Return the pairs of one change."""
     return pairs.filter(pl.format("{}: {}", "axis", "change") == kind)
 
 

@@ -35,7 +35,7 @@ _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"o
 
 
 def looks_of(first: str, second: str) -> Looks:
-    """`LOOKS` of one pair: what the second wins has its colour, what it loses that of the first."""
+    """Return `LOOKS` of one pair: what the second wins has its colour, what it loses that of the first."""
     colours = theme.colours_for((second, first))
     won, lost = ((colours[name], LOOKS[side][1]) for name, side in ((second, WINS), (first, LOSSES)))
     return {**LOOKS, WINS: won, LOSSES: lost}
@@ -44,7 +44,7 @@ def looks_of(first: str, second: str) -> Looks:
 def forest(
     rows: pl.DataFrame, labels: Sequence[str], title: str, *, looks: Looks = LOOKS, short: bool = False
 ) -> go.Figure:
-    """Differences with their intervals, one below the other.
+    """Draw differences with their intervals, one below the other.
 
     Args:
         rows: From `core.views.compare.data.differences`, or with the same columns.
@@ -84,13 +84,13 @@ def forest(
 
 
 def _wrapped(label: str) -> str:
-    """A label on one line, or on two where it is long and names two stacks."""
+    """Return a label on one line, or on two where it is long and names two stacks."""
     parts = label.split(" against ") if len(label) > _LINE else [label]
     return "<br>against ".join(text.escape(text.shorten(part, _LINE)) for part in parts)
 
 
 def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
-    """A light bar over the differences that the queries are too few to show."""
+    """Return a light bar over the differences that the queries are too few to show."""
     least = rows["detectable"].fill_null(0.0).to_numpy()
     bar = {"type": "bar", "orientation": "h", "x": 2 * least, "base": -least, "y": y, "width": 0.34}
     marker = {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}}
@@ -98,7 +98,7 @@ def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
 
 
 def _zero(y: Places, half: float) -> theme.Spec:
-    """The line of no difference, row by row: in one piece it would run through the labels."""
+    """Return the line of no difference, row by row: in one piece it would run through the labels."""
     ends = np.column_stack([y - half, y + half, np.full(len(y), np.nan)]).ravel()
     x = np.where(np.isnan(ends), np.nan, 0.0)
     return theme.quiet("", x, ends, mode="lines", line={"color": theme.NEUTRAL, "width": 1})
@@ -112,7 +112,7 @@ def _told(row: dict[str, Any], label: str) -> str:
 
 
 def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float) -> go.Figure:
-    """Each query of `sides.flips` at its two scores, the first stack's across; equal ones share a mark.
+    """Draw each query of `sides.flips` at its two scores, the first stack's across; equal ones share a mark.
 
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.
@@ -151,7 +151,7 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
 
 
 def _band(tolerance: float, low: float, high: float) -> list[theme.Spec]:
-    """The diagonal, and the light band of ties along it."""
+    """Return the diagonal, and the light band of ties along it."""
     path = (
         f"M {low} {low - tolerance} L {high} {high - tolerance} L {high} {high + tolerance} "
         f"L {low} {low + tolerance} Z"

@@ -162,7 +162,10 @@ def if_judged(
 
 
 def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
-    """Which slots hold a passage that the other of a pair does not have in its Top-K: [2, queries, K]."""
+    """Return which slots hold a passage that the other of a pair does not have in its Top-K.
+
+    [2, queries, K].
+    """
     both = ranked.filter(
         pl.col("run_id").is_in(list(pair.run_ids)) & pl.col("query_id").is_in(list(pair.query_ids))
     ).filter(pl.len().over("query_id", "passage_id") > 1)
@@ -173,7 +176,7 @@ def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
 
 
 def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int) -> float | None:
-    """The difference second − first in the case that is worst for the one ahead."""
+    """Return the difference second − first in the case that is worst for the one ahead."""
     top = pair.grades[:, :, : measure.k]
     holes = top == _HOLE
     mine = holes if alone is None else holes & alone[..., : top.shape[2]]

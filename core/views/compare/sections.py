@@ -133,7 +133,7 @@ def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
 
 @section()
 def stacks(view: View, ask: Ask) -> Blocks:
-    """Quality, latency and cost of some stacks side by side, and which differences are real."""
+    """Yield quality, latency and cost of some stacks side by side, and which differences are real."""
     if view.table.height < 2:
         yield Answer(words.NO_PAIR, words.BRING)
         yield Way("add", "Add results")
@@ -181,7 +181,7 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
 def numbers(
     view: View, letters: Mapping[str, str], gaps: pl.DataFrame
 ) -> list[tuple[str, list[Card], list[Card]]]:
-    """Quality, latency and cost of the stacks, and what lies between the first and the others."""
+    """Return quality, latency and cost of the stacks, and what lies between the first and the others."""
     titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: f"Cost of {costed(view.table)}"}
     rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
     boxes = []

@@ -148,7 +148,7 @@ _SAME_COST = 1e-9
 
 
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
-    """Why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can.
+    """Say why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can.
 
     Args:
         reports: Run ids of those that report single queries instead of being scored here.
@@ -179,7 +179,7 @@ def sides(
     latency: Latency,
     jitter: float,
 ) -> pl.DataFrame:
-    """How the first of some stacks differs from each other one in quality, latency and cost.
+    """Return how the first of some stacks differs from each other one in quality, latency and cost.
 
     Args:
         rows: `differences` of the first with each that can be paired with it; None where none can.
@@ -257,12 +257,12 @@ def _cost(one: Row, other: Row) -> dict[str, Any]:
 
 
 def _why(one: Row, other: Row, column: str, note: str) -> str | None:
-    """Why a number of one of the two is not known."""
+    """Say why a number of one of the two is not known."""
     return next((row[note] for row in (one, other) if row[column] is None and row[note]), None)
 
 
 def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """The stacks to look at where none were chosen: the decision's two, then the best of the table."""
+    """Return the stacks to look at where none were chosen: the decision's two, then the best of the table."""
     ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
     down = [decision.quality.higher_is_better, False]
     best = table.sort("quality", "name", descending=down, nulls_last=True)

@@ -31,7 +31,7 @@ NO_PAIR = "Nothing to compare: this workspace has fewer than two stacks."
 
 
 def legend(quality: Quality) -> str:
-    """How to read a chart of differences."""
+    """Say how to read a chart of differences."""
     return (
         f"{'Right' if quality.higher_is_better else 'Left'} of 0 the stack is better. Whisker: 95 % interval "
         "of that comparison by itself. Light bar: true differences that these queries are too few to show "
@@ -40,7 +40,7 @@ def legend(quality: Quality) -> str:
 
 
 def answer(gaps: pl.DataFrame, quality: Quality, *, same: bool = False) -> str:
-    """How the first stack differs from others in quality, latency and cost, in one sentence.
+    """Say how the first stack differs from others in quality, latency and cost, in one sentence.
 
     Args:
         gaps: From `core.views.compare.sides.sides`; of several others only quality is said.
@@ -89,7 +89,7 @@ def _beside(row: Row, axis: Axis) -> str:
 
 
 def shown(axis: Axis, row: Row) -> tuple[str, str]:
-    """The number of a stack on an axis, and what stands small below it."""
+    """Return the number of a stack on an axis, and what stands small below it."""
     if axis is COST:
         return text.cost_of(row), " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
     name = axis.column.removesuffix("_ms")
@@ -101,7 +101,7 @@ def shown(axis: Axis, row: Row) -> tuple[str, str]:
 
 
 def apart(row: Row, axis: Axis) -> tuple[str, str]:
-    """A difference of two stacks on an axis, and what is known about it."""
+    """Return a difference of two stacks on an axis, and what is known about it."""
     if row["difference"] is None:
         return text.UNKNOWN, row["note"] or ""
     n = None if row["n"] is None else text.sample(row["n"])
@@ -110,7 +110,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
 
 
 def in_units(row: Row) -> dict[str, str]:
-    """The numbers of a row of `SIDES` as its axis writes them: beside latencies a cost would read as 0."""
+    """Return numbers of a row of `SIDES` as its axis writes them: beside latencies a cost would read as 0."""
     axis = next(axis for axis in (QUALITY, LATENCY, COST) if axis.key == row["axis"])
     values = {name: axis.written(row[name]) for name in ("value", "value_against")}
     apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}
@@ -118,7 +118,7 @@ def in_units(row: Row) -> dict[str, str]:
 
 
 def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = True) -> str:
-    """A difference with its interval: ``+0.031 [+0.010, +0.052]``."""
+    """Return a difference with its interval: ``+0.031 [+0.010, +0.052]``."""
     apart, ends = row["difference"], [row["low"], row["high"]]
     if not sign and apart < 0:
         apart, ends = -apart, [None if end is None else -end for end in reversed(ends)]
@@ -128,7 +128,7 @@ def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = 
 
 
 def p_value(p: float | None) -> str:
-    """A p-value as people read it: ``p = 0.041``, ``p < 0.001``."""
+    """Return a p-value as people read it: ``p = 0.041``, ``p < 0.001``."""
     if p is None:
         return "no test"
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
@@ -151,7 +151,7 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
 
 
 def doubt(rows: pl.DataFrame, quality: Quality) -> str:
-    """Which differences holes could turn round; empty when none.
+    """Say which differences holes could turn round; empty when none.
 
     Where the rows have a verdict, only differences that are called real count.
     """
@@ -170,7 +170,7 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
 
 
 def flips(queries: int, quality: Quality, name: str) -> str:
-    """How to read the charts of single queries."""
+    """Say how to read the charts of single queries."""
     side = "Above" if quality.higher_is_better else "Below"
     few = f" At most {BARS} bars, both ends of the order." if queries > BARS else ""
     return (
@@ -180,7 +180,7 @@ def flips(queries: int, quality: Quality, name: str) -> str:
 
 
 def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
-    """How the queries of `sides.flips` divide, and where most is won and lost."""
+    """Say how the queries of `sides.flips` divide, and where most is won and lost."""
     extremes = [
         f"the largest {what} is {text.quoted(row['query_id'], row['text'])} ({text.signed(row['delta'])})"
         for what, outcome in (("gain", WINS), ("loss", LOSSES))
@@ -194,7 +194,7 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
 
 
 def rankings(closer: Closer, k: int) -> str:
-    """Whether two stacks rank the same passages in the same order."""
+    """Tell whether two stacks rank the same passages in the same order."""
     overlap, tau = alike_means(closer.alike)
     if overlap is None:
         return (
@@ -211,7 +211,7 @@ def rankings(closer: Closer, k: int) -> str:
 
 
 def pools(closer: Closer) -> str:
-    """A warning where the ceilings of two candidate pools follow different conventions."""
+    """Return a warning where the ceilings of two candidate pools follow different conventions."""
     if not closer.pools:
         return ""
     return (

@@ -27,7 +27,7 @@ _COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; of ot
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
-    """Bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
+    """Draw bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
 
     Returns:
         The first `SHOWN` stacks; None where no chance is known.
@@ -88,7 +88,7 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
 
 
 def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: View) -> go.Figure | None:
-    """Latency and quality of the feasible stacks, those that tie with the best among them.
+    """Draw latency and quality of the feasible stacks, those that tie with the best among them.
 
     Args:
         tied: From `core.views.confidence.hold.tie_rows`.
@@ -143,7 +143,7 @@ def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Sp
 
 
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Both chances against the number of further queries; what the money pays for as a line."""
+    """Draw both chances against the number of further queries; what the money pays for as a line."""
     drawn = rows.filter(pl.col("more") > 0)
     layout = theme.layout(x="further queries", y="share of the simulations", height=360)
     ticks = list(USUAL)
@@ -184,7 +184,7 @@ _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 
 def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
-    """Every cell with Kendall's tau-b against the usual order, and the letter of its choice."""
+    """Draw every cell with Kendall's tau-b against the usual order, and the letter of its choice."""
     named = letters(chosen, grid.start)
     words = [
         f"{'–' if np.isnan(tau) else f'{tau:.2f}'}<br>{named.get(name, '+')}"
@@ -199,7 +199,7 @@ def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
 
 
 def one_stack(grid: Grid, run_id: str) -> go.Figure:
-    """Every cell with the score and the rank of one stack."""
+    """Draw every cell with the score and the rank of one stack."""
     place = grid.run_ids.index(run_id)
     scores, ranks = grid.means[:, place], grid.ranks[:, place]
     words = [
@@ -217,7 +217,10 @@ def one_stack(grid: Grid, run_id: str) -> go.Figure:
 def _heatmap(
     grid: Grid, values: Floats, words: list[str], hovers: list[str], scale: dict[str, object]
 ) -> go.Figure:
-    """The cells of the paper's grid, alpha downwards; a frame around the usual one if it is among them."""
+    """Draw the cells of the paper's grid, alpha downwards.
+
+    A frame around the usual one if it is among them.
+    """
     shape, title = (len(ALPHAS), len(_COLUMNS)), scale.pop("title")
     size = len(CELLS)
     layout = theme.layout(x="cap3", y="alpha", height=330, legend=False)
@@ -258,7 +261,9 @@ def _heatmap(
 
 
 def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
-    """How far the score of each stack moves over the grid: a line from lowest to highest, a dot as usual.
+    """Return how far the score of each stack moves over the grid.
+
+    A line from lowest to highest, a dot as usual.
 
     Args:
         rows: From `core.views.confidence.weights.stack_ranges`; of the first that are no twins.

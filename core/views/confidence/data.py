@@ -35,13 +35,16 @@ def decided(view: View, rule: Rule) -> Decision:
 
 @keep("Reading the results per query…", entries=8)
 def sample(view: View) -> JointSample | None:
-    """The results per query of all stacks."""
+    """Return the results per query of all stacks."""
     return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
 
 
 @keep("Drawing the queries again…", entries=64)
 def chances(view: View, constraints: Constraints, rule: Rule, reference: str | None) -> pl.DataFrame:
-    """How often each stack does what, with the judge noise of a reference or without; see `hold.shares`."""
+    """Return how often each stack does what, with the judge noise of a reference or without.
+
+    See `hold.shares`.
+    """
     noisy = with_noise(view.table, sample(view), drawn(view, reference))
     return shares(view.table, noisy, (constraints, rule))
 
@@ -50,7 +53,7 @@ def chances(view: View, constraints: Constraints, rule: Rule, reference: str | N
 def drawn(
     view: View, reference: str | None, among: tuple[str, ...] = (), resamples: int = RESAMPLES
 ) -> Noise | None:
-    """The judge noise of the stacks, or of some of them; None where there is to be none."""
+    """Return the judge noise of the stacks, or of some of them; None where there is to be none."""
     known = None if reference is None else sample(view)
     if reference is None or known is None:
         return None
@@ -69,14 +72,14 @@ def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
 
 @keep(entries=64)
 def turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
-    """The numbers that would turn the choice; see `hold.turn_rows`."""
+    """Return the numbers that would turn the choice; see `hold.turn_rows`."""
     decision = decide(view.table, constraints, rule, paired=view.paired)
     return turn_rows(view.table, turns(view.table, constraints, rule, decision=decision, paired=view.paired))
 
 
 @keep("Scoring every cell of the grid…", entries=16)
 def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
-    """Every stack in every setting of the weights of a measure, and the pairs that swap places."""
+    """Return every stack in every setting of the weights of a measure, and the pairs that swap places."""
     names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
     only = among(view.snapshot, view.scope)
     graded = evidence(view.snapshot, list(names), view.scope.golden_set_id or "", only=only)
@@ -86,7 +89,7 @@ def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
 
 @keep()
 def judgements_per_query(view: View) -> float:
-    """How many judgements a query of the golden set has, to one decimal."""
+    """Return how many judgements a query of the golden set has, to one decimal."""
     if view.scope.golden_set_id is None:
         return JUDGEMENTS
     judged = view.snapshot.judgements(view.scope.golden_set_id)
@@ -106,7 +109,7 @@ def look_ahead(
 
 @keep("Looking for what to judge…")
 def to_judge(view: View, constraints: Constraints) -> Next | None:
-    """The passages to judge next."""
+    """Return the passages to judge next."""
     del constraints  # which the decision follows from
     return what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
 
@@ -120,5 +123,5 @@ def with_grades(view: View, constraints: Constraints, more: str) -> pl.DataFrame
 
 @keep("Looking for stacks to add…", entries=64)
 def stacks_to_add(view: View, constraints: Constraints) -> pl.DataFrame:
-    """Stacks that were not evaluated; see `worth.next_rows`."""
+    """Return stacks that were not evaluated; see `worth.next_rows`."""
     return worth.next_rows(view.table, view.decision, constraints)

@@ -61,7 +61,7 @@ def _turned(table: pl.DataFrame, turn: Turn) -> dict[str, str | None]:
 
 
 def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Every excluded stack with the first constraint that excludes it, the nearest misses first.
+    """Return every excluded stack with the first constraint that excludes it, the nearest misses first.
 
     Returns:
         run_id, name, constraint, by (in unit; null where the value is unknown), unit, reason and the stack's
@@ -83,7 +83,7 @@ class Front:
 
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
-    """Size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
+    """Return size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
     compared = {axis.key for axis in decision.required if axis.compared}
     quality = decision.quality.read(table)
     if np.isnan(quality).all() or len(compared) < 2:
@@ -146,7 +146,7 @@ def shares(
 def joint_sample(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
 ) -> JointSample | None:
-    """Quality and latency per query of the stacks of a table, on the union of their queries.
+    """Return quality and latency per query of the stacks of a table, on the union of their queries.
 
     Returns:
         The sample in the order of the table; None when no stack has results per query.
@@ -182,7 +182,7 @@ def joint_sample(
 
 
 def _long(scores: QueryScores | None) -> pl.DataFrame:
-    """run_id, query_id, value of what is scored."""
+    """Return run_id, query_id, value of what is scored."""
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
     if scores is None:
         return pl.DataFrame(schema=schema)
@@ -195,7 +195,7 @@ def _long(scores: QueryScores | None) -> pl.DataFrame:
 
 
 def _matrix(rows: pl.DataFrame, ids: list[str], queries: pl.Series) -> Floats:
-    """Values by run and query [S, Q]; NaN where there is none."""
+    """Return values by run and query [S, Q]; NaN where there is none."""
     values = np.full((len(ids), len(queries)), np.nan)
     if rows.height:
         run = rows["run_id"].replace_strict(ids, range(len(ids)), return_dtype=pl.Int64)
@@ -208,7 +208,7 @@ _NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
 def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:
-    """Every stack with its chances, the likeliest best first.
+    """Return every stack with its chances, the likeliest best first.
 
     Args:
         chances: From `core.views.confidence.hold.shares` on the same rows.
@@ -230,7 +230,7 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
 def tie_rows(
     table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int = SEED
 ) -> pl.DataFrame:
-    """The stacks that the rule cannot tell from its best, in its order of preference.
+    """Return the stacks that the rule cannot tell from its best, in its order of preference.
 
     Args:
         sample: Results per query in the order of the table; None where there are none.

@@ -43,7 +43,7 @@ class Noise:
 
 
 def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
-    """Golden sets of the same collection, of another judge, with `LEAST` passages of the one in use or more.
+    """List golden sets of the collection, of another judge, with `LEAST` or more passages of the one in use.
 
     Returns:
         By its id how many passages both judge, the most first. A set that is made of the one in use, or that
@@ -72,7 +72,7 @@ def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
 
 
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
-    """The golden set that is drawn from where nobody says: of `auditors` the first that is a mere sample.
+    """Return golden set that is drawn from where nobody says: of `auditors` the first that is a mere sample.
 
     Of two whole golden sets neither is the truth for the other unless somebody says so.
     """
@@ -82,7 +82,7 @@ def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
 
 
 def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
-    """The golden set to draw from: the one asked for, none where it is `OFF`, the usual one for None.
+    """Return the golden set to draw from: the one asked for, none where it is `OFF`, the usual one for None.
 
     Raises:
         UnknownNameError: If that set does not audit the one in use.
@@ -96,13 +96,13 @@ def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
 
 
 def about_grades(quality: Quality) -> bool:
-    """Whether a measure is told from grades and ranks alone."""
+    """Tell whether a measure is told from grades and ranks alone."""
     measure = quality.measure
     return measure is not None and not measure.info.needs and not measure.info.needs_pool
 
 
 def refusal(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality) -> str:
-    """Why no judge noise can be drawn; empty where it can."""
+    """Say why no judge noise can be drawn; empty where it can."""
     measure, ranked = quality.measure, table.filter("has_rankings")["run_id"].to_list()
     if measure is None or scope.golden_set_id is None or not ranked:
         return "there are no results per query"
@@ -163,7 +163,7 @@ def noise(
 
 
 def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
-    """Judged passages and where the stacks have them."""
+    """Return judged passages and where the stacks have them."""
     queries = {name: place for place, name in enumerate(graded.query_ids)}
     rows = (
         rows.filter(pl.col("query_id").is_in(list(queries)))
@@ -192,7 +192,7 @@ def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measur
 
 
 def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | None) -> JointSample | None:
-    """Results per query with the judge noise of their stacks; as they are where none was drawn."""
+    """Return results per query with the judge noise of their stacks; as they are where none was drawn."""
     if sample is None or drawn is None:
         return sample
     rows = pl.DataFrame({"run_id": drawn.run_ids, "place": range(len(drawn.run_ids))})
@@ -202,7 +202,7 @@ def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | N
 
 
 def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
-    """Quality with its 95 % interval on the reference's grades, row by row of a table.
+    """Return quality with its 95 % interval on the reference's grades, row by row of a table.
 
     Returns:
         run_id, noisy, noisy_low, noisy_high; null where nothing was drawn.
@@ -221,7 +221,7 @@ def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
 
 
 def leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
-    """The stacks that may tie for the best: those that tie without noise, and the best within the limits."""
+    """Give stacks that may tie for the best: those that tie without noise, and the best within the limits."""
     merit = decision.quality.merit(decision.quality.read(table))
     best = [int(row) for row in np.argsort(-merit, kind="stable") if decision.feasible[row]]
     return tuple(table["run_id"].gather(list(dict.fromkeys([*decision.ties, *best]))[:LEADING]))
@@ -246,7 +246,7 @@ def redecided(
 
 
 def as_written(row: Mapping[str, Any]) -> str:
-    """The quality of a row of `noisy_rows` with its interval."""
+    """Return the quality of a row of `noisy_rows` with its interval."""
     return f"{text.score(row['noisy'])}{text.interval(row['noisy_low'], row['noisy_high'])}"
 
 

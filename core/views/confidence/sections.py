@@ -60,7 +60,7 @@ def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
 
 @section("would it hold", "Would other queries of the same kind lead to the same choice?")
 def would_it_hold(view: View, ask: Ask) -> Blocks:
-    """How often the choice is the best when the queries are drawn again, and what ties with it."""
+    """Yield how often the choice is the best when the queries are drawn again, and what ties with it."""
     rule, decision = ask_rule(view, ask)
     asked = view.but(rule=rule)
     known = data.sample(view)
@@ -124,7 +124,7 @@ def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None)
 
 @section("what flips it", "What would have to change for another stack to be chosen?")
 def what_flips_it(view: View, ask: Ask) -> Blocks:
-    """The number that would turn the choice, and what the limits exclude."""
+    """Yield the number that would turn the choice, and what the limits exclude."""
     rule, decision = ask_rule(view, ask)
     turned = data.turned(view, view.constraints, rule)
     shape = front(view.table, decision)
@@ -146,7 +146,7 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
 
 @section("other weights", "Would other weights of the grades lead to another choice?")
 def other_weights(view: View, ask: Ask) -> Blocks:
-    """Whether choice and order hold when the weights of RA-nWG change."""
+    """Yield whether choice and order hold when the weights of RA-nWG change."""
     obstacle = words.nothing(view.table, view.scope)
     if obstacle is not None:
         yield Answer(*obstacle)
@@ -183,7 +183,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
 
 
 def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
-    """One stack in every setting of the weights."""
+    """Yield one stack in every setting of the weights."""
     ranked = view.table.filter("has_rankings")
     run_id = ask.stack(ranked, view.decision, "One stack, setting by setting", usual=BEST_STACK)
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
@@ -249,7 +249,7 @@ def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
 
 
 def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
-    """More queries, the stacks and the queries that it is about, and timing again."""
+    """Yield more queries, the stacks and the queries that it is about, and timing again."""
     money = ask_money(view, ask, rows)
     amounts = worth.amounts(money.affordable)
     plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
@@ -284,7 +284,7 @@ def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
 
 
 def _passages(view: View, ask: Ask) -> Blocks:
-    """The passages to judge next, handed over to Golden sets, and what the grades of others did."""
+    """Yield the passages to judge next, handed over to Golden sets, and what the grades of others did."""
     unjudged = data.to_judge(view, view.constraints)
     if unjudged is None:
         return

@@ -44,7 +44,7 @@ class Cell:
         return f"alpha {self.alpha:g}, cap4 {self.cap4:g}, cap3 {self.cap3:.2f}"
 
     def of(self, measure: Measure) -> Measure:
-        """The measure with these weights; its other parameters stay."""
+        """Return the measure with these weights; its other parameters stay."""
         rest = tuple(pair for pair in measure.params if pair[0] not in KNOBS)
         return Measure(measure.name, measure.k, (*rest, *zip(KNOBS, astuple(self), strict=True)))
 
@@ -53,7 +53,7 @@ CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))  # The 
 
 
 def weighed(quality: Quality) -> tuple[Measure, bool]:
-    """The measure whose weights the grid varies, and whether it is the one of the workspace.
+    """Return the measure whose weights the grid varies, and whether it is the one of the workspace.
 
     A measure that has no such weights is replaced by RA-nWG at its cutoff.
     """
@@ -64,7 +64,7 @@ def weighed(quality: Quality) -> tuple[Measure, bool]:
 
 
 def usual(measure: Measure) -> Cell:
-    """The setting of a measure as it is: the defaults, unless the workspace changes them."""
+    """Return the setting of a measure as it is: the defaults, unless the workspace changes them."""
     return Cell(*(float(measure.values[name]) for name in KNOBS))
 
 
@@ -146,7 +146,10 @@ def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _twins(values: Floats) -> NDArray[np.intp]:
-    """Which stack is the first with the same scores: depths below the cutoff often make no difference."""
+    """Return which stack is the first with the same scores.
+
+    Depths below the cutoff often make no difference.
+    """
     first: dict[bytes, int] = {}
     rounded = np.round(values, 9)
     return np.array(
@@ -192,7 +195,7 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
 
 
 def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
-    """Every stack in every cell: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
+    """Give every stack in every cell: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
     stacks, cells = len(grid.run_ids), len(grid.cells)
     said = [names[run_id] for run_id in grid.run_ids]
     knobs = {knob: np.repeat([getattr(cell, knob) for cell in grid.cells], stacks) for knob in KNOBS}
@@ -216,7 +219,9 @@ def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> p
 
 
 def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
-    """How far each stack moves over the grid; stacks that are not scored in the usual setting are left out.
+    """Return how far each stack moves over the grid.
+
+    Stacks that are not scored in the usual setting are left out.
 
     Returns:
         name, quality and rank (usual), lowest, highest, best_rank, worst_rank, twin (name of the first stack
@@ -244,7 +249,7 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
 
 
 def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `stack_ranges`: one per group of twins, with stack (its name, and how many equal it)."""
+    """Return rows of `stack_ranges`: one per group of twins, with stack (its name, and how many equal it)."""
     equal = pl.format("{} (+{} equal)", "name", "twins")
     named = pl.when(pl.col("twins") > 0).then(equal).otherwise("name")
     return ranges.filter(pl.col("twin").is_null()).with_columns(named.alias("stack"))
@@ -260,7 +265,7 @@ READINGS = {
 
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
-    """The pairwise orders among the best stacks, and where they turn round.
+    """Return the pairwise orders among the best stacks, and where they turn round.
 
     Returns:
         One row per pair whose scores differ in the usual setting: better and worse (names, as usual),
@@ -303,6 +308,6 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
 
 
 def letters(chosen: Sequence[str | None], start: int) -> dict[str | None, str]:
-    """A letter per stack that is chosen somewhere: A is the usual choice, – is none."""
+    """Return a letter per stack that is chosen somewhere: A is the usual choice, – is none."""
     names = dict.fromkeys(name for name in [chosen[start], *chosen] if name is not None)
     return {**dict(zip(names, ascii_uppercase, strict=False)), None: "–"}

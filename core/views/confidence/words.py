@@ -29,7 +29,7 @@ MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
 
 def held(table: pl.DataFrame, decision: Decision, asked: View, chances: pl.DataFrame) -> str:
-    """How often the choice is the best, alone and with the stacks that tie with it."""
+    """Say how often the choice is the best, alone and with the stacks that tie with it."""
     within = limits(decision.applied(asked.constraints), asked.latency)
     if decision.chosen is None:
         return f"No stack{within} is left, so there is no choice to be sure of."
@@ -55,7 +55,7 @@ def held_cards(
     chances: pl.DataFrame,
     drawn: tuple[int, Noise | None],
 ) -> list[Card]:
-    """The chances of the chosen stack and its quality; without chances its three numbers."""
+    """Return the chances of the chosen stack and its quality; without chances its three numbers."""
     if decision.chosen is None:
         return []
     row = chances.row(decision.chosen, named=True)
@@ -81,7 +81,7 @@ def held_cards(
 
 
 def no_tie(decision: Decision, *, known: bool) -> str:
-    """That nothing ties with the best, as far as that is known."""
+    """Say that nothing ties with the best, as far as that is known."""
     if decision.chosen is not None and not known:
         return (
             "No other stack as fast has its average; whether others tie is unknown without results per query."
@@ -90,7 +90,7 @@ def no_tie(decision: Decision, *, known: bool) -> str:
 
 
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
-    """The quality of a stack with its interval and n."""
+    """Return the quality of a stack with its interval and n."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()
 
@@ -100,7 +100,7 @@ def _resamples(noisy: Noise | None) -> int:
 
 
 def about_chances(queries: int, noisy: Noise | None) -> str:
-    """How the chances are counted."""
+    """Say how the chances are counted."""
     return (
         f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}, seed {SEED}: one "
         "draw serves quality and latency of every stack, and equal bests share one. What other queries and "
@@ -109,7 +109,7 @@ def about_chances(queries: int, noisy: Noise | None) -> str:
 
 
 def turning_words(turned: pl.DataFrame) -> str:
-    """The first half of `turn_rows`, the runner-up's, as a sentence."""
+    """Return the first half of `turn_rows`, the runner-up's, as a sentence."""
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
@@ -124,7 +124,7 @@ def turning_words(turned: pl.DataFrame) -> str:
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
-    """How many stacks each limit excludes, in words."""
+    """Say how many stacks each limit excludes, in words."""
     if excluded.is_empty():
         return "Nothing: every stack is within the limits."
     words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
@@ -137,7 +137,7 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 
 def front_cards(front: Front) -> list[Card]:
-    """Size with the knee, and hypervolume."""
+    """Return size with the knee, and hypervolume."""
     bend = f"; knee: {front.knee}, beyond which quality is dearest" if front.knee else ""
     lost = front.of_all - front.volume
     limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; the limits cost nothing of it"
@@ -148,7 +148,7 @@ def front_cards(front: Front) -> list[Card]:
 
 
 def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
-    """Why nothing can be scored again, and what to do; None where something can."""
+    """Say why nothing can be scored again, and what to do; None where something can."""
     if not table["has_rankings"].any():
         return (
             "The stacks of this workspace came without per-query data: only their averages are known.",
@@ -164,7 +164,7 @@ def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
 
 
 def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
-    """Whether choice and order hold in the grid, and which pairwise orders turn round."""
+    """Tell whether choice and order hold in the grid, and which pairwise orders turn round."""
     n = int(grid.n.max(initial=0))
     if not n:
         return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
@@ -179,7 +179,7 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
 
 
 def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
-    """Choice, order and pairs over the grid; nothing where nothing is scored."""
+    """Return choice, order and pairs over the grid; nothing where nothing is scored."""
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
         return []
@@ -200,7 +200,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
 
 
 def _turned(grid: Grid, turned: pl.DataFrame) -> str:
-    """Which pairs of the best stacks swap places in some setting, in words."""
+    """Say which pairs of the best stacks swap places in some setting, in words."""
     pairs, flipped = text.count(turned.height, "pair"), turned.filter(pl.col("flips") > 0)
     of = f"{pairs} of the {len(grid.best)} best stacks of different scores"
     if flipped.is_empty():
@@ -232,7 +232,7 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
 def plan_answer(
     rows: pl.DataFrame, affordable: int | None, quality: Quality, *, assumed_usd: float | None = None
 ) -> tuple[str, str]:
-    """The answer in words: what the money buys, and when to stop.
+    """Return the answer in words: what the money buys, and when to stop.
 
     Args:
         rows: From `plan_rows`.
@@ -282,7 +282,7 @@ ABOUT_WORLDS = (
 
 
 def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
-    """How many stacks the choice is between, in words."""
+    """Say how many stacks the choice is between, in words."""
     in_play = rivals.filter(pl.col("final") >= CALM)
     if in_play.is_empty():
         return "No stack is chosen in as much as one simulation of twenty."
@@ -320,7 +320,7 @@ def timing_words(plan: Plan, price: Bill) -> str:
 
 
 def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """The head of the page where nothing is known query by query."""
+    """Return the head of the page where nothing is known query by query."""
     if decision.chosen is None:
         return "Nothing is chosen, so there is no decision that more evaluation could change."
     row = table.row(decision.chosen, named=True)
@@ -329,7 +329,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
 
 
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:
-    """Which queries to add, in words."""
+    """Say which queries to add, in words."""
     waiting = queries.filter(pl.col("judged") == 0).height
     first = f"{text.count(waiting, 'stored query')} without judgements could be next. "
     head = first if waiting else ""
@@ -345,7 +345,7 @@ def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -
 
 
 def next_stack_words(rows: pl.DataFrame) -> str:
-    """The best of the stacks to add, in words, by each model that names any."""
+    """Return the best of the stacks to add, in words, by each model that names any."""
     guessed = rows.filter(pl.col("chance").is_not_null()).sort("chance", descending=True, maintain_order=True)
     said = [
         f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "

@@ -48,7 +48,7 @@ class Plan:
 
 
 def leading(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> list[int]:
-    """Rows of the stacks that may be chosen: today's choice and runner-up, its ties, the likeliest best.
+    """Give rows of the stacks that may be chosen: today's choice and runner-up, its ties, the likeliest best.
 
     Args:
         chances: From `core.views.confidence.hold.shares` on the same rows.
@@ -81,13 +81,13 @@ def plan(
 
 
 def amounts(affordable: int | None) -> tuple[int, ...]:
-    """Numbers of queries to look at: the usual ones, and what the money pays for."""
+    """Return numbers of queries to look at: the usual ones, and what the money pays for."""
     extra = {affordable} if affordable and affordable <= 10 * USUAL[-1] else set()
     return tuple(sorted({*USUAL, *extra}))
 
 
 def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
-    """One row per number of further queries, nothing first.
+    """Return one row per number of further queries, nothing first.
 
     Returns:
         more, n (queries then), usd (what they cost; null where a query's price is unknown), flip and left
@@ -106,7 +106,7 @@ def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
 
 
 def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFrame:
-    """Which stacks evaluation without end would choose, the likeliest first.
+    """Return which stacks evaluation without end would choose, the likeliest first.
 
     Returns:
         run_id, name, today ("chosen", "runner-up" or null), final (share of the worlds), quality with
@@ -125,7 +125,9 @@ def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFr
 
 
 def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
-    """How much the difference of two stacks varies, tag by tag: which further queries tell them apart best.
+    """Return how much the difference of two stacks varies, tag by tag.
+
+    Which further queries tell them apart best.
 
     For a mean over groups of queries the least error comes from as many queries of a group as its share times
     the spread of the differences in it (Neyman 1934, J. R. Stat. Soc. 97). Taken so, the groups' means must
@@ -170,7 +172,7 @@ def missing_model() -> str | None:
 
 
 def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> pl.DataFrame:
-    """Stacks that were not evaluated: one step from the frontier, and what a search would begin with.
+    """Return stacks that were not evaluated: one step from the frontier, and what a search would begin with.
 
     Returns:
         stack (its label), of (an evaluated stack), step (in words), said_by ("effects", "search" or "both"),

@@ -72,7 +72,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def paper_rerank(book: PriceBook) -> pl.DataFrame:
-    """The paper's rerank costs (§3.2.1), calculated here: K, then $ per 1,000 queries by model."""
+    """Return the paper's rerank costs (§3.2.1), calculated here: K, then $ per 1,000 queries by model."""
     return _grid(
         "k",
         (50, 100, 150, 200),
@@ -83,7 +83,7 @@ def paper_rerank(book: PriceBook) -> pl.DataFrame:
 
 
 def paper_generator(book: PriceBook) -> pl.DataFrame:
-    """The paper's generator input costs (§3.2.1): chunks, then $ per 1,000 queries by model."""
+    """Return the paper's generator input costs (§3.2.1): chunks, then $ per 1,000 queries by model."""
     return _grid(
         "chunks",
         (10, 20, 30),
@@ -117,7 +117,7 @@ def _figure(breakdown: CostBreakdown) -> go.Figure:
 
 
 def _bar(line: CostLine, breakdown: CostBreakdown, factor: int) -> go.Bar:
-    """A stage's part of the bar; one of unknown cost has no length and says so in the legend."""
+    """Return a stage's part of the bar; one of unknown cost has no length and says so in the legend."""
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     colour, pattern = _LOOKS[line.stage]
     share = f", {share_of(amount, breakdown.per_1k)}" if amount is not None and breakdown.per_1k else ""
@@ -184,7 +184,7 @@ def _rows(by_input: Sequence[Swing]) -> pl.DataFrame:
 
 
 def _tornado(by_input: Sequence[Swing], share: float) -> go.Figure:
-    """Bars about the bill as it is; the widest on top."""
+    """Draw bars about the bill as it is; the widest on top."""
     usd = by_input[0].usd if by_input else 0.0
     layout = theme.layout(x="$ a month", height=120 + 30 * len(by_input))
     layout |= {"barmode": "overlay", "bargap": 0.35}

@@ -128,7 +128,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 
 
 def costs(priced: Priced) -> Blocks:
-    """The bill: the answer, its numbers, the stages as a bar and as a table, and what the stack recorded."""
+    """Yield the bill: answer, numbers, the stages as a bar and a table, and what the stack recorded."""
     view, start = priced.cost, priced.start
     yield Answer(words.lead(view.found, start), caveats=words.caveats(priced.inputs, priced.book, view))
     yield Cards(cards(view, priced))
@@ -181,7 +181,7 @@ def swings(priced: Priced, share: float) -> Blocks:
 
 
 def tables(book: PriceBook) -> Blocks:
-    """The paper's tables and the price book."""
+    """Yield the paper's tables and the price book."""
     yield Fold("The paper's prices, by the same calculator", (Text(PAPER, "caption"), *_paper()))
     rows = book.frame().with_columns(
         pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed"),

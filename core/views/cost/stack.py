@@ -52,7 +52,7 @@ class Start:
 
 
 def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
-    """The items that books price, sorted, by what they do: embedder, reranker or generator.
+    """Return the items that books price, sorted, by what they do: embedder, reranker or generator.
 
     Price files do not say what a model is for: one that sells output tokens is a generator, one that is
     billed by search or request or is called a reranker is one, the rest that sell input tokens are embedders.
@@ -71,7 +71,7 @@ def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
 
 
 def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
-    """The inputs as they were given, else as a stack has them, else as usual; models "none" are left out."""
+    """Give inputs as they were given, else as a stack has them, else as usual; models "none" are left out."""
     values: dict[str, Any] = {}
     if start:
         values |= {name: amount.value for name, amount in start.amounts.items()}
@@ -115,7 +115,7 @@ def _at(stage: str, *units: str) -> pl.Expr:
 
 
 def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
-    """Who bills a stage; a stage that used the machine only is billed by nobody."""
+    """Return who bills a stage; a stage that used the machine only is billed by nobody."""
     here = used.filter(pl.col("stage") == stage)
     billed = here.filter(pl.col("unit") != "cpu_ms").sort("item")
     if not billed.is_empty():
@@ -135,7 +135,7 @@ def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
 
 
 def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
-    """How the amounts of the bill's stages are known.
+    """Return how the amounts of the bill's stages are known.
 
     Returns:
         By stage the weakest of measured, imported, published and modelled; a stage of which anything was

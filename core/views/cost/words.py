@@ -43,12 +43,12 @@ _NAMED = 3
 
 
 def called(field: str) -> str:
-    """An input in a sentence."""
+    """Return an input in a sentence."""
     return declared(CostInputs)[field].choice.word
 
 
 def lead(breakdown: CostBreakdown, start: Start | None = None) -> str:
-    """Where the money goes, beside the cards that say how much it is."""
+    """Say where the money goes, beside the cards that say how much it is."""
     if not breakdown.lines or breakdown.per_1k is None:
         return answer(breakdown)
     named = start.name if start else " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
@@ -57,7 +57,7 @@ def lead(breakdown: CostBreakdown, start: Start | None = None) -> str:
 
 
 def answer(breakdown: CostBreakdown) -> str:
-    """The bill in one sentence, or why it is unknown."""
+    """Return the bill in one sentence, or why it is unknown."""
     if not breakdown.lines:
         return "$0: no billed model and no machine time is chosen."
     if breakdown.per_1k is None:
@@ -73,7 +73,7 @@ def answer(breakdown: CostBreakdown) -> str:
 
 
 def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
-    """The share of the stage that most of the money goes to, and the stage; empty where nothing is paid."""
+    """Give share of the stage that most of the money goes to, and the stage; empty where nothing is paid."""
     largest = max(breakdown.lines, key=lambda line: line.usd_per_query or 0.0)
     if not largest.usd_per_query or not breakdown.per_query:
         return "", ""
@@ -82,7 +82,7 @@ def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
 
 
 def share_of(part: float, whole: float) -> str:
-    """A share in percent that does not round a remainder away: 0 and 100 % mean nothing and all."""
+    """Return a share in percent that does not round a remainder away: 0 and 100 % mean nothing and all."""
     share = part / whole
     if 0 < share < 0.0005:
         return "< 0.1 %"
@@ -109,7 +109,7 @@ def caveats(inputs: CostInputs, book: PriceBook, view: CostView) -> dict[str, st
 
 
 def changed(book: PriceBook) -> list[str]:
-    """Every price that somebody changed, before and now."""
+    """Return every price that somebody changed, before and now."""
     return [
         f"{price.item}: ${price.was:.10g} → ${price.price:.10g} per {buying(price)}" for price in book.changed
     ]
@@ -122,7 +122,7 @@ def buying(price: Price) -> str:
 
 
 def rechosen(now: str | None, then: str | None) -> str:
-    """Which stack the limits choose with prices that are only tried, beside the one that they choose now."""
+    """Say which stack the limits choose with prices that are only tried, beside the one chosen now."""
     if now == then:
         return (
             f"With these prices the choice stays {then}."
@@ -186,7 +186,7 @@ def moved(swings: Sequence[Swing], share: float) -> str:
 
 
 def swung(swing: Swing) -> str:
-    """An input in words; a price with what it prices."""
+    """Return an input in words; a price with what it prices."""
     if swing.field == "price":
         return f"price of {text.shorten(swing.item)} ({BUYS[swing.unit]})"
     return called(swing.field)

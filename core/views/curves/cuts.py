@@ -30,7 +30,7 @@ _OPENAI = "o200k_base"
 
 
 def vocabulary(generator: str | None, book: PriceBook) -> str:
-    """The vocabulary that counts a generator's tokens, or the estimate where that is not at hand."""
+    """Return the vocabulary that counts a generator's tokens, or the estimate where that is not at hand."""
     price = None if generator is None else book.find(generator, "input_tokens")
     return _OPENAI if price is None or price.provider == "openai" else ESTIMATE
 
@@ -44,7 +44,7 @@ def tokens_sent(
     depth: int,
     only: Container[str] | None = None,
 ) -> pl.DataFrame:
-    """Tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
+    """Return tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
 
     Args:
         runs: run_id, name and has_rankings of the chosen stacks.
@@ -93,7 +93,7 @@ class Running:
 def running_tokens(
     snapshot: Snapshot, runs: pl.DataFrame, counts: str, *, depth: int, only: Container[str] | None = None
 ) -> dict[str, Running]:
-    """Tokens of Top(K) of every query."""
+    """Return tokens of Top(K) of every query."""
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     searched = snapshot.searched(ranked)
     running: dict[str, Running] = {}
@@ -212,12 +212,12 @@ def _descending(scores: npt.NDArray[np.float64]) -> bool:
 
 
 def usable() -> list[str]:
-    """The dynamic cut-offs that can be computed with what is installed."""
+    """Return the dynamic cut-offs that can be computed with what is installed."""
     return [name for name, cut in CUTS.items() if cut.missing is None]
 
 
 def lacking() -> str:
-    """How to have the cut-offs that cannot be computed; empty where all can."""
+    """Say how to have the cut-offs that cannot be computed; empty where all can."""
     missing = [cut.missing for cut in CUTS.values() if cut.missing is not None]
     return " ".join(map(str, missing))
 
@@ -255,7 +255,10 @@ def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.floa
 
 
 def figure(rows: pl.DataFrame) -> go.Figure:
-    """F1 against the passages kept: fixed depths as a line, every dynamic cut-off as a mark of its own."""
+    """Draw F1 against the passages kept.
+
+    Fixed depths as a line, every dynamic cut-off as a mark of its own.
+    """
     fixed, dynamic = (rows.filter(pl.col("dynamic") == wanted) for wanted in (False, True))
     lines = [("fixed K", fixed.sort("kept"), "lines+markers")]
     lines += [(way, dynamic.filter(pl.col("way") == way), "markers") for way in dynamic["way"]]
@@ -275,7 +278,7 @@ def figure(rows: pl.DataFrame) -> go.Figure:
 
 
 def answer(compared: Cuts, fixed: int) -> str:
-    """Which way is best by F1, beside the fixed K."""
+    """Say which way is best by F1, beside the fixed K."""
     if compared.rows.is_empty():
         return compared.left_out
     best = compared.rows.sort("f1", descending=True).row(0, named=True)

@@ -31,7 +31,7 @@ def curve_table(
     measure: Measure | None,
     only: Container[str] | None = None,
 ) -> pl.DataFrame:
-    """A measure, its ceiling and the measures beside it at every cutoff, for some runs.
+    """Return a measure, its ceiling and the measures beside it at every cutoff, for some runs.
 
     Args:
         runs: run_id, name, has_rankings of the chosen stacks.
@@ -55,7 +55,7 @@ def curve_table(
 
 
 def _wanted(measure: Measure | None) -> list[Measure]:
-    """The measures beside it, the measure, and its ceiling."""
+    """Return the measures beside it, the measure, and its ceiling."""
     wanted = [Measure(name) for name in BESIDE]
     if measure is not None:
         wanted += [measure] if measure not in wanted else []
@@ -106,7 +106,7 @@ NO_DEPTHS = "No two stacks here differ only in their candidate depth."
 
 
 def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Who leads at the cutoff, and what it has at the deepest one."""
+    """Say who leads at the cutoff, and what it has at the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
@@ -125,7 +125,7 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
 
 
 def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
-    """Why there is no curve of the measure."""
+    """Say why there is no curve of the measure."""
     known = table.filter((pl.col("measure") == quality.bare) & pl.col("value").is_not_null())["k"].unique()
     if len(known) == 1:
         return f"{quality.bare} is known at cutoff {known[0]} only, which the table has: there is no curve."
@@ -238,7 +238,7 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.
 
 
 def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
-    """The interval as an area, there along its upper end and back along its lower one."""
+    """Return the interval as an area, there along its upper end and back along its lower one."""
     x, low, high = (rows[column].to_numpy() for column in ("x", "low", "high"))
     shade = f"rgba({','.join(map(str, bytes.fromhex(colour[1:])))},0.12)"
     area = {"mode": "none", "fill": "toself", "fillcolor": shade, "line": {"width": 0}}
@@ -260,7 +260,7 @@ def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figur
 
 
 def depth_table(table: pl.DataFrame) -> pl.DataFrame:
-    """The stacks of the workspace by candidate depth: those that differ in nothing else form a family.
+    """Return the stacks of the workspace by candidate depth: those that differ in nothing else form a family.
 
     Returns:
         family, candidates, quality, proc, latency_ms, cost, n, name; families with two or more depths.
@@ -280,7 +280,7 @@ def _family(spec: str) -> str:
 
 
 def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
-    """The families that some stacks belong to; the first few known ones where they belong to none."""
+    """Return the families that some stacks belong to; the first few known ones where they belong to none."""
     own = dict.fromkeys(_family(spec) for spec in rows["spec"])
     return [family for family in own if family in known] or list(known[:4])
 

@@ -21,7 +21,7 @@ NO_GENERATOR = "no generator"
 
 @keep("Scoring every cutoff…")
 def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
-    """Every measure of some stacks at every cutoff, with what Top(K) weighs."""
+    """Return every measure of some stacks at every cutoff, with what Top(K) weighs."""
     runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
     measure = view.quality.measure
     bare = None if measure is None else measure.at(None)
@@ -33,7 +33,7 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
 
 @keep("Cutting every ranking…")
 def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
-    """The rankings of a stack, cut by every method."""
+    """Return the rankings of a stack, cut by every method."""
     return cuts.cuts(view.snapshot, view.scope, run_id, counts=counts, fixed=view.quality.k)
 
 
@@ -46,7 +46,7 @@ def ask_generator(view: View, ask: Ask) -> str | None:
 
 @section("by cutoff", "How does quality change with the number of passages you send?")
 def by_cutoff(view: View, ask: Ask) -> Blocks:
-    """Every measure of some stacks against the cutoff, or against what is sent."""
+    """Yield every measure of some stacks against the cutoff, or against what is sent."""
     names = ask.stacks(view.table, view.decision, "curves")
     generator = ask_generator(view, ask)
     axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
@@ -87,7 +87,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
 def cut_off_methods(view: View, ask: Ask) -> Blocks:
-    """How good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
+    """Yield how good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
     generator = ask_generator(view, ask)
     if run_id is None:

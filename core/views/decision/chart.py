@@ -140,13 +140,13 @@ def pareto(
 
 
 def kept(*rows: int | None) -> pl.Expr:
-    """Whether a row of `marked` is one of these rows of the stack table, which must stay."""
+    """Tell whether a row of `marked` is one of these rows of the stack table, which must stay."""
     return pl.col("row").is_in([row for row in rows if row is not None])
 
 
 @remembered
 def identical(rows: pl.DataFrame, among: Sequence[str] = ALIKE) -> NDArray[np.intp]:
-    """Which stacks are equal in every number.
+    """Return which stacks are equal in every number.
 
     Args:
         rows: A stack table.
@@ -163,7 +163,7 @@ def identical(rows: pl.DataFrame, among: Sequence[str] = ALIKE) -> NDArray[np.in
 
 
 def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.DataFrame:
-    """One row per group of identical stacks: the first that must stay, else the first.
+    """Return one row per group of identical stacks: the first that must stay, else the first.
 
     Args:
         rows: With the name of the stack.
@@ -186,7 +186,10 @@ def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.Da
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:
-    """Where each stack stands: at its number, or spread over a strip of its own where that is unknown."""
+    """Return where each stack stands.
+
+    At its number, or spread over a strip of its own where that is unknown.
+    """
     x = rows[across.column].to_numpy().astype(np.float64)
     unknown = np.isnan(x)
     x = np.where(unknown, unknown.cumsum(), x)
@@ -209,7 +212,7 @@ class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
 
 
 def figure_json(view: ParetoView) -> str:
-    """The chart as a browser's Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
+    """Give chart as a browser's Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
 
     Plotly's own way copies the chart and looks at every text in it: a fifth of what a slider move cost.
     """
@@ -217,7 +220,7 @@ def figure_json(view: ParetoView) -> str:
 
 
 def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
-    """The numbers that limits compare, one row per stack.
+    """Return the numbers that limits compare, one row per stack.
 
     Returns:
         By the key of each axis its numbers (NaN = unknown), order (rows by rising number of
@@ -238,7 +241,7 @@ def _quality(among: Sequence[Axis]) -> Axis:
 
 
 def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
-    """How the browser draws while a limit is dragged.
+    """Return how the browser draws while a limit is dragged.
 
     Returns:
         axes (as far as anything is known there: key, limit, direction, and whether a stack must be known on
@@ -281,7 +284,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
 
 
 def _leaders(table: pl.DataFrame, view: ParetoView) -> list[int]:
-    """Rows of which one is the best by quality, whatever the limits: those that nobody dominates.
+    """Return rows of which one is the best by quality, whatever the limits: those that nobody dominates.
 
     Of an axis that need not be known what is unknown counts as the worst: it stays until a limit asks for it.
     """

@@ -63,7 +63,7 @@ class Finding:
 
 
 def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality) -> list[Finding]:
-    """How far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
+    """Give how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
     many = n is not None and n >= PROTOCOL_QUERIES
     carried = "" if n is None else f"{text.count(n, 'query carries', 'queries carry')} the mean"
@@ -142,7 +142,7 @@ def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
 
 
 def warnings(table: pl.DataFrame, decision: Decision, asked: View) -> list[str]:
-    """The sentences of `caveats`, and of what is promising."""
+    """Return the sentences of `caveats`, and of what is promising."""
     promising = promising_words(promising_rows(table, decision), decision)
     chips = caveats(table, decision, asked)
     sentences = [words for label, words in chips.items() if label != AVERAGES]
@@ -157,7 +157,7 @@ def record(
     chances: pl.DataFrame | None = None,
     paired: Paired | None = None,
 ) -> dict[str, object]:
-    """Everything about a decision as plain data.
+    """Return everything about a decision as plain data.
 
     Args:
         table: The stack table that was decided on.
@@ -172,7 +172,7 @@ def record(
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
     def stack(at: int | None) -> dict[str, object] | None:
-        """A stack with its numbers as plain data: null where unknown, with the note that says why."""
+        """Return a stack with its numbers as plain data: null where unknown, with the note that says why."""
         if at is None:
             return None
         row = rows.row(at, named=True)
@@ -223,7 +223,7 @@ STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
 def marked(
     table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
 ) -> pl.DataFrame:
-    """The stack table with what became of every stack."""
+    """Return the stack table with what became of every stack."""
     merit = decision.quality.merit(decision.quality.read(table))
     line = np.zeros(table.height, dtype=np.bool_)
     line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True
@@ -247,7 +247,7 @@ def marked(
 
 
 def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Rows of `marked` by status, the best quality first."""
+    """Return rows of `marked` by status, the best quality first."""
     return rows.sort(
         ["status", "quality"],
         descending=[False, decision.quality.higher_is_better],
@@ -257,7 +257,7 @@ def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 
 def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
-    """The stack table as a list of what became of every stack, the chosen one first.
+    """Return the stack table as a list of what became of every stack, the chosen one first.
 
     Args:
         weak: Whether the frontier takes the paper's form.
@@ -287,5 +287,5 @@ def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:
 
 
 def _digits(value: float | None) -> float | None:
-    """Six significant digits: where a choice turns is searched, not solved for."""
+    """Return six significant digits: where a choice turns is searched, not solved for."""
     return None if value is None else float(f"{value:.6g}")

@@ -53,7 +53,7 @@ class Limit:
         return self.top if self.upper else self.bottom
 
     def taken(self, value: object) -> float | None:
-        """A limit that came from a field, a link or a browser; None where it is none.
+        """Return a limit that came from a field, a link or a browser; None where it is none.
 
         Links of earlier releases name the loose end where there is no limit.
         """
@@ -63,7 +63,7 @@ class Limit:
         return None if value == self.loose or beyond else float(value)
 
     def allows(self, value: float | None) -> bool:
-        """Whether its field takes a number; it always takes None."""
+        """Tell whether its field takes a number; it always takes None."""
         least, most = -LARGEST if self.counts else 0.0, 1.0 if self.share else LARGEST
         return value is None or least <= value <= most
 
@@ -73,13 +73,13 @@ class Limit:
 
 
 def per_correct(table: pl.DataFrame) -> bool:
-    """Whether the costs of a stack table are those of correct answers."""
+    """Tell whether the costs of a stack table are those of correct answers."""
     return "cost_per" in table.columns and (table["cost_per"] == "correct answer").any()
 
 
 @remembered
 def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
-    """The limits that make sense for a workspace.
+    """Return the limits that make sense for a workspace.
 
     Returns:
         One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
@@ -137,14 +137,14 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
 
 
 def logarithmic(numbers: Floats | Sequence[float]) -> bool:
-    """Whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
+    """Tell whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
     known = np.asarray(numbers, dtype=np.float64)
     known = known[~np.isnan(known)]
     return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())
 
 
 def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:
-    """Ends of a slider around the known qualities: twentieths of a share, tenths of what counts."""
+    """Return ends of a slider around the known qualities: twentieths of a share, tenths of what counts."""
     if not len(numbers):
         return 0.0, 1.0
     parts = 10 if counts else 20
@@ -156,7 +156,7 @@ _ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 
 def _round(value: float, *, up: bool) -> float:
-    """The nearest round number at or above a number, or at or below it."""
+    """Return the nearest round number at or above a number, or at or below it."""
     scale = 10.0 ** math.floor(math.log10(value))
     steps = [float(f"{scale * step:.3g}") for step in _ROUND]  # without what multiplying adds
     return (

@@ -110,14 +110,14 @@ def _kind(reranker: str | None) -> str:
 
 
 def _shapes(drawn: pl.DataFrame) -> dict[str, str]:
-    """The shape of each reranker, "no reranker" first."""
+    """Return the shape of each reranker, "no reranker" first."""
     kinds = sorted(map(_kind, drawn["reranker"].unique()), key=lambda kind: (kind != _kind(None), kind))
     last = len(theme.SYMBOLS) - 1
     return {kind: theme.SYMBOLS[min(place, last)] for place, kind in enumerate(dict.fromkeys(kinds))}
 
 
 def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
-    """The legend of the shapes, where there are several; traces without a mark."""
+    """Return the legend of the shapes, where there are several; traces without a mark."""
     named = _shapes(drawn)
     return [
         theme.scatter(
@@ -133,7 +133,10 @@ def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
 
 
 def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any]]:
-    """A number per mark and the scale that colours it: sequential for cost, one flat colour per category."""
+    """Return a number per mark and the scale that colours it.
+
+    Sequential for cost, one flat colour per category.
+    """
     if colour == "cost":
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
         many, factor = text.of_many(max(cost[~np.isnan(cost)].tolist(), default=None))
@@ -156,7 +159,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
 
 
 def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None], int]:
-    """The categories in their order: with more than there are colours, the most frequent and the others."""
+    """Give categories in their order: with more than there are colours, the most frequent and the others."""
     counted = values.value_counts(sort=True, name="n").sort(["n", values.name], descending=[True, False])
     kept = counted[values.name].to_list()
     most = len(theme.OKABE_ITO)
@@ -229,7 +232,7 @@ def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
 
 
 def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
-    """Edges of equal width on the axis, around all values."""
+    """Return edges of equal width on the axis, around all values."""
     along = np.log10(values) if log else values
     room = max(float(np.ptp(along)), 1e-6) / count
     edges = np.linspace(along.min() - room / 2, along.max() + room / 2, count + 1)

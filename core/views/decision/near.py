@@ -25,7 +25,7 @@ _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 
 
 def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str, object]]:
-    """Near misses as plain data.
+    """Return near misses as plain data.
 
     Args:
         misses: Of `core.decide.near.near_misses` on it.
@@ -50,7 +50,7 @@ def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str,
 
 
 def _limit(miss: NearMiss) -> float:
-    """The limit that a stack breaks."""
+    """Return the limit that a stack breaks."""
     return miss.value + miss.over if miss.axis.higher_is_better else miss.value - miss.over
 
 
@@ -67,13 +67,13 @@ def sentence(row: Data, quality: str) -> str:
 
 
 def _axis(row: Data) -> Axis:
-    """The axis of the limit that a near miss breaks."""
+    """Return the axis of the limit that a near miss breaks."""
     axis = LIMITS[row["limit"]]
     return PER_CORRECT if axis is COST and row.get("cost_per") == "correct answer" else axis
 
 
 def broken(row: Data) -> str:
-    """By how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
+    """Return by how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
     axis = _axis(row)
     limit = row["value"] + row["over"] if axis.higher_is_better else row["value"] - row["over"]
@@ -82,7 +82,7 @@ def broken(row: Data) -> str:
 
 
 def way_in(row: Data) -> str:
-    """The limit that lets a near miss in: ``SLA 510 ms``."""
+    """Return the limit that lets a near miss in: ``SLA 510 ms``."""
     axis = _axis(row)
     small = axis.pattern_small and text.tiny(row["set_to"])
     number = f"{row['set_to'] * (1000 if small else 1):,.10g}"
@@ -90,7 +90,7 @@ def way_in(row: Data) -> str:
 
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
-    """Why published stacks had better be compared by their reranker's latency; empty where they had not.
+    """Say why published stacks had better be compared by their reranker's latency; empty where they had not.
 
     Returns:
         A sentence where the latency of the whole path, which is asked for, is unknown of some published
@@ -120,7 +120,7 @@ _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 
 
 def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """The stacks that break no limit but are not shipped, since a number that is required is unknown.
+    """Return the stacks that break no limit but are not shipped, since a number that is required is unknown.
 
     Returns:
         The best quality first: run_id, stack, quality, gain (over the chosen stack's, positive where better;
@@ -152,7 +152,7 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
-    """How many there are, and the best of them, in a sentence; empty without any."""
+    """Say how many there are, and the best of them, in a sentence; empty without any."""
     if rows.is_empty():
         return ""
     first = rows.row(0, named=True)
@@ -166,7 +166,7 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
 
 
 def unasked_words(decision: Decision) -> dict[Axis, str]:
-    """A sentence per axis on which nothing is known, so that the choice does not look at it."""
+    """Return a sentence per axis on which nothing is known, so that the choice does not look at it."""
     return {
         axis: f"No stack here has a known {axis.word}, so the choice does not look at it, nor at any "
         f"{axis.limit_word}: {axis.remedy}."

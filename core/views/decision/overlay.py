@@ -54,21 +54,21 @@ class Plot:
     taken: list[Floats] = field(default_factory=list)
 
     def across(self, x: Floats) -> Floats:
-        """Pixels from the left."""
+        """Return pixels from the left."""
         along = np.log10(x) if self.log else x
         return (along - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0) * self.width
 
     def down(self, y: Floats) -> Floats:
-        """Pixels from the top."""
+        """Return pixels from the top."""
         return (self.y[1] - y) / ((self.y[1] - self.y[0]) or 1.0) * self.height
 
     def take(self, x: Floats, y: Floats, size: float) -> None:
-        """Marks of a size stand there."""
+        """Note where marks of a size stand."""
         left, top = self.across(x), self.down(y)
         self.taken.append(np.column_stack([left - size, top - size, left + size, top + size]))
 
     def take_steps(self, x: Floats, y: Floats) -> None:
-        """A line runs there, from mark to mark across and then up or down."""
+        """Note a line from mark to mark, across and then up or down."""
         left, top = self.across(x), self.down(y)
         runs = np.column_stack([left[:-1], top[:-1], left[1:], top[:-1]])
         rises = np.column_stack([left[1:], top[:-1], left[1:], top[1:]])
@@ -77,17 +77,17 @@ class Plot:
         self.taken.append(np.column_stack([low - 2, high + 2]))
 
     def take_bars(self, x: Floats, low: Floats, high: Floats) -> None:
-        """Bars stand there, from low to high."""
+        """Note bars from low to high."""
         left = self.across(x)
         self.taken.append(np.column_stack([left - 4, self.down(high), left + 4, self.down(low)]))
 
     def take_column(self, x: float) -> None:
-        """A line runs there from the bottom to the top."""
+        """Note a line from the bottom to the top."""
         left = float(self.across(np.array([x]))[0])
         self.taken.append(np.array([[left - 2, 0.0, left + 2, self.height]]))
 
     def take_row(self, y: float) -> None:
-        """A line runs there from side to side."""
+        """Note a line from side to side."""
         top = float(self.down(np.array([y]))[0])
         self.taken.append(np.array([[0.0, top - 2, self.width, top + 2]]))
 
@@ -117,7 +117,7 @@ class Plot:
         return int(free[0])
 
     def _free(self, centres: Floats, half: Floats) -> NDArray[np.bool_]:
-        """Whether nothing lies around each point, half a width and half a height each way."""
+        """Tell whether nothing lies around each point, half a width and half a height each way."""
         low, high = centres - half, centres + half
         inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
         if len(self.taken) != 1:
@@ -129,13 +129,13 @@ class Plot:
 
 
 def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> NDArray[np.bool_]:
-    """Whether what stands there [4, m] lies over boxes, each a number or a column [n, 1]."""
+    """Tell whether what stands there [4, m] lies over boxes, each a number or a column [n, 1]."""
     return np.asarray((there[2] >= left) & (there[0] <= right) & (there[3] >= top) & (there[1] <= bottom))
 
 
 @lru_cache(256)
 def _around(wide: float, high: float) -> Floats:
-    """Places around a mark [n, 2], the nearest first; y grows downwards."""
+    """Return places around a mark [n, 2], the nearest first; y grows downwards."""
     offsets: list[tuple[float, float]] = []
     for off in range(12, _FARTHEST, 8):
         for up in (-1, 1):
@@ -180,7 +180,7 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
 
 
 def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float, float]:
-    """The ends of an axis around its values, with some room."""
+    """Return the ends of an axis around its values, with some room."""
     if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
@@ -189,7 +189,7 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
 
 
 def _per_million(axis: theme.Spec, ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
-    """Title and ticks of an axis of costs per 1,000 that are too small to read."""
+    """Return title and ticks of an axis of costs per 1,000 that are too small to read."""
     ticks = ticks_of(*ends, log=log)
     words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
     title = {**axis["title"], "text": axis["title"]["text"].replace("1,000", "million")}
@@ -205,19 +205,19 @@ def _log_ticks(ends: tuple[float, float], across: Axis) -> theme.Spec:
 
 
 def margins(scale_labels: Sequence[str]) -> theme.Spec:
-    """Margins that fit: else Plotly draws all marks, finds that labels need room, and draws again."""
+    """Return margins that fit: else Plotly draws all marks, finds that labels need room, and draws again."""
     right = 72 + 7 * max(len(label) for label in scale_labels) if scale_labels else 12
     return {"l": 62, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
 
 def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
-    """The stacks that the line of the frontier joins, in its order."""
+    """Return the stacks that the line of the frontier joins, in its order."""
     line = drawn[np.flatnonzero(drawn["line"].to_numpy())]
     return line[np.lexsort((line["quality"].to_numpy(), line["x"].to_numpy()))]
 
 
 def frontier(line: pl.DataFrame) -> list[theme.Spec]:
-    """The frontier of what is left, as steps."""
+    """Return the frontier of what is left, as steps."""
     if line.is_empty():
         return []
     look = {"shape": "hv", "color": theme.FRONTIER, "width": 2}
@@ -226,13 +226,13 @@ def frontier(line: pl.DataFrame) -> list[theme.Spec]:
 
 
 def with_whisker(line: pl.DataFrame) -> pl.DataFrame:
-    """The stacks of the line whose interval is drawn: those that have one, where few enough to read."""
+    """Give the stacks of the line whose interval is drawn: those that have one, where few enough to read."""
     known = np.flatnonzero(~np.isnan(line["quality_low"].to_numpy()))
     return line[known] if len(known) <= WHISKERS_UP_TO else line.clear()
 
 
 def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
-    """Intervals of stacks."""
+    """Return intervals of stacks."""
     if part.is_empty():
         return []
     x, low, at, high = (part[name].to_numpy() for name in ("x", "quality_low", "quality", "quality_high"))
@@ -242,7 +242,7 @@ def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
 
 
 def rings(drawn: pl.DataFrame, decision: Decision, selected: int | None) -> list[theme.Spec]:
-    """Rings around the chosen stack and the selected one."""
+    """Return rings around the chosen stack and the selected one."""
     looks = (
         (decision.chosen, "chosen", theme.ACCENT, 20),
         (None if selected == decision.chosen else selected, "selected", theme.OKABE_ITO[3], 22),
@@ -284,7 +284,7 @@ _UP = {"y0": 0, "y1": 1, "yref": "y domain"}
 
 
 def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | None:
-    """A strip over the latencies that are not told apart from that of the chosen stack."""
+    """Return a strip over the latencies that are not told apart from that of the chosen stack."""
     latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
     if latency is None or not decision.jitter_ms:
         return None

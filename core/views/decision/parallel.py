@@ -54,7 +54,7 @@ def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -
 def parallel(
     rows: pl.DataFrame, decision: Decision, quality: Quality, selected: str | None = None
 ) -> go.Figure | None:
-    """Every stack as a line over all that limits can be set on, K and dimension; drag an axis to filter.
+    """Draw every stack as a line over all that limits can be set on, K and dimension; drag an axis to filter.
 
     Returns:
         The figure; None where no stack has a quality. Axes that are unknown for all are left out.
@@ -100,7 +100,7 @@ def parallel(
 
 
 def _limits(feasible: pl.Series) -> theme.Spec:
-    """An axis that says who meets the limits; what does not is faint until it is let in there."""
+    """Return an axis that says who meets the limits; what does not is faint until it is let in there."""
     return {
         "label": "limits",
         "values": feasible.cast(pl.Float64).to_numpy(),
@@ -112,7 +112,7 @@ def _limits(feasible: pl.Series) -> theme.Spec:
 
 
 def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
-    """One axis; logarithmic over more than a decade, and with a place of its own for what is missing."""
+    """Give one axis; logarithmic over more than a decade, and with a place of its own for what is missing."""
     known = values.drop_nulls().to_numpy()
     log = logarithmic(known)
     at = np.log10(known) if log else known
@@ -136,7 +136,10 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
 
 
 def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
-    """Values to label: 1, 2, 5 of every power of ten, or about five round ones; ends of log are powers."""
+    """Return values to label: 1, 2, 5 of every power of ten, or about five round ones.
+
+    Ends of log are powers.
+    """
     if log:
         wanted = [
             step * 10.0**power

@@ -67,13 +67,13 @@ def bill(view: View, run_id: str) -> pl.DataFrame:
 
 @keep(entries=64)
 def reranker_only(view: View) -> str:
-    """Why published stacks had better be compared by their reranker's latency."""
+    """Say why published stacks had better be compared by their reranker's latency."""
     return own_scope(view.snapshot, view.table, view.latency)
 
 
 @section()
 def which_to_ship(view: View, ask: Ask) -> Blocks:
-    """The answer with its numbers, near misses, and every stack as a chart and as a table."""
+    """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
     other = substitute(view.table, view.decision, view.constraints, view.paired)
     yield Answer(
         words.title(view.table, view.decision, view.quality),
@@ -124,7 +124,7 @@ def ship_it(view: View) -> Blocks:
 
 
 def noisy(view: View) -> tuple[str, str] | None:
-    """How firm the choice is with judge noise, in short and in full; None where no noise is known."""
+    """Return how firm the choice is with judge noise, in short and in full; None where no noise is known."""
     noise = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
     if noise is None:
         return None
@@ -195,7 +195,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
 
 
 def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:
-    """The stacks by latency or cost and quality; in a browser the chart follows a dragged limit."""
+    """Return the stacks by latency or cost and quality; in a browser the chart follows a dragged limit."""
     alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
     given = {"view": view, "drawn": marked, "alt": alt, "note": note}
     caption = f"{note} {band}".strip()
@@ -203,7 +203,7 @@ def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:
 
 
 def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
-    """The stacks on parallel axes."""
+    """Return the stacks on parallel axes."""
     figure = parallel(marked.rows, view.decision, view.quality, selected)
     if figure is None:
         return Text(f"No stack has a known {view.quality.name}.", "info")
@@ -212,7 +212,7 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
 
 
 def every_stack(view: View, marked: ParetoView) -> Control:
-    """The stacks as a table, to be ticked for a comparison."""
+    """Return the stacks as a table, to be ticked for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
     rows = words.listed(merged(marked.rows, kept(view.decision.chosen), alike))
     per = words.costed(view.table)

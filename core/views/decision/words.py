@@ -47,7 +47,7 @@ class Answer:
 
 
 def limits(constraints: Constraints, latency: Latency) -> str:
-    """The constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
+    """Return the constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
     inside = []
     if constraints.sla_ms is not None:
         inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
@@ -68,7 +68,7 @@ def limits(constraints: Constraints, latency: Latency) -> str:
 
 
 def numbers(row: Mapping[str, Any], quality: Quality) -> str:
-    """A stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
+    """Return a stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
     interval = text.interval(row["quality_low"], row["quality_high"])
     return (
         f"{quality.name} {text.score(row['quality'])}{interval}, {text.sample(row['n'])}; "
@@ -103,7 +103,7 @@ def answer(
 
 
 def _unscored(table: pl.DataFrame) -> str:
-    """Why no stack has a quality; empty where some have."""
+    """Say why no stack has a quality; empty where some have."""
     if not table["quality"].is_null().all():
         return ""
     notes = _notes(table)
@@ -130,7 +130,7 @@ def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """The heading: what to ship, or that nothing can be."""
+    """Return the heading: what to ship, or that nothing can be."""
     if decision.chosen is not None:
         name = table["name"][decision.chosen]
         if few(table, decision):
@@ -144,7 +144,7 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:
-    """Whether the chosen stack was scored on fewer queries than any test needs."""
+    """Tell whether the chosen stack was scored on fewer queries than any test needs."""
     n = None if decision.chosen is None else table["n"][decision.chosen]
     return n is not None and n < LEAST
 
@@ -180,7 +180,7 @@ def would_do(table: pl.DataFrame, other: Substitute | None, quality: Quality) ->
 
 
 def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substitute | None = None) -> str:
-    """The line below the heading: why that one, and which other would do, or what would help."""
+    """Return the line below the heading: why that one, and which other would do, or what would help."""
     if decision.chosen is None:
         return undecided(table) or _unscored(table) or _nearest(decision)
     if lacks := lacking(table, decision):
@@ -189,7 +189,7 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substi
 
 
 def _best_of(decision: Decision, quality: Quality) -> str:
-    """How the chosen stack came to be it."""
+    """Say how the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
     left = f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
@@ -199,7 +199,7 @@ def _best_of(decision: Decision, quality: Quality) -> str:
 
 
 def meaning(quality: Quality) -> str:
-    """The measure in a sentence; empty of one that is not computed here."""
+    """Return the measure in a sentence; empty of one that is not computed here."""
     measure = quality.measure
     if measure is None:
         return ""
@@ -210,7 +210,7 @@ def meaning(quality: Quality) -> str:
 def cards(
     row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame
 ) -> list[tuple[str, str, str, str]]:
-    """The three numbers of the chosen stack.
+    """Return the three numbers of the chosen stack.
 
     Args:
         bill: What its stages cost, as `core.views.cost.stack.recorded`; empty where that is not on record.
@@ -259,7 +259,7 @@ def costed(table: pl.DataFrame) -> str:
 
 
 def gaining(row: Mapping[str, Any]) -> str:
-    """A stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
+    """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
 
 
@@ -278,7 +278,7 @@ ALL_AXES = "cost, latency and quality"
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `marked`, merged, with outcome (status, or why out)."""
+    """Return rows of `marked`, merged, with outcome (status, or why out)."""
     status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
     return rows.with_columns(outcome=pl.coalesce("reason", status))
 
@@ -318,7 +318,7 @@ def ticking(ticked: int) -> str:
 
 
 def firmness(table: pl.DataFrame, decision: Decision) -> str:
-    """How firm the choice is among the stacks that are left, in two words or three."""
+    """Say how firm the choice is among the stacks that are left, in two words or three."""
     if decision.chosen is None:
         return text.NOT_APPLICABLE
     if few(table, decision):
@@ -333,7 +333,7 @@ def firmness(table: pl.DataFrame, decision: Decision) -> str:
 
 
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """How a tie was broken, and what the highest quality was, where another stack has it."""
+    """Say how a tie was broken, and what the highest quality was, where another stack has it."""
     up = quality.higher_is_better
     tied = np.array(decision.ties)
     merit = decision.quality.merit(decision.quality.read(table)[tied])
@@ -346,7 +346,7 @@ def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 
 def _nearest(decision: Decision) -> str:
-    """Which constraint is missed by the least, as a hint what to relax."""
+    """Say which constraint is missed by the least, as a hint what to relax."""
     missed = decision.excluded().filter(pl.col("by").is_not_null())
     if missed.is_empty():
         return "Every stack has an unknown value that the limits need."

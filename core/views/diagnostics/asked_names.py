@@ -69,7 +69,7 @@ def renamed(snapshot: Snapshot, scope: Scope, quality: Quality) -> Renamed:
 def _asked(
     snapshot: Snapshot, scope: Scope, queries: pl.DataFrame, passages: pl.DataFrame
 ) -> tuple[tuple[str, str], ...]:
-    """Questions with the passage of the highest grade (4 or 5), as it is searched."""
+    """Return questions with the passage of the highest grade (4 or 5), as it is searched."""
     if scope.golden_set_id is None:
         return ()
     best = snapshot.judgements(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)

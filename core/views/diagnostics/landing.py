@@ -81,7 +81,7 @@ def specification(form: Form) -> str:
 
 
 def size_of(plan: NamesPlan) -> str:
-    """How many texts are embedded, and what that costs."""
+    """Say how many texts are embedded, and what that costs."""
     if not plan.lines:
         return f"{count(plan.texts, 'text')} to embed; nothing is paid for."
     least = "unknown, at least " if plan.usd is None else ""

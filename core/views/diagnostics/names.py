@@ -74,7 +74,7 @@ def both(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def label() -> pl.Expr:
-    """Embedder with its dimension."""
+    """Return embedder with its dimension."""
     return pl.coalesce(pl.format("{} {} d", "embedder", "dim"), "embedder")
 
 
@@ -157,7 +157,7 @@ _LANGUAGES = {"en": "English", "fr": "French"}
 
 
 def spoken(language: str) -> str:
-    """A language in words, with the names of one's own behind it."""
+    """Return a language in words, with the names of one's own behind it."""
     name, _, own = language.partition(" · ")
     return " · ".join(filter(None, (_LANGUAGES.get(name, name), own)))
 
@@ -166,7 +166,7 @@ _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 
 def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
-    """The embedder measured here that carries most identity in a language."""
+    """Return the embedder measured here that carries most identity in a language."""
     ranked = ranking(rows, language)
     return next(iter(ranked.filter(basis="measured").to_dicts()), None) if ranked.height else None
 
@@ -219,21 +219,21 @@ def _percent(value: float) -> str:
 
 
 def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
-    """The paper's figures, least to most."""
+    """Return the paper's figures, least to most."""
     values = paper.filter(condition=condition, measure=measure)["value"].sort().to_list()
     parts = [signed(value, "{:.1f}".format) if measure == CHANGE else score(value) for value in values]
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
 
 
 def checks_line(checks: Sequence[Check]) -> str:
-    """How many of the built-in checks passed."""
+    """Say how many of the built-in checks passed."""
     passed, failed = (sum(check.passed is answer for check in checks) for answer in (True, False))
     said = f"{failed} of {passed + failed} failed" if failed else f"{passed} of {passed} passed"
     return f"Built-in checks: {said}"
 
 
 def checked(checks: Sequence[Check]) -> pl.DataFrame:
-    """The checks as a table, each with its mark in words."""
+    """Return the checks as a table, each with its mark in words."""
     words = {True: "✓ passed", False: "✗ failed", None: "– nothing to check"}
     must = {
         MASK: "mask leaves nothing: exactly −100 %",

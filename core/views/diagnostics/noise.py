@@ -35,7 +35,7 @@ class Gathered:
 
 
 def rewritten(stack: str, rewrite: str) -> str:
-    """A stack with its rewrite, if it has one, as people read it."""
+    """Return a stack with its rewrite, if it has one, as people read it."""
     return stack if rewrite == NONE else f"{stack} · {rewrite}"
 
 
@@ -84,7 +84,7 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
 
 
 def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: Measure) -> pl.DataFrame:
-    """Quality under the worst of the queries as they are and chosen perturbations, per query.
+    """Return quality under the worst of the queries as they are and chosen perturbations, per query.
 
     Args:
         measure: Robust[X] with its cutoff and the perturbations; `core.metrics.robust` defines it.
@@ -152,7 +152,7 @@ def per_query(
 
 
 def drops(snapshot: Snapshot, gathered: Gathered) -> pl.DataFrame:
-    """How far small talk moves the vectors of a workspace's queries, beside the CLQ paper's Table 12.
+    """Return how far small talk moves the vectors of a workspace's queries, beside the CLQ paper's Table 12.
 
     Only of embedders whose perturbed runs are there and that take milliseconds here; `diagnose noise
     --embedder` does others.

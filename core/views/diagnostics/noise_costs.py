@@ -42,7 +42,7 @@ def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
 
 
 def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
-    """The perturbation that costs the best stack most, without a rewrite; None where none is compared.
+    """Return the perturbation that costs the best stack most, without a rewrite; None where none is compared.
 
     Other names are left to section Names: a mask is nothing that people type.
     """
@@ -54,7 +54,7 @@ def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
 
 
 def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
-    """The rewrite that wins most back from a perturbation of a stack; None where none was run."""
+    """Return the rewrite that wins most back from a perturbation of a stack; None where none was run."""
     rows = table.filter(family=row["family"], perturb=row["perturb"]).filter(pl.col("won").is_not_null())
     if rows.is_empty():
         return None
@@ -89,7 +89,7 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
-    """Loss, what is won back, what stays of the ranking, and whether stacks keep their order."""
+    """Return loss, what is won back, what stays of the ranking, and whether stacks keep their order."""
     row = hardest(table, quality)
     if row is None:
         return []
@@ -117,7 +117,7 @@ def _interval(row: Row, name: str) -> str:
 
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
-    """Quality by perturbation, a panel per stack and a line per rewrite; equal lines are one.
+    """Draw quality by perturbation, a panel per stack and a line per rewrite; equal lines are one.
 
     As in the answer, other names are left to section Names.
     """
@@ -157,7 +157,7 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
 
 
 def names(perturbs: Sequence[str]) -> list[str]:
-    """Perturbations as people read them."""
+    """Return perturbations as people read them."""
     return [perturb or ASKED_CLEAN for perturb in perturbs]
 
 

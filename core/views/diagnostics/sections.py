@@ -34,21 +34,21 @@ def beside(view: View, quality: Quality) -> pl.DataFrame:
 
 @keep("Comparing perturbed queries…")
 def gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
-    """The runs that were asked perturbed queries, and what those cost."""
+    """Return the runs that were asked perturbed queries, and what those cost."""
     runs = gather(view.snapshot, view.scope, view.quality)
     return runs, noisy.better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
 
 
 @keep("Embedding perturbed queries…")
 def moved(view: View, asked: tuple[str, ...], _runs: Gathered) -> pl.DataFrame:
-    """How far vectors of perturbed queries move."""
+    """Return how far vectors of perturbed queries move."""
     del asked  # part of the key
     return drops(view.snapshot, _runs)
 
 
 @section("names", "How much does an embedder go by names instead of content?")
 def by_names(view: View, ask: Ask) -> Blocks:
-    """How much identity each embedder carries, and what other names in the questions take."""
+    """Yield how much identity each embedder carries, and what other names in the questions take."""
     rows, checks = figures(view.snapshot)
     if rows.is_empty():
         yield Answer(page.NOTHING)
@@ -117,7 +117,7 @@ def by_noise(view: View, ask: Ask) -> Blocks:
 
 
 def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Blocks:
-    """Which perturbation hurts which query of a stack."""
+    """Yield which perturbation hurts which query of a stack."""
     compared = table.filter(pl.col("change").is_not_null())
     offered = {rewritten(row["stack"], row["rewrite"]): row for row in compared.iter_rows(named=True)}
     if not offered:
@@ -137,7 +137,7 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
 
 
 def vectors(view: View, runs: Gathered) -> Blocks:
-    """How far vectors move, of embedders that run here, beside the paper's."""
+    """Yield how far vectors move, of embedders that run here, beside the paper's."""
     rows = moved(view, runs.query_ids, runs)
     if rows.is_empty():
         return

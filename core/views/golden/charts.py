@@ -61,7 +61,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
 
 
 def pair_figure(judged: judges.Judged, one: int, other: int) -> go.Figure:
-    """How often the first judge's grade (rows) met each grade of the second, with the share of the row."""
+    """Draw how often the first judge's grade (rows) met each grade of the second, with the row's share."""
     rows = judges.met(judged, one, other)
     grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
     shares = [

@@ -19,24 +19,27 @@ _PLACE = ("query_id", "source", "start_char", "end_char")
 
 
 def whole_of(snapshot: Snapshot, collection_id: str) -> str:
-    """The collection whose documents a collection of chunks holds; any other is its own."""
+    """Return the collection whose documents a collection of chunks holds; any other is its own."""
     wholes = snapshot.collections(parts=True).filter(collection_id=collection_id)["part_of"].to_list()
     return wholes[0] if wholes and wholes[0] else collection_id
 
 
 def parts_of(snapshot: Snapshot, collection_id: str) -> list[str]:
-    """The collections of chunks of a collection's documents."""
+    """Return the collections of chunks of a collection's documents."""
     return snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"].sort().to_list()
 
 
 def ranked_in(snapshot: Snapshot, run_ids: list[str], collection_id: str) -> str:
-    """The collection whose passages most of some runs rank: the one named, or one with its chunks."""
+    """Return the collection whose passages most of some runs rank: the one named, or one with its chunks."""
     counts = Counter(snapshot.searched(run_ids).values())
     return min(counts, key=lambda name: (-counts[name], name), default=collection_id)
 
 
 def judged_in(snapshot: Snapshot, golden_set_id: str, collection_id: str) -> str | None:
-    """The golden set with the grades of a collection's passages: the one named, or its part; None without."""
+    """Return the golden set with the grades of a collection's passages: the one named, or its part.
+
+    None without.
+    """
     whole = whole_of(snapshot, collection_id)
     chunking = None if whole == collection_id else collection_id.removeprefix(part_id(whole, ""))
     own = part_id(golden_set_id, chunking)
@@ -85,5 +88,5 @@ def landed_chunks(snapshot: Snapshot, book: Book, judge: str, collection_id: str
 
 
 def judged_name(golden_set_id: str, whole: str, part: str) -> str:
-    """The id of the golden set with the grades of one part of a collection."""
+    """Return the id of the golden set with the grades of one part of a collection."""
     return part_id(golden_set_id, part.removeprefix(part_id(whole, "")))

@@ -160,7 +160,7 @@ def _left_out(
 
 
 def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part | None = None) -> pl.DataFrame:
-    """The queries of a golden set with what weakens each, for `FILTERS`; takes what `judged` takes.
+    """Return the queries of a golden set with what weakens each, for `FILTERS`; takes what `judged` takes.
 
     Returns:
         The columns of `soundness.per_query` with prevalence (share of grade 4 or 5), unjudged (share of the
@@ -187,7 +187,7 @@ def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part |
 
 
 def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """The stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
+    """Return the stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
     known = table.filter(pl.col("hole_low").is_not_null() & pl.col("quality").is_not_null())
     return known.sort("quality", "name", descending=[higher_is_better, False]).select(
         "name", "quality", "hole_low", "hole_high", "hole", "n"

@@ -47,7 +47,7 @@ PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in orde
 
 
 def headline(known: Sequence[Status]) -> str:
-    """How many were built and which are now."""
+    """Say how many were built and which are now."""
     if not known:
         return "No golden set was built here yet."
     if all(str(status.state) == "finished" for status in known):
@@ -65,7 +65,7 @@ def size_of(plan: GoldenPlan) -> str:
 
 
 def planned(plan: GoldenPlan) -> str:
-    """`size_of`, and what each way to put the best in order would bring."""
+    """Return `size_of`, and what each way to put the best in order would bring."""
     return f"{size_of(plan)}{refining(plan)}"
 
 
@@ -94,7 +94,7 @@ def button(plan: GoldenPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """How it ended, in a sentence or two."""
+    """Say how it ended, in a sentence or two."""
     name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
     remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
     return closing(status, f"the golden set {name} is in the store" if name else "", remarks)
@@ -110,7 +110,7 @@ def pays(ways: pl.DataFrame) -> str:
 
 
 def came_to_rest(state: Refinement) -> str:
-    """How the refinement of one question ended."""
+    """Say how the refinement of one question ended."""
     why = {"stable": "the Top-20 came to rest", "limit": "it stopped at the limit of turns"}
     skipped = f", {state.skips} skipped" if state.skips else ""
     against = count(len(state.contradictions), "judgement against a lock", "judgements against locks")
@@ -119,7 +119,7 @@ def came_to_rest(state: Refinement) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """All of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
+    """Return all of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
     return listed(known, {"stage": attrgetter("stage"), "golden_set": fact("golden_set_id")})
 
 
@@ -146,7 +146,7 @@ def land(store: Store, batch: Batch) -> str:
 
 
 def versions_of(snapshot: Snapshot, name: str) -> list[str]:
-    """Ids of a golden set and its later versions, oldest first, deleted ones included."""
+    """Return ids of a golden set and its later versions, oldest first, deleted ones included."""
     pattern = re.compile(rf"{re.escape(name)}(?:-(\d+))?")
     known = snapshot.with_deleted().golden_sets(parts=True)["golden_set_id"].to_list()
     versions = [(int(match[1] or 1), version) for version in known if (match := pattern.fullmatch(version))]
@@ -219,14 +219,14 @@ def sources() -> list[str]:
 
 
 def models() -> list[str]:
-    """Chat models that are known by name."""
+    """Return chat models that are known by name."""
     from core.providers.chat import CHATS  # noqa: PLC0415 - with the engines, a second
 
     return sorted(CHATS, key=lambda name: (name == "fake", name))
 
 
 def judged(snapshot: Snapshot, collection_id: str) -> list[str]:
-    """Golden sets of a collection whose grades can be taken."""
+    """Return golden sets of a collection whose grades can be taken."""
     known = snapshot.golden_sets(collection_id).filter(pl.col("judgements") > 0)
     return known["golden_set_id"].to_list()
 
@@ -239,7 +239,7 @@ def lacks(snapshot: Snapshot, collection_id: str) -> str:
 
 
 def specification(form: Form) -> str:
-    """The form as the text of a specification (TOML)."""
+    """Return the form as the text of a specification (TOML)."""
     pool = {BM25: {"stack.sparse": "bm25"}, RUNS: {"runs": "workspace"}}
     return toml_text(
         ("", {

@@ -112,7 +112,7 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
 
 
 def agreement(judged: Judged) -> pl.DataFrame:
-    """Every two judges.
+    """Return every two judges.
 
     Returns:
         first, second (golden sets), n (passages judged by both), queries (that these belong to), same (share
@@ -132,13 +132,13 @@ def agreement(judged: Judged) -> pl.DataFrame:
 
 
 def table_of(judged: Judged, one: int, other: int) -> NDArray[np.float64]:
-    """Pairs of grades of two judges, by query: [queries, 5, 5]."""
+    """Return pairs of grades of two judges, by query: [queries, 5, 5]."""
     both = (judged.grades[one] > 0) & (judged.grades[other] > 0)
     return confusion(judged.grades[one][both], judged.grades[other][both], judged.query[both])
 
 
 def alpha(judged: Judged) -> Agreement:
-    """Krippendorff's alpha (ordinal) of all judges together."""
+    """Return Krippendorff's alpha (ordinal) of all judges together."""
     several = int((judged.judges > 1).sum())
     return alpha_of(coincidences(judged.grades, judged.query), several)
 
@@ -169,7 +169,7 @@ def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
 
 
 def differing(judged: Judged) -> int:
-    """Passages that two or more judged, not all alike."""
+    """Return passages that two or more judged, not all alike."""
     highest = judged.grades.max(axis=0)
     lowest = np.where(judged.grades > 0, judged.grades, GRADES + 1).min(axis=0)
     return int((lowest < highest).sum())
@@ -199,13 +199,13 @@ def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
 
 
 def rows_first(judged: Judged, one: int, other: int) -> tuple[int, int]:
-    """Two judges, the one that judges more first: usually a machine, whose grades the other audits."""
+    """Return two judges, the one that judges more first: usually a machine, whose grades the other audits."""
     more = (judged.grades[[one, other]] > 0).sum(axis=1)
     return (other, one) if more[1] > more[0] else (one, other)
 
 
 def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
-    """How often each grade of one judge met each grade of another.
+    """Return how often each grade of one judge met each grade of another.
 
     Returns:
         grade (of the one), other_grade, passages, n (passages with that grade of the one), share (of n; null
@@ -229,7 +229,10 @@ def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
 
 
 def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
-    """`met` as people read it: a row per grade, a column per grade of the other with share and interval."""
+    """Return `met` as people read it.
+
+    A row per grade, a column per grade of the other with share and interval.
+    """
     said = [_percent(*row) for row in rows.select("share", "low", "high").iter_rows()]
     wide = rows.with_columns(said=pl.Series(said)).pivot("other_grade", index=["grade", "n"], values="said")
     return wide.rename({str(grade): f"to_{grade}" for grade in range(1, GRADES + 1)})
@@ -243,7 +246,7 @@ def _percent(share: float | None, low: float | None, high: float | None) -> str:
 
 
 def agreed(judged: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
-    """The agreement in one sentence."""
+    """Return the agreement in one sentence."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
     value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
@@ -271,7 +274,7 @@ def merging(judged: Judged) -> str:
 
 
 def merged(golden_set_id: str) -> str:
-    """That the merged golden set is written."""
+    """Say that the merged golden set is written."""
     return f"Written in one transaction: golden set {golden_set_id}. Choose it in the settings."
 
 

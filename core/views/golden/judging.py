@@ -75,14 +75,14 @@ class Progress:
 
 
 def book_path(store: Store) -> Path:
-    """Where the book of a store is."""
+    """Return where the book of a store is."""
     return store.path.parent / FILE
 
 
 def pool(
     snapshot: Snapshot, scope: Scope, base: str | None, k: int, within: str | None = None
 ) -> pl.DataFrame:
-    """All that may be drawn: what a golden set judges and what the stacks show in their Top-K.
+    """Return all that may be drawn: what a golden set judges and what the stacks show in their Top-K.
 
     Args:
         within: The collection of the passages: that of the workspace, or one with chunks of its documents.
@@ -108,7 +108,7 @@ def pool(
 
 
 def _shown(snapshot: Snapshot, scope: Scope, k: int, collection_id: str) -> pl.DataFrame:
-    """query_id, passage_id and how many of the workspace's stacks show it in their Top-K."""
+    """Return query_id, passage_id and how many of the workspace's stacks show it in their Top-K."""
     own = [run for run, of in snapshot.searched(_ranked(snapshot, scope)).items() if of == collection_id]
     rows = snapshot.rankings(own, stage="final") if own else pl.DataFrame(schema=TABLES["rankings"])
     return rows.filter(pl.col("rank") <= k).group_by(PAIR).agg(stacks=pl.col("run_id").n_unique())
@@ -119,13 +119,13 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
 
 
 def queues_of(book: Book, snapshot: Snapshot, collection_id: str) -> list[Queue]:
-    """Every queue of a collection's passages, of chunks of its documents too, the newest first."""
+    """Return every queue of a collection's passages, of chunks of its documents too, the newest first."""
     wanted = {collection_id, *parts_of(snapshot, collection_id)}
     return [queue for queue in book.queues() if queue.collection_id in wanted]
 
 
 def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
-    """The cards of a queue in its order; a text that is gone is empty."""
+    """Return the cards of a queue in its order; a text that is gone is empty."""
     queries = snapshot.queries(whole_of(snapshot, collection_id))
     questions = dict(queries.select("query_id", "text").iter_rows())
     passages = snapshot.passages(collection_id, sorted({item.passage_id for item in items}))
@@ -137,13 +137,13 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
 
 
 def answering(snapshot: Snapshot, scope: Scope) -> dict[str, str]:
-    """Runs of a workspace that have answers: id by name."""
+    """Return runs of a workspace that have answers: id by name."""
     having = snapshot.sizes("answers")["id"].to_list()
     return dict(runs_in(snapshot, scope).filter(pl.col("run_id").is_in(having))["name", "run_id"].iter_rows())
 
 
 def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
-    """The cards of a queue of answers in its order."""
+    """Return the cards of a queue of answers in its order."""
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     golds = snapshot.gold_answers(collection_id).group_by("query_id", maintain_order=True).agg("answer")
     right = {query: tuple(answers) for query, answers in golds.select("query_id", "answer").iter_rows()}
@@ -158,7 +158,7 @@ def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) 
 
 
 def _there(snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -> list[str]:
-    """The runs of some rows that are (still) stored."""
+    """Return the runs of some rows that are (still) stored."""
     return sorted({*rows["run_id"]} & {*snapshot.runs(collection_id)["run_id"]})
 
 
@@ -279,7 +279,7 @@ def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]]
 
 
 def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
-    """The judge's name, refused where it is nobody's or two people's."""
+    """Return the judge's name, refused where it is nobody's or two people's."""
     judge = " ".join(judge.split())
     if not judge:
         raise InputError("Who judges?", do="Type your name: your grades are kept under it.")
@@ -291,7 +291,7 @@ def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
 
 
 def progress(items: Sequence[Item], mode: Mode) -> Progress:
-    """How far a queue is; of those to be ordered five are one card."""
+    """Return how far a queue is; of those to be ordered five are one card."""
     size = OF_FIVE if mode == "order" else 1
     spent = [item.seconds * size for item in items if item.seconds is not None]
     done = sum(item.at is not None for item in items)
@@ -300,7 +300,7 @@ def progress(items: Sequence[Item], mode: Mode) -> Progress:
 
 
 def written_by(snapshot: Snapshot, queue: Queue) -> bool:
-    """Whether the golden set of a queue's judge stands in the store."""
+    """Tell whether the golden set of a queue's judge stands in the store."""
     name = set_of(whole_of(snapshot, queue.collection_id), queue.judge)
     return name in snapshot.golden_sets()["golden_set_id"]
 
@@ -385,12 +385,12 @@ OWN_NAME = "Your grades are kept under it, apart from those of others: one perso
 
 
 def another(queue: Queue, name: str) -> str:
-    """That a queue is another judge's than the visitor."""
+    """Say that a queue is another judge's than the visitor."""
     return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
 
 
 def far(progress: Progress) -> str:
-    """How far a queue is, and how long the rest will take."""
+    """Say how far a queue is, and how long the rest will take."""
     said = f"{min(progress.done + 1, progress.total)} of {progress.total}"
     if progress.left_s is None or progress.each_s is None:
         return said
@@ -411,7 +411,7 @@ def judged_by_hand(progress: Progress) -> str:
 
 
 def rubric(mode: Mode) -> list[tuple[int, str, str]]:
-    """Every grade from 1, what it is called, and what it means."""
+    """Return every grade from 1, what it is called, and what it means."""
     if mode == "answers":
         parts = ((grade, meaning.partition(": ")) for grade, meaning in sorted(CORRECTNESS.items()))
         return [(grade, word, rest) for grade, (word, _, rest) in parts]
@@ -420,10 +420,10 @@ def rubric(mode: Mode) -> list[tuple[int, str, str]]:
 
 
 def scored(judge: str, scores: int) -> str:
-    """That a judge's scores of answers stand in the store."""
+    """Say that a judge's scores of answers stand in the store."""
     return f"Written: {text.count(scores, 'score')} of {judge} ({SCORER}, scale {SCALE}). See Readers."
 
 
 def written(golden: GoldenSet) -> str:
-    """That a judge's golden set stands in the store."""
+    """Say that a judge's golden set stands in the store."""
     return f"Golden set {golden.golden_set_id} is written. {golden.notes}"

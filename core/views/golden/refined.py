@@ -24,7 +24,7 @@ _GAP = (None,)
 
 
 def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
-    """The points behind `convergence`.
+    """Return the points behind `convergence`.
 
     Returns:
         query_id, turn, changed (places of the Top-20 with another passage than at the point before), settled
@@ -63,7 +63,7 @@ def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
 
 
 def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
-    """The locks that no path of others implies, from which all the others follow."""
+    """Return the locks that no path of others implies, from which all the others follow."""
     graph = Graph(items)
     for pair in locks:
         graph.lock(pair)
@@ -97,7 +97,7 @@ def lock_graph(refined: Refinement) -> go.Figure:
 def _arcs(
     pairs: Sequence[Pair], place: Mapping[int, int], side: int, *, name: str, **line: object
 ) -> go.Scatter:
-    """One line of arcs, further out the more ranks they span."""
+    """Return one line of arcs, further out the more ranks they span."""
     widest = max(len(place) - 1, 1)
     x: list[float | None] = []
     y: list[float | None] = []
@@ -110,7 +110,7 @@ def _arcs(
 
 
 def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> pl.DataFrame:
-    """The locks of some questions, or the judgements that contradict them.
+    """Return the locks of some questions, or the judgements that contradict them.
 
     Args:
         contradicted: The judgements against a path of locks, instead of the locks.

@@ -46,7 +46,7 @@ every_query = keep()(data.every_query)
 
 @keep("Comparing the judges…")
 def compared(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[judges.Judged, pl.DataFrame, Agreement]:
-    """Some golden sets side by side, how every two agree, and how all do."""
+    """Return some golden sets side by side, how every two agree, and how all do."""
     judged = judges.judged(snapshot, names)
     return judged, judges.agreement(judged), judges.alpha(judged)
 
@@ -74,7 +74,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
 
 
 def label_mix(judged: Judged) -> Blocks:
-    """A box per grade, and the mix over all queries."""
+    """Yield a box per grade, and the mix over all queries."""
     yield Chart(charts.mix_figure(judged), "grades", "Judged passages per query, by grade")
     yield Table(judged.mix, "grade_mix", MIX, ("median", "mean", "most"))
 
@@ -106,7 +106,7 @@ def bias(view: View) -> Blocks:
 
 
 def conflicts(judged: Judged) -> Blocks:
-    """Copies that were graded apart, and golden sets that disagree."""
+    """Yield copies that were graded apart, and golden sets that disagree."""
     yield Text(copies(judged))
     if judged.apart.height:
         yield Table(judged.apart, "copies_graded_apart", APART)
@@ -116,7 +116,7 @@ def conflicts(judged: Judged) -> Blocks:
 
 
 def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
-    """Every query with what weakens it, or those of one weakness."""
+    """Yield every query with what weakens it, or those of one weakness."""
     rows = every_query(view.snapshot, view.scope, view.quality, part)
     kept = rows.filter(data.FILTERS[ask.one("Queries with", data.FILTERS, "weak")])
     yield Text(f"{kept.height:,} of {rows.height:,} queries", "caption")
@@ -125,7 +125,7 @@ def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
 
 
 def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
-    """The golden sets that are compared: those picked, or else the first; fewer than two where there are."""
+    """Give golden sets that are compared: those picked, or else the first; fewer than two where there are."""
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     names = known["golden_set_id"].to_list()
     there = [name for name in picked if name in names]
@@ -134,7 +134,7 @@ def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
 
 @section("judges", "How well do the judges agree, and whose grades should count?")
 def do_judges_agree(view: View, ask: Ask) -> Blocks:
-    """How well the chosen golden sets agree, all together and two by two."""
+    """Yield how well the chosen golden sets agree, all together and two by two."""
     names = judges_of(view)
     if len(names) < 2:
         yield Answer(*TWO_JUDGES)
@@ -195,7 +195,7 @@ MORE_PAIRS: Columns = (
 
 
 def answer(judged: Judged, overturned: str | None, table: pl.DataFrame) -> str:
-    """Whether judging more could change the decision; takes what `scores.overturned` says."""
+    """Tell whether judging more could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
         return f"{_judgements(judged)}. {reason}"
     if overturned:
@@ -212,7 +212,7 @@ def _judgements(judged: Judged) -> str:
 
 
 def cards(judged: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
-    """How much was judged, how much of it is good, how much is not judged: label, number, what it is."""
+    """Give how much was judged, how much of it is good, how much is not judged: label, number, what it is."""
     mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
     holes = table.select(pl.median("hole")).item()
     return (
@@ -237,7 +237,7 @@ def caveats(judged: Judged) -> dict[str, str]:
 
 
 def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """How many judgements there are and what weakens them, in two sentences, for files that have no cards."""
+    """Say in two sentences how many judgements there are and what weakens them; for files without cards."""
     if judged is None:
         return NOTHING
     holes = table.select(pl.median("hole")).item()
@@ -251,7 +251,7 @@ def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tup
 
 
 def copies(judged: Judged) -> str:
-    """How many passages have the text of another one, and whether those were graded alike."""
+    """Say how many passages have the text of another one, and whether those were graded alike."""
     apart = (
         "graded differently for one query:"
         if judged.apart.height
@@ -261,7 +261,7 @@ def copies(judged: Judged) -> str:
 
 
 def others(judged: Judged) -> str:
-    """Whether another golden set of the collection grades a passage differently."""
+    """Tell whether another golden set of the collection grades a passage differently."""
     if judged.disagreements.is_empty():
         return "No other golden set of this collection grades a passage differently."
     return "Grades that another golden set of this collection gives differently:"

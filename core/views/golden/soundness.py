@@ -28,7 +28,7 @@ MAX_RUNS = 200
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
-    """How many passages of a query have which grade."""
+    """Return how many passages of a query have which grade."""
     counts = [(pl.col("grade") == grade).sum().alias(f"grade {grade}") for grade in GRADES]
     return (
         judgements.group_by("query_id")
@@ -39,7 +39,7 @@ def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
 
 
 def summary(queries: pl.DataFrame) -> pl.DataFrame:
-    """The mix over all queries."""
+    """Return the mix over all queries."""
     rows = [_row(queries, pl.col(f"grade {grade}"), str(grade)) for grade in GRADES]
     good = _row(queries, pl.col("grade 5") + pl.col("grade 4"), GOOD)
     return pl.concat([*rows, good, _row(queries, pl.col("judged"), "all")])
@@ -59,7 +59,7 @@ def _row(queries: pl.DataFrame, held: pl.Expr, name: str) -> pl.DataFrame:
 
 
 def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
-    """Passages whose text is the same up to letter case and white space."""
+    """Return passages whose text is the same up to letter case and white space."""
     bare = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     return (
         passages.select("passage_id", "text", bare=bare)
@@ -72,7 +72,7 @@ def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
 
 
 def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
-    """Copies of one passage that were graded differently for one query."""
+    """Return copies of one passage that were graded differently for one query."""
     return (
         copies.join(judgements, on="passage_id")
         .sort("passage_id")
@@ -88,7 +88,7 @@ def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame
 
 
 def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Pairs that another golden set of the collection grades differently."""
+    """Return pairs that another golden set of the collection grades differently."""
     return (
         judgements.select(*PAIR, "grade")
         .join(
@@ -104,7 +104,7 @@ def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFram
 def others_of(
     snapshot: Snapshot, collection_id: str, golden_set_id: str | None, judgements: pl.DataFrame
 ) -> pl.DataFrame:
-    """The judgements that other golden sets of a collection have, with the columns of this one's."""
+    """Return the judgements that other golden sets of a collection have, with the columns of this one's."""
     known = snapshot.golden_sets(collection_id, parts=True)["golden_set_id"]
     others = [snapshot.judgements(name) for name in known if name != golden_set_id]
     return pl.concat([judgements.clear(), *others])
@@ -143,7 +143,7 @@ def leave_one_out(
 
 
 def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame, systems: pl.DataFrame) -> pl.DataFrame:
-    """run_id, query_id, passage_id, grade and final rank (or null) of what its system alone brings."""
+    """Return run_id, query_id, passage_id, grade and final rank (or null) of what its system alone brings."""
     alone = (
         rankings.join(systems, on="run_id")
         .group_by(PAIR)
@@ -211,7 +211,7 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
 
 
 def sentence(compared: Compared) -> str:
-    """How a judge's orders go with the golden set's, in a sentence."""
+    """Say how a judge's orders go with the golden set's, in a sentence."""
     n = text.count(compared.rows["tau"].count(), "batch", "batches")
     if compared.tau is None:
         return f"No batch can be compared with {compared.against} yet."

@@ -92,7 +92,7 @@ _KIND = ("mode", "sparse", "embedder", "dim")
 
 
 def retrievers(view: View) -> pl.DataFrame:
-    """The stacks whose lists can be compared: one of each retriever and dimension, the deepest first.
+    """Return the stacks whose lists can be compared: one of each retriever and dimension, the deepest first.
 
     Stacks of one retriever alone where there are two or more, else all that have rankings.
     """
@@ -109,7 +109,7 @@ def retrievers(view: View) -> pl.DataFrame:
 
 
 def usual_lists(offered: pl.DataFrame) -> list[str]:
-    """One of each retriever, whatever its dimension; as many as are compared at most."""
+    """Return one of each retriever, whatever its dimension; as many as are compared at most."""
     apart = offered.unique(["mode", "sparse", "embedder"], keep="first", maintain_order=True)
     return (apart if apart.height > 1 else offered)["name"].head(MOST_LISTS).to_list()
 
@@ -131,7 +131,7 @@ def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
 
 
 def judged_depth(rows: pl.DataFrame) -> int:
-    """The deepest rank down to which the share `JUDGED` of the lists is judged; 10 where there is none."""
+    """Return deepest rank down to which the share `JUDGED` of the lists is judged; 10 where there is none."""
     by_rank = rows.group_by("rank").agg(pl.len(), judged=pl.col("grade").count()).sort("rank")
     share = by_rank["judged"].cum_sum() / by_rank["len"].cum_sum()
     enough = by_rank.filter(share >= JUDGED)["rank"]
@@ -171,7 +171,7 @@ def _told(made: Sequence[tuple[str, int, Total]], known: int) -> pl.DataFrame:
 
 
 def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Floats:
-    """How many relevant passages the lists together hold by each depth: [queries, depth]."""
+    """Return how many relevant passages the lists together hold by each depth: [queries, depth]."""
     at = np.zeros((queries, depth))
     np.add.at(at, (query, first.astype(np.int64) - 1), 1.0)
     return np.asarray(at.cumsum(axis=1))
@@ -286,7 +286,7 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
 
 
 def scores(view: View, row: Row, known: int, least: int) -> Blocks:
-    """What the stacks would score if the unseen passages counted."""
+    """Yield what the stacks would score if the unseen passages counted."""
     if row["total"] <= known:
         yield Text("By this estimate nothing is unseen, so that the scores stay as they are.")
         return
@@ -307,7 +307,7 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
 
 
 def answer(row: Row, found: Unseen, depth: int) -> str:
-    """How much is unseen by an estimate."""
+    """Say how much is unseen by an estimate."""
     if row["total"] - found.known < 1:
         return f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged."
     return f"About {text.percent(row['missing'])} of the relevant passages have not been judged, at least."
@@ -331,7 +331,7 @@ def caveats(found: Unseen) -> dict[str, str]:
 
 
 def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, str, str], ...]:
-    """What was judged, what there is by the estimate, and what is missing: label, number, what it is."""
+    """Give what was judged, what there is by the estimate, and what is missing: label, number, what it is."""
     known, per = found.known, max(1, found.queries)
     ends = f"{row['total_low']:,.0f} to {row['total_high']:,.0f}"
     lists = text.count(row["lists"], "list")

@@ -39,7 +39,7 @@ class Next:
 def contenders(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality
 ) -> pl.DataFrame:
-    """The stacks that may be chosen and whose passages the golden set judges one by one; none if no two."""
+    """Give stacks that may be chosen and whose passages the golden set judges one by one; none if no two."""
     golden = scope.golden_set_id
     rows = table.filter(pl.col("run_id").is_in(leading(table, decision)), "has_rankings")
     if golden is None or not about_grades(quality):
@@ -74,7 +74,7 @@ def what_next(
 def before_and_after(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality, *, more: str
 ) -> pl.DataFrame:
-    """The stacks that may be chosen as the golden set has them, and with the grades of another one on top.
+    """Return stacks that may be chosen as the golden set has them, and with the grades of another one on top.
 
     Returns:
         name, before, after (mean quality), change, and is ("best before", "best after" or both); the best
@@ -109,7 +109,7 @@ def before_and_after(
 def _read(
     snapshot: Snapshot, rows: pl.DataFrame, scope: Scope, quality: Quality, more: str | None = None
 ) -> tuple[Contest, Scoring]:
-    """The contest of some stacks, with the grades of another golden set on top, and the measure upwards."""
+    """Give contest of some stacks, with the grades of another golden set on top, and the measure upwards."""
     ids, golden, measure = rows["run_id"].to_list(), scope.golden_set_id, quality.measure
     assert golden is not None  # `contenders` looks  # noqa: S101
     assert measure is not None  # noqa: S101
@@ -129,7 +129,7 @@ def _read(
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
-    """Whether more judging is worth it, and what the first passages would bring."""
+    """Tell whether more judging is worth it, and what the first passages would bring."""
     name, share = unjudged.likeliest
     head = f"{name} has the best {quality.name} in {text.percent(share)} of simulations"
     if unjudged.worth.rows.is_empty():

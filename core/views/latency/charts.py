@@ -90,7 +90,7 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTrace
 
 
 def by_depth(rows: pl.DataFrame) -> go.Figure:
-    """Reranker medians against K with their fitted lines; figures that leave their line are ringed."""
+    """Draw reranker medians against K with their fitted lines; figures that leave their line are ringed."""
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
     labels = [
         f"{reranker} over {embedder}" if embedder else str(reranker)
@@ -128,7 +128,7 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
 
 
 def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per reranker and embedder: its line, where it breaks, and what it rests on.
+    """Return one row per reranker and embedder: its line, where it breaks, and what it rests on.
 
     Returns:
         reranker, embedder, slope (ms per candidate), intercept (ms), stacks, depths, breaks_at, worst_ms
@@ -146,7 +146,7 @@ def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def generator(timed: pl.DataFrame, model: Generation | None, prompts: Sequence[float]) -> go.Figure:
-    """First token and whole answer against prompt tokens: timed answers as points, the model as lines.
+    """Draw first token and whole answer against prompt tokens: timed answers as points, the model as lines.
 
     The prompts of the stacks shown are marked on the axis.
     """

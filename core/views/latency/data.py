@@ -33,7 +33,7 @@ STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "pipe
 
 
 def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """p50, p95 and p99 of every stack in the scope of the sidebar.
+    """Return p50, p95 and p99 of every stack in the scope of the sidebar.
 
     Args:
         latency: Its scope, machine and model of generation; all percentiles are shown.
@@ -59,7 +59,7 @@ def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) 
 
 
 def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """The time of every query in every stage of some stacks.
+    """Return the time of every query in every stage of some stacks.
 
     Args:
         runs: run_id, name and spec of the stacks.
@@ -81,7 +81,7 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
 
 
 def path_stages(stages: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """The rows of `stage_table` that the total is made of."""
+    """Return the rows of `stage_table` that the total is made of."""
     inside = pl.col("stage") == "rerank"
     if latency.scope == "end-to-end":
         inside = pl.col("stage") != FIRST_TOKEN  # which the stage generate begins with
@@ -97,7 +97,7 @@ def _order() -> pl.Expr:
 
 
 def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
-    """Percentiles of every stage of some stacks, measured or reported.
+    """Return percentiles of every stage of some stacks, measured or reported.
 
     Args:
         runs: run_id, name and origin of the stacks.
@@ -125,7 +125,7 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """run_id, stage, n, p50, p95, p99, basis of figures that came without results per query."""
+    """Return run_id, stage, n, p50, p95, p99, basis of figures that came without results per query."""
     measures = [f"latency_{percentile}" for percentile in PERCENTILES]
     rows = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("measure").is_in(measures))
     rows = rows.unique(["run_id", "stage", "measure"], keep="first", maintain_order=True)
@@ -144,7 +144,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[str]:
-    """The stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
+    """Give the stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
 
     Where the chosen one's is not, the best stack of known latency takes its place.
     """
@@ -160,12 +160,14 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
 
 
 def shown_stages(samples: pl.DataFrame) -> Sequence[str]:
-    """The stages that have times, in their order, the total last."""
+    """Return the stages that have times, in their order, the total last."""
     return samples.select("stage").unique().sort(_order(), "stage")["stage"].to_list()
 
 
 def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Every timed answer of a workspace with its tokens: of timings, or of the answers where a run has none.
+    """Return every timed answer of a workspace with its tokens.
+
+    Of timings, or of the answers where a run has none.
 
     Returns:
         The columns of `core.stats.latency.answers`, and stage.
@@ -186,5 +188,5 @@ def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def fitted(timed: pl.DataFrame, stage: str = GENERATE) -> Fit:
-    """The speed that the timed answers of a stage show; one generator is assumed."""
+    """Return the speed that the timed answers of a stage show; one generator is assumed."""
     return fit(timed.filter(pl.col("stage") == stage))

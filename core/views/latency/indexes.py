@@ -54,7 +54,7 @@ def figures(snapshot: Snapshot) -> pl.DataFrame:
 
 
 def measured(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
-    """Rows of the table "diagnostics" as one row per point; see `figures`."""
+    """Return rows of the table "diagnostics" as one row per point; see `figures`."""
     points = []
     for (collection, condition), part in rows.group_by("collection_id", "condition", maintain_order=True):
         setting = json.loads(str(condition))
@@ -97,7 +97,7 @@ def _imported(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[JsonMap]
 
 
 def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[str, Any]]:
-    """The serial search, and a row per number of clients where they were measured."""
+    """Yield the serial search, and a row per number of clients where they were measured."""
     metrics = manifest.get("metrics", {})
     case = manifest.get("task", {}).get("case_config") or {}
     common = {
@@ -119,7 +119,10 @@ def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[
 
 
 def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: JsonMap) -> Iterator[JsonMap]:
-    """One client, as the tool asks; recall where the exact neighbours were imported beside the result."""
+    """Yield one client, as the tool asks.
+
+    Recall where the exact neighbours were imported beside the result.
+    """
     attributes = manifest.get("attributes", {})
     ms = snapshot.timings([run["run_id"]])["ms"].to_numpy()
     row: dict[str, Any] = {
@@ -134,7 +137,7 @@ def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: Json
 
 
 def _neighbours(snapshot: Snapshot, run: Mapping[str, Any]) -> dict[str, Any]:
-    """K, recall and n of a run whose collection has one golden set, of the exact neighbours."""
+    """Return K, recall and n of a run whose collection has one golden set, of the exact neighbours."""
     ranked = snapshot.rankings([run["run_id"]]).select("query_id", "passage_id")
     k = max(ranked.group_by("query_id").len()["len"].to_list(), default=0)
     golden = snapshot.golden_sets(run["collection_id"])["golden_set_id"].to_list()
@@ -150,7 +153,7 @@ def _neighbours(snapshot: Snapshot, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _positive(value: object, factor: float = 1.0) -> float | None:
-    """A number above 0, else None: the tools write 0 for what did not run."""
+    """Return a number above 0, else None: the tools write 0 for what did not run."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return float(value) * factor if known and isinstance(value, int | float) else None
 
@@ -203,7 +206,7 @@ def _label(row: Mapping[str, Any]) -> str:
 
 
 def benches(rows: pl.DataFrame) -> list[str]:
-    """Where indexes were measured here, the latest first: what was measured together compares."""
+    """Return where indexes were measured here, the latest first: what was measured together compares."""
     return sorted(rows.filter(basis=MEASURED)["where"].unique().to_list(), reverse=True)
 
 

@@ -48,13 +48,13 @@ known_indexes = keep("Reading the indexes…")(indexes.figures)
 
 @keep("Reading the timings…")
 def percentiles(view: View) -> pl.DataFrame:
-    """The percentiles of every stack."""
+    """Return the percentiles of every stack."""
     return data.percentile_table(view.snapshot, view.table, view.latency)
 
 
 @keep("Reading the timings…")
 def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Times per query and stage of some stacks, and their percentiles."""
+    """Return times per query and stage of some stacks, and their percentiles."""
     runs = view.table.filter(pl.col("name").is_in(names))
     samples = data.stage_samples(view.snapshot, runs, view.latency)
     return samples, data.stage_table(view.snapshot, runs, samples)
@@ -81,7 +81,7 @@ def head(view: View, ask: Ask) -> Generator[Block, None, tuple[str, ...]]:
 
 @section("where the time goes", "Which stage takes the time of a query?")
 def where_the_time_goes(view: View, ask: Ask) -> Blocks:
-    """The stages of some stacks: one after another, query by query, and as a table."""
+    """Yield the stages of some stacks: one after another, query by query, and as a table."""
     names = yield from head(view, ask)
     if not names:
         return
@@ -103,7 +103,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
 
 @section("reranker by K", "How much slower does each further candidate make the reranker?")
 def reranker_by_k(view: View, ask: Ask) -> Blocks:
-    """How the reranker grows with the candidate depth."""
+    """Yield how the reranker grows with the candidate depth."""
     if not (yield from head(view, ask)):
         return
     rows = depths(view.snapshot, view.scope, jitter_ms=view.decision.jitter_ms)
@@ -127,7 +127,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
 
 @section("generator", "How long does the answer take after retrieval?")
 def generator(view: View, ask: Ask) -> Blocks:
-    """The generator against its prompt, where it was timed or is modelled."""
+    """Yield the generator against its prompt, where it was timed or is modelled."""
     names = yield from head(view, ask)
     if not names:
         return
@@ -149,7 +149,7 @@ def generator(view: View, ask: Ask) -> Blocks:
 
 @section("every stack", "How long do queries take on every stack?")
 def every_stack(view: View, ask: Ask) -> Blocks:
-    """The percentiles of all stacks, the fastest first."""
+    """Yield the percentiles of all stacks, the fastest first."""
     if (yield from head(view, ask)):
         yield Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
 
@@ -205,7 +205,10 @@ SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_in
 
 
 def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score: float | None) -> str:
-    """Which stage takes the most of a stack's time; takes a row of `percentile_table`, and `path_stages`."""
+    """Say which stage takes the most of a stack's time.
+
+    Takes a row of `percentile_table`, and `path_stages`.
+    """
     named = f"{row['name']} ({quality.name} {text.score(score)})"
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
     if own.height < 2 or not own["p50"].sum():
@@ -215,7 +218,7 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score
 
 
 def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
-    """That no latency is known, and why."""
+    """Say that no latency is known, and why."""
     reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
     why = f": {reasons['p50_note'][0]}" if reasons.height else ""
     return Answer(
@@ -225,7 +228,7 @@ def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
 
 
 def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
-    """The three percentiles of a stack: label, number, what it rests on."""
+    """Return the three percentiles of a stack: label, number, what it rests on."""
     cards = []
     for percentile in PERCENTILES:
         value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
@@ -279,7 +282,7 @@ def _breaks(depths: pl.DataFrame) -> list[str]:
 
 
 def speed(fit: Fit) -> str:
-    """A fitted speed as a sentence, or why there is none."""
+    """Return a fitted speed as a sentence, or why there is none."""
     own = fit.speed
     if own is None:
         return f"No speed can be fitted: {fit.reason}."

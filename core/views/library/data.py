@@ -25,13 +25,13 @@ NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection"
 
 
 def golden_sets(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Golden sets that are there, or the deleted ones."""
+    """Return golden sets that are there, or the deleted ones."""
     columns = ("golden_set_id", "name", "collection_id", "judge", "mapping", "queries", "judgements", "spans")
     return snapshot.golden_sets(removed=removed).select(*columns, "notes")
 
 
 def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Collections that are there, or the deleted ones."""
+    """Return collections that are there, or the deleted ones."""
     whole = pl.coalesce("part_of", "collection_id")
     chunks = (
         snapshot.collections(parts=True, hidden=removed)
@@ -52,7 +52,7 @@ def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
 
 
 def gone(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Workspaces and golden sets that an older address may name, by its settings, and that were deleted."""
+    """List deleted workspaces and golden sets that an older address may name, by its settings."""
     sets = pl.concat([snapshot.golden_sets(removed=True), snapshot.golden_sets(hidden=True)])
     return {
         "ws": snapshot.collections(removed=True)["collection_id"].to_list(),
@@ -110,7 +110,7 @@ def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str
 
 
 def listed(ids: Sequence[str], kind: Kind) -> str:
-    """Names for the list of revisions; of runs just those."""
+    """Return names for the list of revisions; of runs just those."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
 
@@ -120,7 +120,7 @@ _ORIGINS = {"run": "measured here", "import": "imported", "published": "publishe
 
 
 def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """The runs of a store, newest first."""
+    """Return the runs of a store, newest first."""
     listed = snapshot.runs(removed=removed)
     ranked = snapshot.sizes("rankings").select("id", "rows", "queries")
     without = listed.filter(~pl.col("has_rankings"))["run_id"].to_list() if not removed else []
@@ -158,7 +158,7 @@ def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.Data
 
 
 def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
-    """The runs of a collection (or `ALL`) whose label or id holds some words, letter case aside."""
+    """Return the runs of a collection (or `ALL`) whose label or id holds some words, letter case aside."""
     if collection != ALL:
         rows = rows.filter(pl.col("collection_id") == collection)
     wanted = words.strip().lower()
@@ -217,7 +217,7 @@ def packed_words(packed: Packed) -> str:
 
 
 def formats() -> dict[str, str]:
-    """The formats that can be downloaded, by title."""
+    """Return the formats that can be downloaded, by title."""
     return {form.title: name for name, form in FORMATS.items()}
 
 
@@ -243,7 +243,7 @@ HEADINGS: Mapping[str, str] = {
 
 
 def printed_tables() -> pl.DataFrame:
-    """The published tables.
+    """Return the published tables.
 
     Returns:
         name ("CLQ paper, Table 12: …", unique), file, table (null = the whole file), source; in the papers'
@@ -257,7 +257,7 @@ def printed_tables() -> pl.DataFrame:
 
 
 def printed(file: str, table: str | None) -> pl.DataFrame:
-    """The figures of one published table.
+    """Return the figures of one published table.
 
     Args:
         table: Its number in the paper; None = the whole file.

@@ -82,7 +82,7 @@ def _named(what: str, names: Iterable[str], known: pl.Series, **where: str) -> N
 
 
 def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
-    """The collections or golden sets of some rows that the store tells."""
+    """Yield the collections or golden sets of some rows that the store tells."""
     names = [field.name for field in fields(kind)]
     for row in rows.select(names).iter_rows(named=True):
         if "manifest" in row:
@@ -112,7 +112,7 @@ class StoreShelf:
         self._snapshot = snapshot
 
     def collection(self, collection_id: str) -> Batch:
-        """A collection with passages, questions and its golden set, if it has only one.
+        """Return a collection with passages, questions and its golden set, if it has only one.
 
         Raises:
             UnknownNameError: If there is none of this id.
@@ -137,7 +137,7 @@ class StoreShelf:
         )
 
     def golden_set(self, golden_set_id: str) -> Batch:
-        """A golden set with its judgements and spans.
+        """Return a golden set with its judgements and spans.
 
         Raises:
             UnknownNameError: If there is none of this id.
@@ -155,11 +155,11 @@ class StoreShelf:
         )
 
     def gradings(self, golden_set_id: str) -> pl.DataFrame:
-        """The acts of judging behind a golden set."""
+        """Return the acts of judging behind a golden set."""
         return self._snapshot.gradings(golden_set_id)
 
     def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
-        """The first ranks of runs on the collection's own passages; all of them where none is named.
+        """Return the first ranks of runs on the collection's own passages; all of them where none is named.
 
         Raises:
             UnknownNameError: If a named run is none of these.
@@ -223,7 +223,7 @@ def _add(numbers: Mapping[str, dict[str, float]], rows: pl.DataFrame, column: st
 
 
 def _flat(spec: Mapping[str, object], before: str = "") -> dict[str, str]:
-    """Settings within settings under dotted names; what is not set is left out."""
+    """Return settings within settings under dotted names; what is not set is left out."""
     flat: dict[str, str] = {}
     for name, value in spec.items():
         if isinstance(value, Mapping):

@@ -83,7 +83,7 @@ SECTIONS = (Section("", draw, bare=True),)
 
 
 def held(place: Place, ask: Ask) -> Blocks:
-    """The things of a kind; of runs those of a collection, or with some words in their name."""
+    """Yield the things of a kind; of runs those of a collection, or with some words in their name."""
     title = ask.one("Kind", TITLES, "kind", quiet=True)
     rows = rows_of(place.snapshot, TITLES[title])
     if title == "Runs" and not rows.is_empty():
@@ -97,7 +97,7 @@ def held(place: Place, ask: Ask) -> Blocks:
 
 
 def deleted(place: Place) -> Blocks:
-    """What was deleted, and can be restored."""
+    """Yield what was deleted, and can be restored."""
     gone = {
         title: rows_of(place.snapshot, TITLES[title], removed=True)
         for title in ("Collections", "Golden sets", "Runs")
@@ -115,7 +115,7 @@ def deleted(place: Place) -> Blocks:
 
 
 def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
-    """Rows that the dashboard lets be ticked, to delete or to restore them."""
+    """Return rows that the dashboard lets be ticked, to delete or to restore them."""
     shown, more = _COLUMNS[kind]
     table = Table(rows, name, shown, more)
     given = {"snapshot": place.snapshot, "kind": kind, "table": table}
@@ -123,20 +123,20 @@ def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: st
 
 
 def download(place: Place) -> Blocks:
-    """The form that packs an export, and the commands that do more."""
+    """Yield the form that packs an export, and the commands that do more."""
     yield Control("export", {"place": place})
     yield Text(EXPORTS, "guide")
 
 
 def history(place: Place) -> Blocks:
-    """The revisions, newest first."""
+    """Yield the revisions, newest first."""
     yield Text("“Data as of revision” under Settings shows the store as it was at any of these.", "caption")
     rows = place.snapshot.revisions().sort("revision", descending=True)
     yield Table(rows, "revisions", ("revision", "at", "action", COLUMNS["note"].but(width=400)))
 
 
 def published(ask: Ask) -> Blocks:
-    """One of the tables of the papers that the product ships."""
+    """Yield one of the tables of the papers that the product ships."""
     tables = data.printed_tables()
     about = "What papers print, number by number, for comparison; nothing of it was measured here."
     name = ask.listed("Table", tables["name"], "printed", about=about)

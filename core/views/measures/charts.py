@@ -17,7 +17,7 @@ PANELS = 6  # Runs whose grades are drawn; the table has all
 
 
 def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
-    """The coefficient of every measure with its interval."""
+    """Draw the coefficient of every measure with its interval."""
     shown = table.filter(pl.col("value").is_not_null())
     value = shown["value"].to_numpy()
     low, high = (shown[end].fill_null(shown["value"]).to_numpy() for end in ("low", "high"))
@@ -36,7 +36,7 @@ def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
 
 
 def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
-    """The coefficients of F and T over alpha, the best of each marked."""
+    """Draw the coefficients of F and T over alpha, the best of each marked."""
     traces: list[go.Scatter] = []
     for place, curve in enumerate(curves):
         best, colour = curve.best, theme.OKABE_ITO[place]
@@ -55,7 +55,10 @@ def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
 
 
 def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
-    """A measure's coefficient minus that of another: run by K / Np; blue = better than it, orange = worse."""
+    """Draw a measure's coefficient minus that of another: run by K / Np.
+
+    Blue = better than it, orange = worse.
+    """
     ratios = table["ratio"].unique().sort().to_list()
     names = table["name"].unique().sort().to_list()
     whole = pl.DataFrame({"name": names}).join(pl.DataFrame({"ratio": ratios}), how="cross")

@@ -37,14 +37,14 @@ class Samples:
     places: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
     def values(self, measure: Measure) -> Floats:
-        """A measure at each answer's own K: float64 [n], NaN where not applicable."""
+        """Return a measure at each answer's own K: float64 [n], NaN where not applicable."""
         scored = self.found.score([measure])[measure]
         run, query, k = self.places.T
         values: Floats = scored[run, query, k]
         return values
 
     def curve(self, name: str, alphas: Sequence[float]) -> Floats:
-        """A measure with a parameter alpha at every value of it: float64 [alphas, n]."""
+        """Return a measure with a parameter alpha at every value of it: float64 [alphas, n]."""
         return np.array([self.values(Measure(name, None, (("alpha", alpha),))) for alpha in alphas])
 
 
@@ -137,7 +137,7 @@ class Curve:
 
 
 def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The segments on offer by name: all, narrow (K < Np), wide, and one for every tag."""
+    """Return the segments on offer by name: all, narrow (K < Np), wide, and one for every tag."""
     tags = rows["tags"].explode(empty_as_null=True).drop_nulls().unique().sort()
     return {
         ALL: pl.lit(True),
@@ -148,7 +148,7 @@ def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curve] = ()) -> pl.DataFrame:
-    """The coefficient of every measure with the answer's grade.
+    """Return the coefficient of every measure with the answer's grade.
 
     Args:
         tuned: Measures whose alpha was chosen; each is a row beside the one with alpha = 0.5, by its
@@ -190,7 +190,7 @@ def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Cu
 
 
 def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
-    """How the coefficients of F and T depend on alpha."""
+    """Return how the coefficients of F and T depend on alpha."""
     kept = samples.rows.select("k", keep.alias("kept"))["kept"].to_numpy()
     rows = samples.rows.filter(kept)
     return [
@@ -211,7 +211,7 @@ def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
 def differences(
     samples: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
 ) -> pl.DataFrame:
-    """A measure's coefficient minus that of another, by run and K / Np.
+    """Return a measure's coefficient minus that of another, by run and K / Np.
 
     Args:
         measures: Two of `MEASURES`: the measure and its reference.
@@ -237,13 +237,13 @@ def differences(
 
 
 def curve_table(curves: Sequence[Curve]) -> pl.DataFrame:
-    """The curves as a table: alpha and a column per measure, null where it is not defined."""
+    """Return the curves as a table: alpha and a column per measure, null where it is not defined."""
     columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in curves}
     return pl.DataFrame(columns).fill_nan(None)
 
 
 def distribution(samples: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
-    """How the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
+    """Return how the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
     Returns:
         name, ratio, grade (a level in words), place (of the level, lowest first), n and share of the answers

@@ -38,7 +38,7 @@ read_samples = keep("Scoring what the answers were written from…", entries=8)(
 
 @keep("Correlating…")
 def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
-    """Coefficients and alpha curves of a segment."""
+    """Return coefficients and alpha curves of a segment."""
     samples = cast(Samples, read_samples(data, scope))  # the section ends where there are none
     kept = outcome.segments(samples.rows)[segment]
     curves = outcome.curves(samples, kind, kept)
@@ -47,7 +47,10 @@ def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[
 
 @bare_section("all measures", "What does each measure mean?")
 def all_measures(view: View | None, ask: Ask) -> Blocks:
-    """A measure, chosen or typed, with cutoff and parameters: at first the workspace's; and all of them."""
+    """Yield a measure, chosen or typed, with cutoff and parameters: at first the workspace's.
+
+    And all of them.
+    """
     own, offered = view.quality.measure if view else None, words.choices()
     usual = own.name if own else offered[0]
     measure = Measure.parse(ask.typed("Measure", offered, "ref", usual=usual, about=words.PICK))
@@ -85,7 +88,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
 
 @section("predicting answers", "Which measure of retrieval predicts good answers?")
 def predicting_answers(view: View, ask: Ask) -> Blocks:
-    """Which retrieval measure predicts how good the generated answer is."""
+    """Yield which retrieval measure predicts how good the generated answer is."""
     samples = read_samples(view.snapshot, view.scope)
     if samples is None:
         yield Answer(*words.NO_ANSWERS)
@@ -104,7 +107,7 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
 
 
 def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
-    """The coefficient of F and T at every alpha, in words, as lines and as a table."""
+    """Yield the coefficient of F and T at every alpha, in words, as lines and as a table."""
     yield Text("How F and T depend on alpha", "heading")
     for curve in curves:
         yield Text(words.in_words(curve))
@@ -114,7 +117,10 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
 
 
 def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
-    """Where a measure predicts the grade better than another does, and the grades: by run and K / Np."""
+    """Yield where a measure predicts the grade better than another does, and the grades.
+
+    By run and K / Np.
+    """
     yield Text("Two measures, by run and K / Np", "heading")
     measure = ask.listed("Measure", MEASURES, "against", usual="T")
     other = ask.listed("Minus the coefficient of", MEASURES, "less", usual=REFERENCE)

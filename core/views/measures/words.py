@@ -21,7 +21,7 @@ _NEEDS = {
 
 
 def measure_table() -> pl.DataFrame:
-    """All measures, one row each; PROC[X] and %PROC[X] stand with X.
+    """Return all measures, one row each; PROC[X] and %PROC[X] stand with X.
 
     Returns:
         measure, says, formula, parameters, range, better, ceiling (the name of its PROC), needs,
@@ -49,7 +49,7 @@ def measure_table() -> pl.DataFrame:
 
 
 def better(info: MeasureInfo) -> str:
-    """Which direction is good: "higher" or "lower"."""
+    """Say which direction is good: "higher" or "lower"."""
     return "higher" if info.higher_is_better else "lower"
 
 
@@ -59,7 +59,7 @@ def needs(info: MeasureInfo) -> str:
 
 
 def parameter_table(measure: Measure) -> pl.DataFrame:
-    """The parameters of a measure: parameter, value, default, range, type, text; all columns are text."""
+    """Return parameters of a measure: parameter, value, default, range, type, text; all columns are text."""
     values = measure.values
     rows = [
         (param.name, show(values[param.name]), show(param.default), param.range, param.kind, param.text)
@@ -70,7 +70,7 @@ def parameter_table(measure: Measure) -> pl.DataFrame:
 
 
 def explained(measure: Measure) -> pl.DataFrame:
-    """One measure with its worked example: item, text.
+    """Return one measure with its worked example: item, text.
 
     Args:
         measure: With or without a cutoff; its parameters are used in the example.
@@ -101,7 +101,7 @@ def explained(measure: Measure) -> pl.DataFrame:
 
 
 def result(measure: Measure) -> str:
-    """The last step of the worked example with what it comes to, or why there is no value."""
+    """Return the last step of the worked example with what it comes to, or why there is no value."""
     example = worked(measure)
     if example.value is None:
         return f"Not applicable: {example.reason}"
@@ -109,7 +109,7 @@ def result(measure: Measure) -> str:
 
 
 def choices() -> list[str]:
-    """Every measure by name, ceilings after all others."""
+    """Return every measure by name, ceilings after all others."""
     return sorted(REGISTRY, key=lambda name: name.count("[") + name.count("%"))
 
 
@@ -138,12 +138,12 @@ def headline(measure: Measure) -> tuple[str, str]:
 
 
 def too_few(least: int) -> str:
-    """That no cell is large enough."""
+    """Say that no cell is large enough."""
     return f"No cell has {least} answers; lower the bound to see smaller, less certain ones."
 
 
 def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, dict[str, str]]:
-    """Which measure foretells the grade best, with its interval, and what weakens that.
+    """Return which measure foretells the grade best, with its interval, and what weakens that.
 
     Args:
         table: Of `outcome.correlations`.
@@ -175,7 +175,7 @@ def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> t
 
 
 def in_words(curve: Curve) -> str:
-    """The best alpha of a curve, its optimistic figure and the cross-validated one."""
+    """Return the best alpha of a curve, its optimistic figure and the cross-validated one."""
     best = curve.best
     if best.best is None or best.in_sample is None:
         return f"{curve.name}: not defined."

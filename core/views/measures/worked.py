@@ -38,7 +38,7 @@ JUDGED = [name for name, grade, _ in PASSAGES if grade]
 
 
 def counts_of(names: Sequence[str]) -> np.ndarray:
-    """How many of some passages have grade 1..5."""
+    """Return how many of some passages have grade 1..5."""
     return np.bincount([GRADES[name] for name in names], minlength=6)[1:]
 
 
@@ -54,7 +54,7 @@ class Ranked:
         self.grades = [GRADES[name] for name in self.top]
 
     def param(self, name: str) -> str:
-        """A parameter as it is written."""
+        """Return a parameter as it is written."""
         return show(self.values[name])
 
     @property
@@ -79,12 +79,12 @@ class Ranked:
         return sum(grade >= self.rel for grade in GRADES.values())
 
     def weight(self, name: str) -> float:
-        """Weight of a passage."""
+        """Return weight of a passage."""
         by_grade = weights(counts_of(JUDGED), Weighting.from_values(self.values))
         return float(by_grade[GRADES[name] - 1]) if GRADES[name] else 0.0
 
     def gain(self, grade: int) -> int:
-        """Gain of a grade for nDCG."""
+        """Return gain of a grade for nDCG."""
         return 2**grade - 1 if self.values.get("gain") == "exp" else grade
 
     def top_in_words(self) -> str:
@@ -93,7 +93,7 @@ class Ranked:
         return f"Top({self.k}), with grades: {', '.join(shown)}."
 
     def best_in_words(self) -> str:
-        """The best ordering of the pool."""
+        """Return the best ordering of the pool."""
         return f"Best order of the candidate pool. {self.top_in_words()}"
 
     def golden_in_words(self) -> str:
@@ -104,7 +104,7 @@ class Ranked:
 
 
 def best_first(ranked: Ranked) -> Ranked:
-    """The best order of the candidate pool for the measure: what adds most first."""
+    """Return the best order of the candidate pool for the measure: what adds most first."""
     pool = ranked.ranking
     if ranked.name.endswith("RA-nWG"):
         order = sorted(pool, key=lambda name: -ranked.weight(name))
@@ -133,7 +133,7 @@ def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple
 
 
 def _weighted(ranked: Ranked) -> str:
-    """The weights found over the best ones; where beta is a parameter, what repeats a source counts less."""
+    """Give weights found over the best ones; where beta is a parameter, what repeats a source counts less."""
     beta = float(ranked.values.get("beta", 1.0))
     got = _discounted(ranked, ranked.top, beta)
     order = sorted(JUDGED, key=lambda name: -ranked.weight(name))
@@ -264,7 +264,7 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
 
 
 def expression(ranked: Ranked) -> str:
-    """The measure that is ranked for (of PROC[X] it is X), with numbers only."""
+    """Return the measure that is ranked for (of PROC[X] it is X), with numbers only."""
     return _EXPRESSIONS[ranked.name](ranked)
 
 
@@ -280,12 +280,15 @@ class Worked:
 
 
 def cutoff_of(measure: Measure) -> int:
-    """The cutoff at which a measure shows most: 5 where all good counts or the pool lacks something."""
+    """Give the cutoff at which a measure shows most: 5 where all good counts or the pool lacks something."""
     return 5 if "Hit" in measure.name or measure.inner else 4
 
 
 def example() -> pl.DataFrame:
-    """The example as a table: rank (null = not ranked), passage, grade (null = unjudged), source; by rank."""
+    """Return the example as a table: rank (null = not ranked), passage, grade (null = unjudged), source.
+
+    By rank.
+    """
     ranks = {name: rank for rank, name in enumerate(RANKING, 1)}
     rows = [(ranks.get(name), name, grade or None, source) for name, grade, source in PASSAGES]
     schema = {"rank": pl.Int64, "passage": pl.String, "grade": pl.Int64, "source": pl.String}
@@ -346,7 +349,7 @@ def _value(measure: Measure) -> float | None:
 
 
 def _notes(ranked: Ranked) -> list[str]:
-    """Numbers that the last step takes for granted."""
+    """Return numbers that the last step takes for granted."""
     name = ranked.name
     if name.endswith("RA-nWG"):
         return [_weights_in_words(ranked)] + (

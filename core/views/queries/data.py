@@ -55,7 +55,7 @@ def query_table(
     *,
     as_zero: bool = False,
 ) -> pl.DataFrame:
-    """Every query of the workspace with what one stack makes of it.
+    """Return every query of the workspace with what one stack makes of it.
 
     Args:
         other: Another run with rankings, to compare with.
@@ -108,7 +108,7 @@ def _reports(
 
 
 def _as_reported(reports: QueryScores, run_ids: Sequence[str]) -> pl.DataFrame:
-    """Scores in the columns of `_SCORES`; of passages nothing is known."""
+    """Return scores in the columns of `_SCORES`; of passages nothing is known."""
     values = {"query_id": reports.query_ids, "counts": [True] * len(reports.query_ids)}
     rows = pl.DataFrame(values, schema={"query_id": pl.String, "counts": pl.Boolean})
     for column, run_id in zip(("score", "other"), run_ids, strict=False):
@@ -152,7 +152,7 @@ def _scores(
 
 
 def _where(known: np.ndarray, values: np.ndarray) -> pl.Series:
-    """Values that are known, the others null; as is what does not apply."""
+    """Return values that are known, the others null; as is what does not apply."""
     return pl.Series(np.where(known, values, np.nan), dtype=pl.Float64).fill_nan(None)
 
 
@@ -163,7 +163,10 @@ def _notes(
     known: np.ndarray,
     asked: np.ndarray,
 ) -> pl.Series:
-    """Why a query has no score, or a score of 0; of a measure on one ranking the first is always the same."""
+    """Say why a query has no score, or a score of 0.
+
+    Of a measure on one ranking the first is always the same.
+    """
     missing, counts = np.isnan(scores), graded.counts_of(0)
     reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
     nothing = ~(graded.grades[0] >= 0).any(axis=-1)
@@ -180,19 +183,22 @@ def _notes(
 
 
 def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFrame:
-    """Ids of the ranked queries where no query texts are stored; they are the only list of queries then."""
+    """Return ids of the ranked queries where no query texts are stored.
+
+    They are the only list of queries then.
+    """
     if texts.height:
         return texts.select("query_id").clear()
     return snapshot.rankings([run_id], stage="final").select("query_id").unique()
 
 
 def tags_of(table: pl.DataFrame) -> list[str]:
-    """The tags that queries of the table carry, sorted."""
+    """Return the tags that queries of the table carry, sorted."""
     return table["tags"].explode().drop_nulls().unique().sort().to_list()
 
 
 def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFrame:
-    """The queries that match.
+    """Return the queries that match.
 
     Args:
         tags: Tags to look for: any of those with the same name (``package=numpy`` or ``package=polars``), and
@@ -215,7 +221,7 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
 
 
 def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """The table in one of the orders of `SORTS_AGAINST`; what has no value comes last.
+    """Return the table in one of the orders of `SORTS_AGAINST`; what has no value comes last.
 
     Of equals, the one whose pool holds more comes first: more was lost there.
     """

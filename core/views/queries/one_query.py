@@ -154,7 +154,7 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality:
 def _scores(
     snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str, quality: Quality
 ) -> tuple[float | None, float | None]:
-    """The measure and its ceiling for this query; None where it is not applicable or nothing is judged."""
+    """Return measure and its ceiling for this query; None where it is not applicable or nothing is judged."""
     wanted = quality.measure, quality.ceiling
     if golden_set_id is None or quality.measure is None:
         return None, None
@@ -223,7 +223,7 @@ def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
 
 
 def shown_text(passage: str) -> tuple[str, str]:
-    """A passage as far as it is shown at once, to the end of a line or a word, and the rest."""
+    """Return a passage as far as it is shown at once, to the end of a line or a word, and the rest."""
     if len(passage) <= LONGEST:
         return passage, ""
     ends = [passage.rfind(blank, LONGEST // 2, LONGEST) for blank in ("\n", " ")]

@@ -67,7 +67,7 @@ DEPTHS = ("first 3", "Top-K", "all")
 
 @keep("Scoring every query…", entries=64)
 def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
-    """The query table of one stack, or of two."""
+    """Return the query table of one stack, or of two."""
     return data.query_table(view.snapshot, view.scope, view.quality, run_id, other)
 
 
@@ -114,7 +114,7 @@ def slices(view: View, runs: tuple[str, ...], shown: int, _rows: pl.DataFrame) -
 
 @section()
 def where_it_is_weak(view: View, ask: Ask) -> Blocks:
-    """The queries of a stack, alone or against a second one, and the rankings of one query."""
+    """Yield the queries of a stack, alone or against a second one, and the rankings of one query."""
     there = reporting(view)  # their passages are not known
     ranked = view.table.filter(pl.col("has_rankings") | pl.col("run_id").is_in(there))
     if ranked.is_empty():
@@ -275,7 +275,7 @@ def missing(query: OneQuery, depth: int) -> Blocks:
 def passages(
     rows: pl.DataFrame, *, against: bool, judged: bool = True, mark: Callable[[Row], str] | None = None
 ) -> Passages:
-    """Passages in full, or folded with what became of each."""
+    """Return passages in full, or folded with what became of each."""
     read = [
         Passage(
             row["passage"],

@@ -116,7 +116,7 @@ def card(row: Mapping[str, Any], *, against: bool) -> str:
 
 
 def ranked(side: Side, quality: Quality) -> str:
-    """The score of a stack's ranking, or why there is none."""
+    """Return the score of a stack's ranking, or why there is none."""
     if not side.ranked:
         return FOUND_NOTHING if side.asked else NOT_RANKED
     possible = "" if side.best is None else f" of a possible {text.score(side.best)}"
@@ -163,7 +163,7 @@ MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring t
 
 
 def nothing(name: str | None, ranked: str) -> tuple[str, str]:
-    """Why there are no queries to show, and what to do; without a name the limits leave no stack."""
+    """Say why there are no queries to show, and what to do; without a name the limits leave no stack."""
     if name is None:
         return "Your limits leave no stack.", "Choose one by name, or relax a limit."
     return (

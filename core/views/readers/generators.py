@@ -30,7 +30,7 @@ def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
 
 
 def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
-    """The criteria that judges scored; all where none did."""
+    """Return the criteria that judges scored; all where none did."""
     return [name for name, judges in known.items() if COMPUTED not in judges] or list(known)
 
 
@@ -65,7 +65,7 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
 
 
 def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
-    """The scores of the questions that every judge of a generator scored, its passes averaged."""
+    """Return the scores of the questions that every judge of a generator scored, its passes averaged."""
     mode = pl.col("mode").fill_null(TOP_K)
     single = scores.filter(pl.col("query_id").is_not_null()).with_columns(mode)
     one, judges = (*POINT, "scorer"), pl.col("judge").n_unique()
@@ -114,7 +114,7 @@ def baselines(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> list[str]
 
 
 def mean_of(criterion: str) -> str:
-    """The column of a criterion, which may have any name."""
+    """Return the column of a criterion, which may have any name."""
     return f"{criterion} (mean)"
 
 
@@ -157,7 +157,7 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
 
 
 def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: str) -> pl.DataFrame:
-    """Total of every generator less that of a baseline, paired by question where single answers are known.
+    """Subtract a baseline from every generator, paired by question where single answers are known.
 
     Args:
         rows: Of `cells`.
@@ -189,7 +189,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
 
 
 def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
-    """Which generator is best, in one sentence; takes `generator_table`."""
+    """Say which generator is best, in one sentence; takes `generator_table`."""
     best = table.row(0, named=True)
     if best["total"] is None:
         return "No generator here is scored by all of these criteria."

@@ -70,14 +70,14 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
 
 
 def retrieval_of(quality: Quality) -> Quality:
-    """The measure of retrieval: that of the limits, unless that is one of answers."""
+    """Return the measure of retrieval: that of the limits, unless that is one of answers."""
     measure = quality.measure
     answers = measure is not None and "answers" in measure.info.needs
     return Quality("RA-nWG", quality.k) if answers else quality
 
 
 def _retrieval(snapshot: Snapshot, scope: Scope, quality: Quality, ks: list[int]) -> pl.DataFrame:
-    """The mean of a measure of retrieval at every k: run_id, k, retrieval; without rankings no rows."""
+    """Give the mean of a measure of retrieval at every k: run_id, k, retrieval; without rankings no rows."""
     ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     measure, golden = retrieval_of(quality).measure, scope.golden_set_id
     nothing = pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32, "retrieval": pl.Float64})
@@ -95,7 +95,7 @@ def _retrieval(snapshot: Snapshot, scope: Scope, quality: Quality, ks: list[int]
 
 
 def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
-    """The k at which a correct answer costs least, a row per stack, the cheapest first.
+    """Return the k at which a correct answer costs least, a row per stack, the cheapest first.
 
     Args:
         table: Of `joint_table`.
@@ -133,7 +133,7 @@ def answer(rows: pl.DataFrame, least: float) -> str:
 
 
 def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
-    """The numbers of the cheapest stack at its k."""
+    """Return the numbers of the cheapest stack at its k."""
     low, high = (text.percent(best[f"correct_{end}"]) for end in ("low", "high"))
     share = "" if best["correct_low"] is None else f"{low} to {high} · "
     least, most = (text.usd(best[f"usd_{end}"], "") for end in ("low", "high"))
@@ -190,7 +190,7 @@ def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> theme.Spec:
 
 
 def counted(rows: pl.DataFrame, least: float) -> str:
-    """Whose answers count and what is correct; takes `best_rows`."""
+    """Say whose answers count and what is correct; takes `best_rows`."""
     readers = ", ".join(sorted({str(name or "unnamed") for name in rows["reader"]}))
     scorers = ", ".join(sorted(set(rows["scorer"])))
     return (

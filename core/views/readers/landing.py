@@ -136,7 +136,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
 def _ranked(
     snapshot: Snapshot, run_id: str, depth: int, questions: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """The first passages of every question with a text; none where the run was asked and found nothing."""
+    """Return first passages of every question with a text; none where the run was asked and found nothing."""
     asked = {
         query for table in ("rankings", "timings") for query in snapshot.existing(table, [run_id], "query_id")
     }
@@ -149,7 +149,7 @@ def _ranked(
 def _gold(
     snapshot: Snapshot, collection_id: str, reader: Reader, run_ids: Sequence[str]
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """By run and question its gold passages, the best first."""
+    """Return by run and question its gold passages, the best first."""
     name = reader.golden_set
     if name is None:
         known = snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
@@ -207,7 +207,7 @@ def land(store: Store, batch: Batch) -> Left:
 
 
 def with_scores(snapshot: Snapshot, collection_id: str, batch: Batch) -> Batch:
-    """A batch of runs with the scores of answers that pipelines of one's own wrote along."""
+    """Return a batch of runs with the scores of answers that pipelines of one's own wrote along."""
     if "answers" not in batch.frames:
         return batch
     from core.readers.scoring import SCORERS, scored  # noqa: PLC0415 - with the engines, a second
@@ -225,7 +225,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 
 
 def headline(known: Sequence[Status]) -> str:
-    """How many jobs there were, and which run now."""
+    """Say how many jobs there were, and which run now."""
     if not known:
         return "No reader was asked on stored runs yet."
     return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
@@ -244,7 +244,7 @@ def size_of(plan: ReaderPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """How it ended, in a sentence or two."""
+    """Say how it ended, in a sentence or two."""
     answers, unused = (status.facts.get(fact) for fact in ("answers", "unused"))
     remarks = [f"{count(int(unused), 'answer')} of the judge could not be used."] if unused else []
     remarks += [
@@ -256,12 +256,12 @@ def ended(status: Status) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """All of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
+    """Return all of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
     return listed(known, {"stage": attrgetter("stage"), "answers": fact("answers")}, answers=pl.Int64())
 
 
 def answered(answers: pl.DataFrame) -> pl.DataFrame:
-    """How many answers there are by run, reader, prompt, temperature, mode and k, truncated ones counted."""
+    """Count answers, truncated ones too, by run, reader, prompt, temperature, mode and k."""
     by = ["run_id", "reader", "prompt", "temperature", "mode", "k"]
     counted = answers.group_by(by).agg(answers=pl.len(), truncated=pl.col("truncated").sum())
     return counted.sort(by, nulls_last=True)

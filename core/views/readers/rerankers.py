@@ -43,7 +43,7 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def rebel_table(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Every stack, reader and k of which both are judged.
+    """Return every stack, reader and k of which both are judged.
 
     Returns:
         run_id, name, method, reader, prompt, temperature, k, similarity (0..5) and precision (0..1), each
@@ -74,7 +74,7 @@ def _judged(scores: pl.DataFrame, scorer: str, most: int) -> pl.DataFrame:
 
 
 def _passes(scores: pl.DataFrame) -> pl.DataFrame:
-    """The quality of every pass, as a list."""
+    """Return the quality of every pass, as a list."""
     rows = []
     for (turn,), part in scores.group_by("pass", maintain_order=True):
         means = [
@@ -90,7 +90,7 @@ def _passes(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
-    """Characters of the answers per second of retrieving, reranking and generating them."""
+    """Return characters of the answers per second of retrieving, reranking and generating them."""
     path = per_query(snapshot.timings(ids)).filter(pl.col("stage") == TOTAL)
     answers = snapshot.answers(ids).drop_nulls(("ms", "text")).with_columns(pl.col("mode").fill_null(TOP_K))
     both = answers.join(path.select("run_id", "query_id", path="ms"), on=("run_id", "query_id"))
@@ -100,7 +100,10 @@ def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
 
 
 def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Slope and intercept of similarity over precision, by the name of the line; it takes two methods."""
+    """Return slope and intercept of similarity over precision, by the name of the line.
+
+    It takes two methods.
+    """
     lines = {}
     for name, (methods, _) in _LINES.items():
         part = rows.filter(pl.col("method").is_in(methods))
@@ -111,7 +114,7 @@ def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def answer(rows: pl.DataFrame) -> str:
-    """Which method answers best, in one sentence."""
+    """Say which method answers best, in one sentence."""
     best = rows.row(0, named=True)
     speed = "" if best["speed"] is None else f", at {best['speed']:.0f} characters a second"
     method = _SAID.get(best["method"], best["method"].capitalize())

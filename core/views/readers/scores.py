@@ -120,7 +120,7 @@ _PRINTED = {
 
 
 def _printed(tables: pl.DataFrame) -> pl.DataFrame:
-    """The paper's Tables 1, 4, 5, 7 and 8, by F1."""
+    """Return the paper's Tables 1, 4, 5, 7 and 8, by F1."""
     own = tables.filter(pl.col("reader").is_not_null(), pl.col("dataset") != "average")
     own = own.with_columns(pl.col("retriever").str.split(" - ").list.first())
     names = {**_PRINTED, "better_than_closed_book": "better_than_closed_book"}

@@ -58,13 +58,13 @@ joint_table = keep("Pricing the answers…", entries=16)(joint.joint_table)
 
 @keep("Reading the answers…", entries=8)
 def found_in(view: View) -> Answered:
-    """The scored answers of a workspace."""
+    """Return the scored answers of a workspace."""
     return data.answered(view.snapshot, view.scope, view.book)
 
 
 @keep("Scoring the answers…", entries=16)
 def curves(view: View, scorer: str) -> pl.DataFrame:
-    """The curves of a scorer, with what was sent."""
+    """Return the curves of a scorer, with what was sent."""
     answers = found_in(view)
     return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
 
@@ -84,13 +84,13 @@ def criteria(view: View) -> dict[str, tuple[str, ...]]:
 
 @keep("Scoring the generators…", entries=16)
 def cells(view: View, chosen: tuple[str, ...]) -> pl.DataFrame:
-    """Every generator by criterion and judge."""
+    """Return every generator by criterion and judge."""
     return generators.cells(view.snapshot, view.scope, chosen)
 
 
 @keep("Comparing the generators…", entries=32)
 def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame:
-    """A row per generator, beside a baseline."""
+    """Return a row per generator, beside a baseline."""
     rows = cells(view, chosen)
     gaps = generators.differences(view.snapshot, view.scope, rows, baseline)
     return generators.generator_table(rows, gaps)
@@ -98,7 +98,7 @@ def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame
 
 @keep("Reading what judges scored…", entries=16)
 def reranked(view: View) -> pl.DataFrame:
-    """Every stack, reader and k of which similarity and precision are judged."""
+    """Return every stack, reader and k of which similarity and precision are judged."""
     return rerankers.rebel_table(view.snapshot, view.scope)
 
 
@@ -160,7 +160,7 @@ def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
 
 @section("by depth", "How many passages should the reader get?")
 def by_depth(view: View, ask: Ask) -> Blocks:
-    """The score against passages sent, by reader and stack."""
+    """Yield the score against passages sent, by reader and stack."""
     reading = yield from read(view, ask)
     if reading is None:
         return
@@ -218,7 +218,7 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
 
 @section("matrix", "Which reader on which stack answers best?")
 def matrix(view: View, ask: Ask) -> Blocks:
-    """A figure of every reader on every stack."""
+    """Yield a figure of every reader on every stack."""
     reading = yield from read(view, ask)
     if reading is None:
         return
@@ -233,7 +233,7 @@ def matrix(view: View, ask: Ask) -> Blocks:
 
 @section("joint k", "At which number of passages is a correct answer cheapest?")
 def joint_k(view: View, ask: Ask) -> Blocks:
-    """At which k a correct answer costs least."""
+    """Yield at which k a correct answer costs least."""
     table = joint_table(view.snapshot, view.scope, view.quality, view.book)
     least = view.scope.answering.least
     if table.is_empty():
@@ -258,7 +258,7 @@ def joint_k(view: View, ask: Ask) -> Blocks:
 
 @section("generators", "Which model, prompt and temperature answers best?")
 def side_by_side(view: View, ask: Ask) -> Blocks:
-    """Models with their prompts and temperatures by criterion and judge."""
+    """Yield models with their prompts and temperatures by criterion and judge."""
     known = criteria(view)
     if not known:
         yield from nothing()

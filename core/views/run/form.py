@@ -70,7 +70,7 @@ class Form:
 
 
 def starts(scope: Scope | None) -> dict[str, Form]:
-    """Forms to start from by name: the workspace that is open, then the presets.
+    """Return forms to start from by name: the workspace that is open, then the presets.
 
     Args:
         scope: The workspace; None while there is none.
@@ -110,7 +110,7 @@ def _preset(name: str) -> Form:
 
 
 def _names(values: object) -> tuple[str, ...]:
-    """Values of an axis as text; of one with parameters its name."""
+    """Return values of an axis as text; of one with parameters its name."""
     several = values if isinstance(values, list) else [values]
     return tuple(str(value["name"]) if isinstance(value, Mapping) else str(value) for value in several)
 
@@ -136,14 +136,14 @@ def offered(form: Form) -> dict[str, list[str]]:
 
 
 def stored(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
-    """The collections that have passages, and the golden sets with the collection of each."""
+    """Return the collections that have passages, and the golden sets with the collection of each."""
     collections = snapshot.collections().filter(snapshot.collections()["passages"] > 0)
     golden = snapshot.golden_sets().select("golden_set_id", "collection_id")
     return collections["collection_id"].to_list(), dict(golden.iter_rows())
 
 
 def splits(path: Path) -> tuple[str, ...]:
-    """The splits of judgements of a folder or archive, the usual one first; empty unless several."""
+    """Return the splits of judgements of a folder or archive, the usual one first; empty unless several."""
     try:
         seen = preview([path])
     except (ClqError, OSError):  # what is wrong with it is said where the specification is read
@@ -153,7 +153,7 @@ def splits(path: Path) -> tuple[str, ...]:
 
 
 def specification(form: Form, collections: Container[str], golden_sets: Container[str]) -> str:
-    """The form as the text of a specification (TOML).
+    """Return the form as the text of a specification (TOML).
 
     Args:
         collections: Names under documents that stand for what the store has; others are paths.
@@ -185,7 +185,7 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
 
 
 def reader_specification(form: Form) -> str:
-    """The form as the text of a specification of readers on stored runs (TOML)."""
+    """Return the form as the text of a specification of readers on stored runs (TOML)."""
     head = {"name": form.name, "collection.stored": form.documents, "budget_usd": form.budget}
     return toml_text(("", head), ("reader", _reader(form)))
 
@@ -203,19 +203,19 @@ def _reader(form: Form) -> dict[str, object]:
 
 
 def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> str:
-    """The key of where something is; a path needs its own where it is not all that is said."""
+    """Return the key of where something is; a path needs its own where it is not all that is said."""
     if name in known:
         return f"{key}.stored"
     return key if alone else f"{key}.path"
 
 
 def _numbers(values: Iterable[str]) -> list[int | str]:
-    """Numbers as such, all else as text, so that a mistake is found where everything is checked."""
+    """Return numbers as such, all else as text, so that a mistake is found where everything is checked."""
     return [int(value) if value.isascii() and value.isdigit() else value for value in values]
 
 
 def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Problem]], list[Problem]]:
-    """Problems by the field of the form that they are about, and those about none."""
+    """Return problems by the field of the form that they are about, and those about none."""
     fields: dict[str, list[Problem]] = {}
     others: list[Problem] = []
     for problem in problems:

@@ -56,7 +56,7 @@ class OwnForm:
 
 
 def specification(form: OwnForm) -> str:
-    """The form as the text of a specification (TOML)."""
+    """Return the form as the text of a specification (TOML)."""
     stack: dict[str, object] = {
         "name": form.title,
         "url" if form.is_endpoint else "call": form.target,
@@ -93,7 +93,7 @@ def _key(name: str) -> str:
 
 
 def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
-    """Parameters as they are written: "alpha=0.3,0.5" → alpha: [0.3, 0.5].
+    """Return parameters as they are written: "alpha=0.3,0.5" → alpha: [0.3, 0.5].
 
     Raises:
         ValueError: If one is not written so; with that text.
@@ -108,7 +108,7 @@ def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
 
 
 def _value(text: str) -> object:
-    """A whole number, a number, true or false, or else text."""
+    """Return a whole number, a number, true or false, or else text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
@@ -167,7 +167,7 @@ _COUNTED = {
 
 
 def about_words(report: JsonMap) -> str:
-    """How it was understood and begun, in a line."""
+    """Say how it was understood and begun, in a line."""
     packages = ", ".join(f"{name} {version}" for name, version in report.get("packages", {}).items())
     parts = [
         f"understood as {' or '.join(report['understood_as'])}" if report.get("understood_as") else "",

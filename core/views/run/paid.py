@@ -94,31 +94,31 @@ def bill(plan: Bill) -> dict[str, Any]:
 
 
 def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
-    """Everything about a plan."""
+    """Return everything about a plan."""
     own = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name not in _OF_BILLS}
     return own | bill(plan)
 
 
 def embedders() -> list[str]:
-    """Embedders that are known by name, the one that needs nothing first."""
+    """Return embedders that are known by name, the one that needs nothing first."""
     from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
 
     return sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))
 
 
 def resumable(status: Status) -> bool:
-    """Whether it was begun, did not finish and does not run now."""
+    """Tell whether it was begun, did not finish and does not run now."""
     return str(status.state) in _RESUMABLE
 
 
 def now(known: Sequence[Status], doing: str, none: str) -> str:
-    """Which of them run: ``“paris” and “rome” are running``; else what is said where none does."""
+    """Say which of them run: ``“paris” and “rome” are running``; else what is said where none does."""
     names = [f"“{status.name}”" for status in known if str(status.state) == RUNNING]
     return f"{' and '.join(names)} {'are' if names[1:] else 'is'} {doing}" if names else none
 
 
 def progress(status: Status, landed: str = "") -> str:
-    """How far one is: stage, passages or questions, what has landed, time left, dollars so far."""
+    """Say how far one is: stage, passages or questions, what has landed, time left, dollars so far."""
     parts = [status.stage, status.so_far, landed]
     if status.eta_s is not None:
         parts.append(f"about {duration(status.eta_s)} left")
@@ -129,7 +129,7 @@ def progress(status: Status, landed: str = "") -> str:
 
 
 def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
-    """How a job ended: what is done, if anything, and what it spent, then remarks and what went wrong."""
+    """Say how a job ended: what is done, if anything, and what it spent, then remarks and what went wrong."""
     parts = [f"{status.state}: {done}" if done else f"{status.state}"]
     if status.usd:
         parts[0] += f", {usd(status.usd, '')} spent"

@@ -59,7 +59,7 @@ _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
 def stack_rows(plan: Plan) -> pl.DataFrame:
-    """The stacks, with what 1,000 queries cost in production (null where it is not known)."""
+    """Return the stacks, with what 1,000 queries cost in production (null where it is not known)."""
     rows = [
         (stack.stack.stack_id, stack.stack.label, stack.pool, stack.usd_per_1k, stack.reason)
         for stack in plan.stacks
@@ -80,7 +80,7 @@ def scale_rows(plan: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
 
 
 def services(plan: Plan) -> list[str]:
-    """Who is asked for each model, and which key goes there."""
+    """Return who is asked for each model, and which key goes there."""
     lines = []
     for service in plan.services:
         if not service.key_env:
@@ -131,7 +131,7 @@ def dollars(plan: Plan, *, here: bool = True) -> str:
 
 
 def time_and_memory(plan: Plan) -> tuple[str, str]:
-    """How long it takes by stage, and what it needs in memory and on disk."""
+    """Return how long it takes by stage, and what it needs in memory and on disk."""
     taken = plan.resources
     parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
     return (
@@ -142,25 +142,25 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 
 
 def headline(known: Sequence[Status]) -> str:
-    """How many there are and which run now: ``3 evaluations; “paris” is running.``."""
+    """Say how many there are and which run now: ``3 evaluations; “paris” is running.``."""
     if not known:
         return "No evaluation was run here yet."
     return f"{count(len(known), 'evaluation')}; {paid.now(known, 'running', 'none is running')}."
 
 
 def landed(status: Status) -> str:
-    """How many of its stacks have landed."""
+    """Say how many of its stacks have landed."""
     done = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
     return done if status.runs_total else ""
 
 
 def progress(status: Status) -> str:
-    """How far one is: stage, stacks that have landed, time left, dollars so far."""
+    """Say how far one is: stage, stacks that have landed, time left, dollars so far."""
     return paid.progress(status, landed(status))
 
 
 def ended(status: Status) -> str:
-    """How it ended, in a sentence; what a lost answer may have cost besides is said."""
+    """Say how it ended, in a sentence; what a lost answer may have cost besides is said."""
     answers = status.facts.get("answers")
     done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
     lost = [f"Lost answers may have cost up to {usd(status.usd_lost, '')} more."] if status.usd_lost else []

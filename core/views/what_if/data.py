@@ -21,20 +21,20 @@ from core.views.workspace.view import View
 
 @keep()
 def named(view: View) -> Mapping[str, str]:
-    """The stacks that the paper names, by scenario."""
+    """Return the stacks that the paper names, by scenario."""
     return scenarios.named(view.snapshot, view.scope.collection_id)
 
 
 @keep("Scoring the chosen stacks…")
 def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
-    """The stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
+    """Return the stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
     where = (view.snapshot, view.table, view.scope)
     return scenarios.matrix(*where, choices, view.book, quality=view.quality, latency=view.latency)
 
 
 @keep("Scoring the leaderboards…", entries=16)
 def leaders(view: View, end_to_end: bool) -> pl.DataFrame:
-    """Quality per second of every stack; see `scenarios.leaderboard`."""
+    """Return quality per second of every stack; see `scenarios.leaderboard`."""
     return scenarios.leaderboard(view.snapshot, view.scope, end_to_end=end_to_end)
 
 
@@ -49,25 +49,28 @@ def steps(view: View) -> pl.DataFrame:
 
 @keep("Looking which stacks rewrite…", entries=16)
 def rewriting(view: View) -> list[Family]:
-    """Stacks with and without rewritten queries."""
+    """Return stacks with and without rewritten queries."""
     return families.rewriting(view.snapshot, view.scope)
 
 
 @keep("Looking which depths can be replayed…", entries=64)
 def with_replays(view: View, family: Family) -> Family:
-    """A family with the smaller depths that its deepest run can stand for."""
+    """Return a family with the smaller depths that its deepest run can stand for."""
     return families.with_replays(view.snapshot, view.table, family)
 
 
 @keep("Reading the signals…", entries=64)
 def signals(view: View, option: Option) -> list[Signal]:
-    """The signals of a depth that queries can be routed by."""
+    """Return the signals of a depth that queries can be routed by."""
     return families.available(view.snapshot, option, view.scope.collection_id)
 
 
 @keep("Scoring every query…", entries=64)
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
-    """Quality, latency and cost of every query at every depth; None where no query has a score at all."""
+    """Return quality, latency and cost of every query at every depth.
+
+    None where no query has a score at all.
+    """
     if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
         scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
         table = stack_table(view.snapshot, scope, view.quality, view.latency, view.book)

@@ -29,7 +29,7 @@ _DEPTH = r",? K = \d+"
 
 
 def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
-    """Reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
+    """Give reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
 
     Returns:
         As `core.decide.marginal.reranker_scaling`.
@@ -83,7 +83,9 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: boo
 
 
 def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Figure | None:
-    """Quality bought per 100 ms or per dollar, at each step of each family; hollow where it does not pay.
+    """Draw quality bought per 100 ms or per dollar, at each step of each family.
+
+    Hollow where it does not pay.
 
     Args:
         rows: From `step_rows`.

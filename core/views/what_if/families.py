@@ -47,7 +47,7 @@ class Family:
 
 
 def families(table: pl.DataFrame) -> list[Family]:
-    """The families among the stacks with rankings, those with a choice of depths first.
+    """Return the families among the stacks with rankings, those with a choice of depths first.
 
     Returns:
         One per specification without K, the best quality first; of several runs of one stack the best counts.
@@ -66,7 +66,7 @@ def families(table: pl.DataFrame) -> list[Family]:
 
 
 def without_depth(spec: str) -> str:
-    """A specification without its candidate depth, as a key."""
+    """Return a specification without its candidate depth, as a key."""
     parts = {name: value for name, value in json.loads(spec).items() if name != "candidates"}
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
 
@@ -86,7 +86,7 @@ TYPED = "as typed"  # What the option without a rewrite is called
 
 
 def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
-    """The stacks of a workspace whose queries were asked as they were typed and rewritten.
+    """Return the stacks of a workspace whose queries were asked as they were typed and rewritten.
 
     Returns:
         One per stack and perturbation of the queries, perturbed ones first (a clean query has little to
@@ -156,7 +156,7 @@ def _shaped(spec: Mapping[str, Any]) -> str:
 
 
 def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
-    """Why smaller depths cannot be replayed from a run, in words; empty where they can."""
+    """Say why smaller depths cannot be replayed from a run, in words; empty where they can."""
     name, spec = str(run["reranker"]), json.loads(run["spec"])
     reranker = _reranker(name, json.loads(run["manifest"]))
     if reranker is None:
@@ -188,12 +188,12 @@ def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
 
 
 def idle(family: Family, cutoff: int) -> bool:
-    """Whether deeper pools cannot change the first passages: nothing orders them anew."""
+    """Tell whether deeper pools cannot change the first passages: nothing orders them anew."""
     return family.reranker is None and (family.options[0].depth or 0) >= cutoff
 
 
 def usual_stacks(table: pl.DataFrame) -> list[str]:
-    """Two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one."""
+    """Return two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one."""
     rows = table.filter(pl.col("has_rankings") & pl.col("quality").is_not_null())
     first = rows.sort("latency_ms", "cost", "name", nulls_last=True)["name"].head(1)
     best = rows.sort("quality", "name", descending=[True, False]).filter(~pl.col("name").is_in(first))
@@ -201,7 +201,7 @@ def usual_stacks(table: pl.DataFrame) -> list[str]:
 
 
 def stacks_as_options(table: pl.DataFrame, names: Sequence[str]) -> list[Option]:
-    """Any stacks as options, the cheapest first: by latency, then by cost, unknown ones last."""
+    """Return any stacks as options, the cheapest first: by latency, then by cost, unknown ones last."""
     rows = table.filter(pl.col("name").is_in(list(names)) & pl.col("has_rankings"))
     rows = rows.sort("latency_ms", "cost", "name", nulls_last=True)
     return [
@@ -236,13 +236,13 @@ class Signal:
     tags: Mapping[str, str]  # query_id → tag; empty for a number
 
     def urgency(self, query_ids: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """How much each query asks for a deeper pool [Q], higher = more; NaN = unknown."""
+        """Return how much each query asks for a deeper pool [Q], higher = more; NaN = unknown."""
         urgencies = np.array([self.values.get(query_id, np.nan) for query_id in query_ids])
         return urgencies if self.hard_is_high else -urgencies
 
 
 def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> list[Signal]:
-    """The signals that exist for the queries of the shallowest depth.
+    """Return the signals that exist for the queries of the shallowest depth.
 
     Returns:
         Recorded signals where the run has them, else computed from its stored scores; those of the dense
@@ -266,7 +266,7 @@ def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> lis
 
 
 def _computed(snapshot: Snapshot, option: Option) -> pl.DataFrame:
-    """query_id, signal, value from the scores of a run's rankings."""
+    """Return query_id, signal, value from the scores of a run's rankings."""
     rankings = snapshot.rankings([option.run_id])
     final, pool = (rankings.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
     lists = {"": final} if pool.is_empty() else {"": pool, "rerank_": final}
@@ -290,7 +290,7 @@ def _computed(snapshot: Snapshot, option: Option) -> pl.DataFrame:
 
 
 def _tags(snapshot: Snapshot, collection_id: str) -> list[Signal]:
-    """A signal per kind of tag ("type" of "type=narrow") that has two values or more."""
+    """Return a signal per kind of tag ("type" of "type=narrow") that has two values or more."""
     rows = snapshot.queries(collection_id).select("query_id", pl.col("tags").alias("tag")).explode("tag")
     rows = rows.drop_nulls("tag").with_columns(
         pl.col("tag").str.split_exact("=", 1).struct.rename_fields(["kind", "of"]).alias("parts")

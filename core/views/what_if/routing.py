@@ -52,11 +52,11 @@ class Times:
         self.modelled: str | None = None
 
     def reranked(self, option: Option) -> bool:
-        """Whether the option has a reranker."""
+        """Tell whether the option has a reranker."""
         return (self._runs[option.run_id]["reranker"] or "none") != "none"
 
     def of(self, option: Option) -> tuple[pl.DataFrame, str | None]:
-        """query_id and ms of an option, and how they are known; no rows where they are not."""
+        """Return query_id and ms of an option, and how they are known; no rows where they are not."""
         if option.deep is None and option.run_id in self._timed:
             imported = self._runs[option.run_id]["origin"] == "import"
             basis = Basis.IMPORTED if imported else Basis.MEASURED
@@ -88,7 +88,7 @@ class Times:
         return self._stage(option.run_id, RERANK)
 
     def _donor_of(self, option: Option) -> tuple[str, int]:
-        """The run that an option is modelled from, and its K; empty and 0 where there is none."""
+        """Return the run that an option is modelled from, and its K; empty and 0 where there is none."""
         donor = (option.run_id if option.deep is not None else self._donor) or ""
         return donor, self._depth.get(donor, 0)
 
@@ -100,7 +100,7 @@ class Times:
         return self._rows.filter(run_id=run_id, stage=stage).select("query_id", "ms")
 
     def _line(self, donor: str) -> tuple[float, float] | None:
-        """Slope and intercept of the donor's reranker, where its depths were fitted."""
+        """Return slope and intercept of the donor's reranker, where its depths were fitted."""
         fitted = self._lines().filter(run_id=donor).drop_nulls("slope")
         return next(fitted.select("slope", "intercept").iter_rows(), None)
 
@@ -178,7 +178,7 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
 
 
 def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Floats] | None:
-    """The judged queries, and the measure of each at every option [D, Q]; NaN where not applicable."""
+    """Return the judged queries, and the measure of each at every option [D, Q]; NaN where not applicable."""
     measure, golden = view.quality.measure, view.scope.golden_set_id
     if measure is None or golden is None:
         return None
@@ -200,7 +200,7 @@ def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Fl
 
 
 def _replayed_grades(snapshot: Snapshot, graded: Evidence, row: int, option: Option) -> Grades:
-    """The grades of the final ranking that a smaller K would have given: int8 [queries, depth]."""
+    """Return the grades of the final ranking that a smaller K would have given: int8 [queries, depth]."""
     rankings = snapshot.rankings([option.run_id])
     final, pool = (rankings.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
     place = {query_id: at for at, query_id in enumerate(graded.query_ids)}
@@ -218,7 +218,7 @@ def _column(rows: pl.DataFrame, ids: Sequence[str]) -> Floats:
 
 
 def _cost(view: View, option: Option) -> tuple[float, str | None]:
-    """$ per 1,000 queries of an option and how it is known; NaN and None where it is not."""
+    """Return $ per 1,000 queries of an option and how it is known; NaN and None where it is not."""
     run = view.table.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
     if option.deep is None or option.depth is None:
         cost, basis = run["cost"], run["cost_basis"]
@@ -232,7 +232,7 @@ def _cost(view: View, option: Option) -> tuple[float, str | None]:
 
 
 def _spent(way: Way, *, reranked: bool) -> str | None:
-    """The stage of the shallowest option that a query sent deeper goes through for its signal, if any."""
+    """Return stage of the shallowest option that a query sent deeper goes through for its signal, if any."""
     if way.known == "before" or (way.known == "pool" and way.one_family and reranked):
         return None
     return RERANK if way.one_family and way.known == "rerank" else TOTAL

@@ -134,7 +134,7 @@ def _number(name: str, key: str, value: str) -> float:
 
 
 def written(scenarios: Sequence[Scenario]) -> str:
-    """The text that `parse` reads."""
+    """Return the text that `parse` reads."""
     parts = []
     for scenario in scenarios:
         asked = [(key, getattr(scenario, field)) for key, field in _KEYS.items()]
@@ -144,7 +144,7 @@ def written(scenarios: Sequence[Scenario]) -> str:
 
 
 def with_one(line: str, scenario: Scenario) -> str:
-    """A text of scenarios with one more, or with the one of the same name replaced.
+    """Return a text of scenarios with one more, or with the one of the same name replaced.
 
     Raises:
         InputError: If its name is empty, or holds a character with a meaning in the text.
@@ -168,7 +168,7 @@ class Choice:
 
 
 def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:
-    """The paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
+    """Return the paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
     best = table["quality"].max() if higher_is_better else table["quality"].min()
     dims, depths = table["dim"].unique(), table["candidates"].unique()
     scenarios = [Scenario("Baseline")]
@@ -186,7 +186,7 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
 def choose(
     table: pl.DataFrame, scenario: Scenario, limits: Constraints, paired: Paired | None = None
 ) -> str | None:
-    """run_id of the stack that a scenario selects; None where no stack is left."""
+    """Return run_id of the stack that a scenario selects; None where no stack is left."""
     rows = table
     if scenario.dim is not None:
         rows = rows.filter(pl.col("dim") <= scenario.dim)
@@ -242,7 +242,10 @@ def choices(
 
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
-    """Scenarios that runs of a collection are the example of: name → run_id, the paper's in its order."""
+    """Return scenarios that runs of a collection are the example of.
+
+    Name → run_id, the paper's in its order.
+    """
     run_of: dict[str, str] = {}
     for run_id, manifest in snapshot.runs(collection_id).select("run_id", "manifest").iter_rows():
         name = json.loads(manifest).get("scenario")
@@ -262,7 +265,7 @@ def matrix(
     quality: Quality,
     latency: Latency,
 ) -> pl.DataFrame:
-    """The scenarios with their stacks' numbers, each with interval and n where they are known.
+    """Return the scenarios with their stacks' numbers, each with interval and n where they are known.
 
     Args:
         choices: From `choices`.
@@ -306,12 +309,12 @@ def matrix(
 
 
 def measures(quality: Quality) -> tuple[Quality, ...]:
-    """The columns of quality: the paper's, and that of the limits before them where it is another."""
+    """Return the columns of quality: the paper's, and that of the limits before them where it is another."""
     return MEASURES if quality in MEASURES else (quality, *MEASURES)
 
 
 def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -> pl.DataFrame:
-    """Stacks by average quality per second of median latency.
+    """Return stacks by average quality per second of median latency.
 
     Args:
         end_to_end: Divide by the whole retrieval path rather than by the reranker alone.
@@ -345,7 +348,7 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
 
 
 def _reported(manifest: str) -> float | None:
-    """The average that a source printed without all of its four parts."""
+    """Return the average that a source printed without all of its four parts."""
     printed = json.loads(manifest).get("printed")
     value = printed.get("avg_quality") if isinstance(printed, dict) else None
     return float(value) if isinstance(value, (int, float)) else None

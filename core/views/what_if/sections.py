@@ -151,7 +151,7 @@ def larger_k(view: View, ask: Ask) -> Blocks:
 
 @section("routing", "Is it worth sending only the hard queries to the slower stack?")
 def route(view: View, ask: Ask) -> Blocks:
-    """Whether a K chosen query by query beats one K for all, and at what price."""
+    """Yield whether a K chosen query by query beats one K for all, and at what price."""
     if not view.table["has_rankings"].any():
         yield Answer(f"No stack here has rankings to route {view.quality.name} by.", simulator.NEEDS)
         return
@@ -213,7 +213,7 @@ def ask_options(view: View, ask: Ask) -> tuple[Family | None, list[Option]]:
 
 
 def usual_options(family: Family) -> list[Option]:
-    """The paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
+    """Return the paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
     paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
     return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
@@ -235,7 +235,7 @@ def own_thresholds(
 
 
 def marked_off(low: float, high: float) -> tuple[float, float, float]:
-    """Ends and step of a slider, of few digits: what an address brings back lies within the ends."""
+    """Return ends and step of a slider, of few digits: what an address brings back lies within the ends."""
     digits = 2 - math.floor(math.log10(high - low)) if high > low else 4
     step = 10.0**-digits
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step

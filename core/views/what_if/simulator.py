@@ -71,7 +71,7 @@ class Simulation:
 
 
 def nothing(routable: Routable | None) -> str | None:
-    """Why there is nothing to simulate, in words; None where there is."""
+    """Say why there is nothing to simulate, in words; None where there is."""
     if routable is None:
         return "No query has a score at every one of these depths."
     if len(routable.query_ids) < MIN_QUERIES:
@@ -128,7 +128,7 @@ _Ways = dict[str, tuple[Outcome, str, Floats]]
 
 
 def _ways(routable: Routable, tried: dict[str, Floats]) -> _Ways:
-    """Every way of answering the queries: its outcome, its kind and its shares [D, Q]."""
+    """Return every way of answering the queries: its outcome, its kind and its shares [D, Q]."""
     depths = routable.depths
     ways: _Ways = {}
     for which, option in enumerate(routable.options):
@@ -188,7 +188,7 @@ def _weakest(bases: Sequence[str | None]) -> str | None:
 
 
 def _path(depths: Depths, rule: ByThreshold | ByTag) -> pl.DataFrame:
-    """Chance at every rate between neighbouring depths, and every threshold between two depths."""
+    """Return chance at every rate between neighbouring depths, and every threshold between two depths."""
     parts = []
     for which in range(depths.count - 1):
         for rate in np.linspace(0, 1, 11):
@@ -231,7 +231,7 @@ _LINES: Mapping[str, tuple[str, str, str]] = {
 
 
 def drawable(rows: pl.DataFrame) -> list[str]:
-    """The axes that every way of one depth for all is known on; keys of `AXES`."""
+    """Return the axes that every way of one depth for all is known on; keys of `AXES`."""
     single = rows.filter(pl.col("kind") == "always")
     return [axis for axis in AXES if single[axis].null_count() == 0]
 
@@ -265,7 +265,7 @@ def chart(
 
 
 def _stacks(stacks: pl.DataFrame, axis: str) -> list[theme.Spec]:
-    """The workspace's stacks, where they are known on this axis."""
+    """Return the workspace's stacks, where they are known on this axis."""
     column = "cost" if axis == "cost" else "latency_ms"
     known = stacks.drop_nulls([column, "quality"])
     if axis == "mean_ms":

@@ -18,7 +18,7 @@ _MARKS = 1500  # Marks of one small chart; with more, several charts take long t
 
 
 def read_targets(line: str, table: pl.DataFrame) -> list[float]:
-    """The latency targets of a line such as ``350, 500``.
+    """Return the latency targets of a line such as ``350, 500``.
 
     Args:
         line: Numbers in ms between commas; empty = `USUAL_MS`, or, where every stack is faster than the
@@ -57,7 +57,7 @@ def _usual(table: pl.DataFrame) -> list[float]:
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:
-    """One row per target: what is left, what is chosen, its numbers.
+    """Return one row per target: what is left, what is chosen, its numbers.
 
     Returns:
         sla_ms, feasible, frontier (number of stacks), chosen and runner_up (names), quality with interval and
@@ -79,7 +79,7 @@ def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.Da
 
 
 def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
-    """Cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
+    """Draw cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
 
     Returns:
         A panel per target, two in a row, all on the same axes and with one legend; None where no stack has
@@ -123,7 +123,7 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
 
 
 def thinning(table: pl.DataFrame) -> int:
-    """Of how many stacks a panel draws one; 1 = all."""
+    """Return of how many stacks a panel draws one; 1 = all."""
     return -(-table.height // _MARKS) or 1
 
 

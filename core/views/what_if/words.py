@@ -19,7 +19,7 @@ _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper
 
 
 def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
-    """The answer: what routing gives instead of one depth for all, and whether it is worth it."""
+    """Return the answer: what routing gives instead of one depth for all, and whether it is worth it."""
     labels = [option.label for option in routable.options]
     n = text.count(len(routable.query_ids), "query")
     if routable.depths.same:
@@ -40,7 +40,7 @@ def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Qu
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
-    """Quality as routed, over the best depth for all, over chance, and as the oracle has it."""
+    """Return quality as routed, over the best depth for all, over chance, and as the oracle has it."""
     routed, top, best = _row(rows, "routed"), best_single(rows, quality), _row(rows, "oracle")
     interval = text.interval(routed["low"], routed["high"]).strip()
     return [
@@ -59,7 +59,7 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
 
 
 def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
-    """The depth for all with the best quality, ties to the shallower."""
+    """Return the depth for all with the best quality, ties to the shallower."""
     return (
         rows.filter(pl.col("kind") == "always")
         .sort("quality", descending=quality.higher_is_better, maintain_order=True)
@@ -72,7 +72,7 @@ def _row(rows: pl.DataFrame, kind: str) -> dict[str, Any]:
 
 
 def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, str]:
-    """Worth it: the signal tells more than chance, and routing gains quality or loses none and costs less."""
+    """Judge routing worth it: the signal beats chance, and quality is gained, or kept at a lower cost."""
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
         worse = (routed["gain_high"] or 0) < 0
         return "Not worth it", "does worse than chance" if worse else "brings no measurable gain"
@@ -105,7 +105,7 @@ def details(
     learnt: Any,  # noqa: ANN401 - thresholds or tags
     jitter_ms: float,
 ) -> dict[str, str]:
-    """The rule to use with its optimistic figure, and the limits of what is shown, by the words of a chip."""
+    """Say the rule to use with its optimistic figure, and the limits of what is shown, by words of a chip."""
     optimistic = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
     close = len(waits) == len(routable.options) and np.ptp(waits.to_numpy()) < jitter_ms
@@ -145,7 +145,7 @@ def _rule(routable: Routable, signal: Signal, learnt: Any) -> str:  # noqa: ANN4
 
 
 def own_unit(learnt: Sequence[float], signal: Signal) -> tuple[float, ...]:
-    """Thresholds of urgency in the signal's own unit."""
+    """Return thresholds of urgency in the signal's own unit."""
     return tuple(threshold if signal.hard_is_high else -threshold for threshold in learnt)
 
 
@@ -175,7 +175,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
 
 
 def legend(rows: pl.DataFrame) -> str:
-    """Where the scenarios come from, in a sentence."""
+    """Say where the scenarios come from, in a sentence."""
     kinds = set(rows["kind"])
     words = []
     if "published" in kinds:
@@ -208,7 +208,7 @@ def target_words(rows: pl.DataFrame, quality: Quality) -> str:
 
 
 def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:
-    """How many of the steps pay, in words."""
+    """Say how many of the steps pay, in words."""
     if rows.is_empty():
         return "No two stacks here differ in K alone, so there is no step to price."
     sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
@@ -225,7 +225,7 @@ def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str
 
 
 def still_steps(n: int) -> str:
-    """How many steps change nothing, and so stand in no table."""
+    """Say how many steps change nothing, and so stand in no table."""
     return f"{text.count(n, 'further step')} change{'s' if n == 1 else ''} no quality."
 
 

@@ -29,12 +29,12 @@ _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
 
 
 def as_word(name: str) -> str:
-    """A name as a parameter of a measure; `ANY` stays."""
+    """Return a name as a parameter of a measure; `ANY` stays."""
     return quote(name, safe=" /:+@'!*~#&;$")
 
 
 def as_name(word: str) -> str:
-    """The name that such a parameter is; `ANY` stays."""
+    """Return the name that such a parameter is; `ANY` stays."""
     return unquote(word)
 
 
@@ -56,7 +56,7 @@ def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
 
 
 def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """The answers from the first passages that a measure is about.
+    """Return the answers from the first passages that a measure is about.
 
     Args:
         measure: One that needs answers; its reader and scorer count where it has such parameters.
@@ -79,7 +79,7 @@ def _real() -> pl.Expr:
 
 
 def made_up(snapshot: Snapshot, run_ids: Sequence[str]) -> list[str]:
-    """The runs all of whose answers, or of whose grades of answers, `TRIAL` made."""
+    """Return the runs all of whose answers, or of whose grades of answers, `TRIAL` made."""
     rows = snapshot.answer_scores(run_ids).group_by("run_id").agg(_real().any().alias("real"))
     return rows.filter(~pl.col("real"))["run_id"].to_list()
 
@@ -88,13 +88,15 @@ MADE_UP = f"all answers or their grades are by {TRIAL}, which makes them up"
 
 
 def _judged(snapshot: Snapshot, run_ids: Sequence[str]) -> bool:
-    """Whether the correctness of answers was judged, and no import says that another score is the grade."""
+    """Tell whether the correctness of answers was judged, and no import says another score is the grade."""
     single = snapshot.answer_scores(run_ids).filter(pl.col("query_id").is_not_null())
     return CORRECTNESS in single["scorer"] and GRADE not in single["source"]
 
 
 def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """The scores from the first passages that a measure is about: of single answers, else means as they came.
+    """Return the scores from the first passages that a measure is about.
+
+    Of single answers, else means as they came.
 
     Returns:
         Rows of "answer_scores" of one reader, prompt, temperature, scorer and judge a run.
@@ -118,7 +120,7 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
 def means(
     snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
 ) -> pl.DataFrame:
-    """The mean score 0..1 of the answers that a measure is about: as of `shares`."""
+    """Return the mean score 0..1 of the answers that a measure is about: as of `shares`."""
     percent = _by_scorer(_of(scored(snapshot, run_ids, measure), only), points)
     return percent.with_columns(pl.col("value", "low", "high") / 100)
 
@@ -126,7 +128,7 @@ def means(
 def shares(
     snapshot: Snapshot, run_ids: Sequence[str], answering: Answering, only: Collection[str] | None = None
 ) -> pl.DataFrame:
-    """The share of correct answers by run and k.
+    """Return the share of correct answers by run and k.
 
     Args:
         only: The queries that count; None = all.
@@ -139,7 +141,7 @@ def shares(
 
 
 def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:
-    """The scores of some queries, and the means that came without answers; None = all."""
+    """Return the scores of some queries, and the means that came without answers; None = all."""
     if only is None:
         return rows
     return rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
@@ -175,7 +177,7 @@ def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.Da
 
 
 def _answers_itself(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """The runs of pipelines of one's own, with the reader that each is: run_id, reader, itself (true)."""
+    """Return runs of pipelines of one's own, with the reader that each is: run_id, reader, itself (true)."""
     runs = snapshot.runs().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "spec")
     specs = [(run_id, json.loads(spec)) for run_id, spec in runs.iter_rows()]
     own = [(run_id, spec["name"], True) for run_id, spec in specs if spec.get("mode") == "own"]

@@ -41,7 +41,7 @@ def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
 
 
 def only_reported(snapshot: Snapshot) -> pl.DataFrame:
-    """The measures that runs came with and this product cannot compute: `reported`, and says (in words)."""
+    """Give measures that runs came with and this product cannot compute: `reported`, and says (in words)."""
     rows = reported(snapshot, snapshot.runs()["run_id"].to_list())
     says = pl.format(
         "Not computed here: {} came with it, at K = {}.",
@@ -52,7 +52,7 @@ def only_reported(snapshot: Snapshot) -> pl.DataFrame:
 
 
 def as_reported(known: pl.DataFrame) -> pl.DataFrame:
-    """A row of `only_reported` as an explanation: item, text."""
+    """Return a row of `only_reported` as an explanation: item, text."""
     row = known.row(0, named=True)
     items = [
         ("measure", row["measure"]),
@@ -66,7 +66,7 @@ def as_reported(known: pl.DataFrame) -> pl.DataFrame:
 def wanted(
     asked: Sequence[Quality], snapshot: Snapshot, run_ids: Sequence[str]
 ) -> tuple[list[Measure], list[Quality]]:
-    """The measures that are computed, and those that runs can only have come with.
+    """Return the measures that are computed, and those that runs can only have come with.
 
     Raises:
         UnknownNameError: One is neither computed nor among the figures of any of the runs.
@@ -112,7 +112,7 @@ class Choices:
     sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
 
     def cutoffs(self, measure: str) -> list[int]:
-        """The cutoffs at which a measure can be shown, ascending; never empty."""
+        """Return the cutoffs at which a measure can be shown, ascending; never empty."""
         cutoffs = set(self.reported.get(measure, ()))
         if measure in REGISTRY and "answers" in REGISTRY[measure].needs:
             cutoffs |= set(self.sent)
@@ -121,7 +121,7 @@ class Choices:
         return sorted(cutoffs) or [10]
 
     def usual_cutoff(self, measure: str) -> int:
-        """The cutoff at which a measure is shown first."""
+        """Return the cutoff at which a measure is shown first."""
         cutoffs = self.cutoffs(measure)
         return 10 if 10 in cutoffs else cutoffs[0]
 
@@ -154,7 +154,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
 
 
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
-    """Who answered, what scored, and from how many passages, as fields of `Choices`."""
+    """Return who answered, what scored, and from how many passages, as fields of `Choices`."""
     scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
     usual = scored(snapshot, run_ids, Answering().measure()).head(1)
     columns = {"readers": "reader", "scorers": "scorer", "sent": "k"}
@@ -219,7 +219,7 @@ def lacking(name: str, need: Has) -> str:
 
 
 def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
-    """Collection ids: those with runs of one's own before those with published figures only."""
+    """Return collection ids: those with runs of one's own before those with published figures only."""
     own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
     names = collections["collection_id"].sort().to_list()
     return sorted(names, key=lambda name: name not in own)
@@ -233,7 +233,7 @@ def _audits(snapshot: Snapshot, collection_id: str) -> Mapping[str, str]:
 
 
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """The collections, those with runs of one's own first, and the golden sets that judge each.
+    """Return the collections, those with runs of one's own first, and the golden sets that judge each.
 
     A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
     of its questions, comes after those of which one does: most of its queries would count as 0. Of equals,
@@ -257,7 +257,10 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
 
 
 def _decided(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """Collections without those that hold figures of a diagnosis only: there is nothing to decide in them."""
+    """Return collections without those that hold figures of a diagnosis only.
+
+    There is nothing to decide in them.
+    """
     ids, known = pl.col("collection_id"), snapshot.collections()
     empty = (pl.col("passages") == 0) & (pl.col("queries") == 0) & ~ids.is_in(runs["collection_id"].to_list())
     return known.filter(~(ids.is_in(snapshot.sizes("diagnostics")["id"].to_list()) & empty))

@@ -44,7 +44,7 @@ class Comparability:
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
 
     def unjudged(self, table: pl.DataFrame) -> float:
-        """The largest share of unjudged results, 0..1, where the chip is about it; else 0."""
+        """Return the largest share of unjudged results, 0..1, where the chip is about it; else 0."""
         most = table.select(pl.max("hole")).item() if self.offers and not self.apart.height else None
         return float(most or 0.0)
 
@@ -60,7 +60,7 @@ class Comparability:
 
 
 def _holey(table: pl.DataFrame) -> pl.DataFrame:
-    """The stacks of whose Top-K many results are unjudged, the most first."""
+    """Return the stacks of whose Top-K many results are unjudged, the most first."""
     return table.filter(pl.col("hole") > MANY_HOLES).sort("hole", descending=True, maintain_order=True)
 
 
@@ -85,7 +85,7 @@ def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
 
 @remembered
 def machines(table: pl.DataFrame) -> dict[str, int]:
-    """The machines that the known latencies of a stack table were taken on, and how many stacks on each."""
+    """Give machines that the known latencies of a stack table were taken on, and how many stacks on each."""
     timed = table.filter(pl.col("latency_ms").is_not_null())
     stacks_on = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
     counts: dict[str, int] = {}
@@ -101,7 +101,7 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
 
 @remembered
 def answering(table: pl.DataFrame) -> bool:
-    """Whether all known latencies of a stack table were reported for whole flows, answering included."""
+    """Tell whether all known latencies of a stack table were reported for whole flows, answering included."""
     timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
     return not timed.is_empty() and all(
         json.loads(environment).get("reported") == WHOLE_FLOW for environment in timed
@@ -125,7 +125,7 @@ def machine(environment: str, origin: str) -> str:
 
 @remembered
 def environment(table: pl.DataFrame) -> str:
-    """Where the latencies of a stack table were measured, by the processors on record."""
+    """Say where the latencies of a stack table were measured, by the processors on record."""
     known = {json.loads(environment).get("cpu") for environment in table["environment"].unique()} - {None, ""}
     if not known:
         return "The machine that was timed is not on record."
@@ -135,7 +135,7 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """The stack table with the latencies of one machine only; those of others count as unknown, with why."""
+    """Give stack table with the latencies of one machine only; those of others count as unknown, with why."""
     if chosen is None:
         return table
     pairs = table.select("environment", "origin").unique()
@@ -155,7 +155,7 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 @remembered
 def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Averages from elsewhere that do not rest on what most of the others rest on."""
+    """Return averages from elsewhere that do not rest on what most of the others rest on."""
     known = table.filter(pl.col("quality").is_not_null())
     reported = known.filter(pl.col("unjudged_queries").is_null())
     if reported.is_empty():
@@ -178,7 +178,7 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
 
 @remembered
 def other_texts(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Runs that searched other texts of the same passages than most did.
+    """Return runs that searched other texts of the same passages than most did.
 
     Ids alone do not tell: one may search titles with texts, or an excerpt that was made for searching.
 

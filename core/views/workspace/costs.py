@@ -66,7 +66,7 @@ def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFram
 def repriced(
     snapshot: Snapshot, table: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """The stack table with the costs that other prices make; `asked` as for `costs`."""
+    """Return the stack table with the costs that other prices make; `asked` as for `costs`."""
     anew = costs(snapshot, table, book, asked)
     rest = table.drop([name for name in anew.columns if name != "run_id"])
     return rest.join(anew, on="run_id", how="left", maintain_order="left")
@@ -75,7 +75,7 @@ def repriced(
 def costs(
     snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """The cost of every run: reported by its source, else priced from its usage.
+    """Return the cost of every run: reported by its source, else priced from its usage.
 
     Args:
         asked: The workspace, which says what a cost is one of, and how many passages are sent; without it
@@ -147,7 +147,7 @@ _ADDED = "the reported cost and that of the answers"
 
 
 def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
-    """Usage without what readers took here: stacks that nobody answered from would look cheaper.
+    """Return usage without what readers took here: stacks that nobody answered from would look cheaper.
 
     A generation that another tool billed with its flow stays.
     """
@@ -158,7 +158,9 @@ def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
 def with_answers(
     snapshot: Snapshot, runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, measure: Measure
 ) -> pl.DataFrame:
-    """Usage with what the answers took that a measure is about; a bill of generation on record stays without.
+    """Return usage with what the answers took that a measure is about.
+
+    A bill of generation on record stays without.
 
     A run with neither has a generation of which nothing is known.
     """
@@ -198,6 +200,6 @@ _DIVIDED = ("cost", "cost_least")
 
 
 def basis() -> pl.Expr:
-    """How a run's numbers were obtained, by the run's origin."""
+    """Return how a run's numbers were obtained, by the run's origin."""
     named = {Origin.PUBLISHED: "published", Origin.IMPORT: "imported", Origin.RUN: "measured"}
     return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("basis")

@@ -23,7 +23,7 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 
 def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """One latency per run."""
+    """Return one latency per run."""
     sources = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
     known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
@@ -81,7 +81,7 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Latencies from aggregates; end-to-end the reported path and the modelled generation."""
+    """Return latencies from aggregates; end-to-end the reported path and the modelled generation."""
     if latency.scope != "end-to-end":
         return _reported_path(snapshot, runs, latency)
     path = _reported_path(snapshot, runs, Latency(latency.percentile))
@@ -105,7 +105,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
 
 
 def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Latencies from aggregates: the reported total, else the sum of the medians of the stack's stages.
+    """Give latencies from aggregates: the reported total, else the sum of the medians of the stack's stages.
 
     High percentiles of stages do not add up to one of the whole path, so several of them stay unknown.
     """
@@ -156,7 +156,7 @@ def _why_unknown(latency: Latency) -> pl.Expr:
 
 
 def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) -> pl.DataFrame:
-    """The stages that make up the latency of each run: run_id, stage."""
+    """Return the stages that make up the latency of each run: run_id, stage."""
     reranked = pl.col("reranker").fill_null("none") != "none"
     if latency.scope == "rerank":
         return runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage"))
@@ -173,7 +173,7 @@ _NAMES = ["run_id", "query_id", "ms"]
 
 
 def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """One latency per run and query."""
+    """Return one latency per run and query."""
     timings = snapshot.timings(runs["run_id"].to_list())
     if latency.scope != "end-to-end":
         rows = per_query(timings, scope=latency.scope).filter(pl.col("stage") == TOTAL)
@@ -189,7 +189,7 @@ def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataF
 
 
 def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """How long answers took: run_id, query_id, ms; those that are asked about before recorded stages."""
+    """Give how long answers took: run_id, query_id, ms; those that are asked about before recorded stages."""
     recorded = per_query(timings, stages=[GENERATE]).filter(pl.col("stage") == GENERATE).select(_NAMES)
     if latency.answers is None:
         return recorded
@@ -231,7 +231,7 @@ _ASSUMED = "the paper's for published and remote stacks, and where no pass was r
 
 
 def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """The jitter band of every run.
+    """Return the jitter band of every run.
 
     Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
     runs of the collection, shown or not, the 95th percentile of the differences of the p50 between the passes
@@ -258,7 +258,7 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
 
 
 def _remote(snapshot: Snapshot, run_ids: list[str], latency: Latency) -> set[str]:
-    """Runs of which a stage in the latency asks another machine."""
+    """Return runs of which a stage in the latency asks another machine."""
     stages = pl.col("stage").is_in(AFTER_RETRIEVAL)
     within = pl.lit(latency.scope == "end-to-end") | ~stages
     used = snapshot.usage(run_ids).filter(~pl.col("unit").is_in(_LOCAL), within)
@@ -266,7 +266,7 @@ def _remote(snapshot: Snapshot, run_ids: list[str], latency: Latency) -> set[str
 
 
 def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
-    """The chosen stack's band with where it comes from: ``0.017 ms (measured: …)``, or as it was typed."""
+    """Return chosen stack's band with where it comes from: ``0.017 ms (measured: …)``, or as it was typed."""
     if constraints.jitter_ms is not None:
         return f"{decision.jitter_ms:.3g} ms (as typed)"
     known = table.height and "jitter_note" in table.columns
@@ -282,7 +282,7 @@ def _band(ms: float, words: str) -> str:
 
 @remembered
 def jitter_kinds(table: pl.DataFrame) -> list[str]:
-    """Every band of a stack table with where it comes from, the narrowest first."""
+    """Return every band of a stack table with where it comes from, the narrowest first."""
     if "jitter_note" not in table.columns:
         return []
     kinds = table.select("jitter_ms", "jitter_note").unique().drop_nulls().sort("jitter_ms")

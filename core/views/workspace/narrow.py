@@ -93,20 +93,20 @@ class Choices:
         self._judging, self._as_they_are = judging, as_they_are
 
     def shared(self, sets: QuerySets) -> bool:
-        """Whether only the queries count that all runs were asked."""
+        """Tell whether only the queries count that all runs were asked."""
         return sets.differ and not self._as_they_are
 
     def together(self) -> bool:
-        """Whether averages that rest on different things stand on one scale."""
+        """Tell whether averages that rest on different things stand on one scale."""
         return self._as_they_are
 
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
-        """How well a query must be judged to count, and what else could be chosen."""
+        """Return how well a query must be judged to count, and what else could be chosen."""
         del scope, offer
         return self._judging, ()
 
     def machine(self, names: list[str]) -> str | None:
-        """The machine whose latencies are compared, of several; None = all."""
+        """Return the machine whose latencies are compared, of several; None = all."""
         return None if self._as_they_are else names[0]
 
 
@@ -189,7 +189,7 @@ def narrow(
 
 
 def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
-    """Names of the runs that share too few queries, and why they are out, by run_id."""
+    """Return names of the runs that share too few queries, and why they are out, by run_id."""
     labels = dict(snapshot.runs().select("run_id", "label").iter_rows()) if sets.apart else {}
     return {
         run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
@@ -198,7 +198,7 @@ def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, s
 
 
 def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:
-    """The workspace on well judged queries only, of which there must be `ENOUGH`."""
+    """Return the workspace on well judged queries only, of which there must be `ENOUGH`."""
     scope = replace(scope, judging=wanted)
     left = len(among(snapshot, scope) or ())
     if left < ENOUGH:

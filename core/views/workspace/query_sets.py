@@ -73,7 +73,7 @@ def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
 
 
 def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
-    """How the queries of some runs overlap; see `query_sets`."""
+    """Return how the queries of some runs overlap; see `query_sets`."""
     if not run_ids:
         return QuerySets()
     counts = mask.sum(axis=1)
@@ -94,7 +94,7 @@ def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
 
 
 def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """The queries in common, and which groups do not have enough of them."""
+    """Return the queries in common, and which groups do not have enough of them."""
     sizes = groups.sum(axis=1)
     order = sorted(range(len(groups)), key=lambda row: (-int(runs[row]), -int(sizes[row]), row))
     common, apart = groups[order[0]].copy(), np.zeros(len(groups), dtype=np.bool_)
@@ -108,7 +108,10 @@ def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
 
 
 def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
-    """Which judged queries each run was asked: those that it ranks, has candidates for, or took time for."""
+    """Return which judged queries each run was asked.
+
+    Those that it ranks, has candidates for, or took time for.
+    """
     mask = _begun(graded.grades) | _begun(graded.pool_grades)
     missing = [graded.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
     if missing:
@@ -122,7 +125,7 @@ def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame])
 
 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
-    """The queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
+    """Give the queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
 
     Where they must be well judged, only those that are, and that all runs were asked: a
     ranking that is not there has no holes.
@@ -153,14 +156,14 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
 
 
 def _begun(grades: Grades) -> Mask:
-    """Whether there is anything in the first slot: bool [runs, queries]."""
+    """Tell whether there is anything in the first slot: bool [runs, queries]."""
     if not grades.shape[2]:
         return np.zeros(grades.shape[:2], dtype=np.bool_)
     return np.asarray(grades[..., 0] != EMPTY_SLOT)
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """The runs that a workspace shows: the chosen ones, or all that were asked the queries as they are.
+    """Give the runs that a workspace shows: the chosen ones, or all that were asked the queries as they are.
 
     A run of perturbed queries tells how robust its clean stack is; it is nothing to ship.
     """
@@ -178,23 +181,23 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
-    """The runs that were asked the queries as they are."""
+    """Return the runs that were asked the queries as they are."""
     noisy = perturbed_runs(runs)["run_id"]
     return runs if noisy.is_empty() else runs.filter(~pl.col("run_id").is_in(noisy.implode()))
 
 
 def holes(graded: Evidence, k: int) -> npt.NDArray[np.int64]:
-    """Unjudged passages in the Top-K: [runs, queries]."""
+    """Return unjudged passages in the Top-K: [runs, queries]."""
     return np.asarray((graded.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
 
 
 def well_judged(graded: Evidence, k: int, least: float) -> Mask:
-    """Queries of which no run has more holes than it may."""
+    """Return queries of which no run has more holes than it may."""
     return np.asarray((holes(graded, k) <= k * (1 - least) + 1e-9).all(axis=0))
 
 
 def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
-    """The queries that every golden set of a collection judges, audits aside; empty where there is none."""
+    """Give queries that every golden set of a collection judges, audits aside; empty where there is none."""
     sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
     audited = audits(snapshot, collection_id)
     judged = [
@@ -208,7 +211,7 @@ def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 def paired(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality, *, seed: int = SEED
 ) -> Paired | None:
-    """Quality per query of the stacks of a workspace, for telling ties from differences.
+    """Return quality per query of the stacks of a workspace, for telling ties from differences.
 
     Returns:
         The values of `scores_by_query`; None where there are none.
@@ -220,7 +223,10 @@ def paired(
 def scores_by_query(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality
 ) -> QueryScores | None:
-    """Quality per query of the stacks of a table: of those that are scored here, else as they report it."""
+    """Return quality per query of the stacks of a table.
+
+    Of those that are scored here, else as they report it.
+    """
     ranked = computed(table, scope, quality)
     if quality.measure is None or not ranked:
         return query_scores(snapshot, table["run_id"].to_list(), quality)

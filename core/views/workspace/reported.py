@@ -73,14 +73,14 @@ def with_intervals(snapshot: Snapshot, figures: pl.DataFrame, quality: Quality) 
 
 
 def computed(rows: pl.DataFrame, scope: Scope, quality: Quality) -> list[str]:
-    """The run ids of those stacks of a table whose rankings are scored here."""
+    """Return the run ids of those stacks of a table whose rankings are scored here."""
     if quality.measure is None or scope.golden_set_id is None or "has_rankings" not in rows.columns:
         return []
     return rows.filter("has_rankings")["run_id"].to_list()
 
 
 def with_queries(snapshot: Snapshot, rows: pl.DataFrame, scope: Scope, quality: Quality) -> list[str]:
-    """The run ids of stacks whose quality is known query by query, as it is of the first of them.
+    """Return the run ids of stacks whose quality is known query by query, as it is of the first of them.
 
     What is scored here does not compare with what was scored elsewhere, so that it is all of one kind: that
     of the first row which has any.

@@ -22,7 +22,7 @@ from core.views.workspace.scope import Quality, Scope
 
 
 def endured(snapshot: Snapshot, scope: Scope, measure: Measure | None) -> Measure | None:
-    """Robust[X] of a measure X, under what the collection's stacks were asked.
+    """Return Robust[X] of a measure X, under what the collection's stacks were asked.
 
     Returns:
         Under the highest level of small talk that was run by itself, or else of another way; with the
@@ -51,14 +51,14 @@ def _under_highest(runs: pl.DataFrame, measure: Measure) -> Measure:
 
 
 def robust_quality(snapshot: Snapshot, scope: Scope, quality: Quality) -> Quality | None:
-    """The same as a quality of a workspace; None where it is none there."""
+    """Return the same as a quality of a workspace; None where it is none there."""
     measure = endured(snapshot, scope, quality.measure)
     return None if measure is None else Quality(str(measure.at(None)), quality.k)
 
 
 @remembered
 def robust_measure(table: pl.DataFrame) -> str | None:
-    """The robust quality that a stack table knows; None where it knows none."""
+    """Return the robust quality that a stack table knows; None where it knows none."""
     names = table["robust_of"].drop_nulls() if "robust_of" in table.columns else pl.Series(dtype=pl.String)
     return None if names.is_empty() else str(names[0])
 

@@ -72,11 +72,11 @@ class Answering:
     least: float = 0.5  # the score from which on an answer is correct: 0..1
 
     def measure(self, k: int | None = None) -> Measure:
-        """The mean score of the answers."""
+        """Return the mean score of the answers."""
         return Measure(ANSWER.name, k, (("reader", self.reader), ("scorer", self.scorer)))
 
     def sent(self, k: int) -> Measure | None:
-        """Whose answers from k passages a bill must cover; None = none."""
+        """Return whose answers from k passages a bill must cover; None = none."""
         return None if self.per == "query" else self.measure(k)
 
 

@@ -53,7 +53,7 @@ class Evidence:
         return count_grades(self.pool_grades)
 
     def score(self, measures: Iterable[Measure], depth: int | None = None) -> dict[Measure, Floats]:
-        """Measures at every K.
+        """Return measures at every K.
 
         Args:
             measures: Which; their own cutoffs do not matter here.
@@ -77,7 +77,7 @@ class Evidence:
         return {measure: scored[measure] for measure in wanted}
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
-        """A measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
+        """Return a measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
         if not measure.info.needs <= {"answers"}:
             return np.full(grades.shape[:2], np.nan)
         return score_at(
@@ -85,7 +85,7 @@ class Evidence:
         )
 
     def among(self, queries: Container[str]) -> Evidence:
-        """The same with some of the queries only."""
+        """Return the same with some of the queries only."""
         places = [place for place, query_id in enumerate(self.query_ids) if query_id in queries]
         extra: dict[str, Any] = {
             part.name: getattr(self.extra, part.name).take(places, axis=-2)
@@ -111,7 +111,7 @@ class Evidence:
         return int(self.grades.shape[2])
 
     def counts_of(self, run: int) -> npt.NDArray[np.int32]:
-        """Passages with grade 1..5 that the run with this position could find: int32 [queries, 5]."""
+        """Return passages with grade 1..5 that the run with this position could find: int32 [queries, 5]."""
         return self.pool_counts if self.pool_counts.ndim == 2 else self.pool_counts[run]
 
 
@@ -153,7 +153,7 @@ def evidence(
 
 
 def _about(measure: Measure) -> str:
-    """Whose answers a measure is about, and what scores them; empty where it needs none."""
+    """Say whose answers a measure is about, and what scores them; empty where it needs none."""
     if "answers" not in measure.info.needs:
         return ""
     own = dict(measure.params)
@@ -161,13 +161,13 @@ def _about(measure: Measure) -> str:
 
 
 def _size(graded: Evidence) -> int:
-    """Bytes that it holds, with what it is made from and the counts of candidates."""
+    """Return bytes that it holds, with what it is made from and the counts of candidates."""
     pools = 0 if graded.pool_grades is graded.grades else 2 * graded.pool_grades.nbytes
     return graded.grades.nbytes + pools + 20 * len(graded.run_ids) * len(graded.query_ids)
 
 
 def of_graded(final: Graded, pool: Graded) -> Evidence:
-    """Rankings and candidate pools of the same runs, joined with the same judgements."""
+    """Return rankings and candidate pools of the same runs, joined with the same judgements."""
     return Evidence(
         run_ids=final.run_ids,
         query_ids=final.query_ids,
@@ -193,7 +193,7 @@ def _extra(
 
 
 def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
-    """Correctness 0..1 of the answer from the first K passages [runs, queries, K]; NaN where none is."""
+    """Give correctness 0..1 of the answer from the first K passages [runs, queries, K]; NaN where none is."""
     rows = (
         graded_answers(snapshot, final.run_ids, measure)
         .filter(pl.col("query_id").is_in(final.query_ids))
@@ -207,7 +207,7 @@ def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
 
 
 def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:
-    """Where the names in some columns stand among the known ones, column by column."""
+    """Return where the names in some columns stand among the known ones, column by column."""
     return [
         rows[column].replace_strict(list(names), range(len(names)), return_dtype=pl.Int64).to_numpy()
         for column, names in known.items()
@@ -215,7 +215,7 @@ def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.in
 
 
 def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> None:
-    """Judgements tied to passages cannot judge two sets of passages: those of one would all be unjudged."""
+    """Refuse judgements tied to passages for two sets of passages: those of one would all be unjudged."""
     judges, searched = snapshot.judging(run_ids, golden_set_id), snapshot.searched(run_ids)
     tied = sorted({searched[run_id] for run_id, name in judges.items() if name == golden_set_id})
     if len(tied) > 1:
@@ -227,7 +227,10 @@ def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_
 
 
 def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
-    """Per run what belongs to its stored pool; one that stored none could choose from its final ranking."""
+    """Return per run what belongs to its stored pool.
+
+    One that stored none could choose from its final ranking.
+    """
     stored = (pool.grades != EMPTY_SLOT).any(axis=(1, 2))
     if not stored.any():
         return own
@@ -236,14 +239,14 @@ def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) 
 
 
 def at_cutoff(graded: Evidence, measure: Measure) -> Floats:
-    """A measure at its own cutoff."""
+    """Return a measure at its own cutoff."""
     if measure.k is None:
         raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
     return graded.score([measure], depth=measure.k)[measure][..., measure.k - 1]
 
 
 def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Macro-average over queries."""
+    """Return macro-average over queries."""
     means, n = aggregate(values[..., None])
     return means[..., 0], n[..., 0]
 
@@ -260,7 +263,7 @@ def unperturbed(graded: Evidence, measure: Measure) -> list[str]:
 
 
 def applies_to_none(graded: Evidence, measure: Measure) -> str:
-    """Why no query has a value."""
+    """Say why no query has a value."""
     said = f"applies to none of the {text.count(len(graded.query_ids), 'judged query', 'judged queries')}"
     counts = graded.pool_counts.reshape(-1, 5).sum(axis=0)
     grades = [grade for grade, count in enumerate(counts, 1) if count]

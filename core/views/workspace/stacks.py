@@ -68,7 +68,7 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
 
 @remembered
 def harm_measure(table: pl.DataFrame) -> str | None:
-    """The harm that a stack table goes by; None where none is known."""
+    """Return the harm that a stack table goes by; None where none is known."""
     harms = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)
     return None if harms.is_empty() else str(harms[0])
 
@@ -114,7 +114,7 @@ def _passages(spec: Mapping[str, Any], origin: str, candidates: int | None) -> f
 
 
 def _chunk(spec: Mapping[str, Any]) -> float | None:
-    """Tokens of a chunk, where the specification says."""
+    """Return tokens of a chunk, where the specification says."""
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
@@ -135,7 +135,7 @@ _WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
 
 
 def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """The runs of a workspace with their axes and a name that is unique among them.
+    """Return the runs of a workspace with their axes and a name that is unique among them.
 
     Returns:
         The columns of `Snapshot.runs`, `AXES`, params (of a pipeline of one's own, in words) and `name`,
@@ -157,7 +157,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def _unique_names(odd: list[str]) -> pl.Expr:
-    """Labels as they may be shown, with the run's id behind those that are shared, or empty.
+    """Return labels as they may be shown, with the run's id behind those that are shared, or empty.
 
     Args:
         odd: Runs that searched other texts than most, which is said behind their labels.
@@ -171,7 +171,7 @@ def _unique_names(odd: list[str]) -> pl.Expr:
 def stack_table(
     snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
-    """Quality, latency and cost of every run of the workspace.
+    """Return quality, latency and cost of every run of the workspace.
 
     Args:
         quality: The measure and cutoff that stand for quality.
@@ -294,7 +294,7 @@ def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl
 
 
 def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Robust quality of every run, as far as it is known: run_id, robust and robust_of."""
+    """Return Robust quality of every run, as far as it is known: run_id, robust and robust_of."""
     measure, golden = endured(snapshot, scope, quality.measure), scope.golden_set_id
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     rows = pl.DataFrame(schema={"run_id": pl.String, "robust": pl.Float64, "robust_of": pl.String})
@@ -307,7 +307,7 @@ def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quali
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Quality of runs whose rankings are not scored here."""
+    """Return quality of runs whose rankings are not scored here."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
     if (asked := quality.measure) and asked.name == ANSWER.name:

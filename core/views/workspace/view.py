@@ -24,7 +24,7 @@ from core.views.workspace.stacks import stack_table
 def _pairs(
     _table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, seed: int
 ) -> Paired | None:
-    """Quality per query of the stacks; the table is not hashed, as the rest stands for it."""
+    """Return quality per query of the stacks; the table is not hashed, as the rest stands for it."""
     return paired(snapshot, _table, scope, quality, seed=seed)
 
 
@@ -72,7 +72,7 @@ class View(Place):
         return decide(self.table, self.constraints, self.rule, paired=self.paired)
 
     def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
-        """The same table asked otherwise: by another rule, within other limits, with other judge noise."""
+        """Return same table asked otherwise: by another rule, within other limits, with other judge noise."""
         other = replace(self, **{"given": self.table, **changes})
         if "paired" in self.__dict__:
             other.__dict__["paired"] = self.paired

@@ -183,7 +183,7 @@ def _parameters(text: str | None, where: str) -> dict[str, Any]:
 
 
 def read_yaml(member: Member) -> object:
-    """The one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
+    """Return one document of a YAML file: maps, lists, texts (dates too), finite numbers, booleans, None."""
     if member.size > _MOST_BYTES:
         raise InputError("A YAML file of this size is not read.", where=member.name)
     text = whole(member).decode()

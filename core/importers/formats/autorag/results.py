@@ -43,7 +43,7 @@ class Lists:
     left_out: tuple[LeftOut, ...] = ()  # what was not taken of them
 
     def of(self, run_id: str, stage: str) -> pl.DataFrame:
-        """The lists as rankings of a run."""
+        """Return the lists as rankings of a run."""
         return self.rows.with_columns(run_id=pl.lit(run_id), stage=pl.lit(stage))
 
 
@@ -104,7 +104,7 @@ def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> p
 
 
 def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) -> Import:
-    """Measures of a module's summary as they are named there, at the length that it was asked for."""
+    """Return measures of a module's summary as they are named there, at the length that it was asked for."""
     names = [name for name in module.row if name not in _NOT_MEASURES | set(_TOKENS)]
     depth = module.params.get("top_k")
     k = depth if isinstance(depth, int) and depth > 0 else retrieved.depth if retrieved else None
@@ -128,7 +128,7 @@ def milliseconds(module: Module) -> float | None:
 
 
 def _number(module: Module, column: str) -> float | None:
-    """A finite number of a summary's row; None where the cell is empty or NaN."""
+    """Return a finite number of a summary's row; None where the cell is empty or NaN."""
     text = (module.row.get(column) or "").strip()
     if not text or text.lower() == "nan":
         return None
@@ -159,7 +159,7 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
 
 
 def answers(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None, grade: str | None) -> Import:
-    """Generated texts as answers, and their measures of each question as signals."""
+    """Return generated texts as answers, and their measures of each question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:
         raise no_column("generated_texts", table.rows.columns, table.name)
@@ -193,7 +193,7 @@ def embedders(files: Sequence[Member]) -> dict[str, str]:
 
 
 def axes(module: Module, before: Json, models: Mapping[str, str], depth: int | None) -> Json:
-    """The stack once a module was added to what came before it."""
+    """Return the stack once a module was added to what came before it."""
     if _bare(module.name).startswith("pass") or module.node in ("passage_augmenter", "passage_compressor"):
         return before
     model = shown(module.params.get("model") or module.params.get("llm") or module.name)

@@ -133,7 +133,7 @@ def _reported(trial: Trial, digest: str) -> Reported:
 
 
 def _asked(trial: Trial) -> tuple[int | None, int]:
-    """How many questions a trial was asked, those without an answer included, and how many those are."""
+    """Give how many questions a trial was asked, those without an answer included, and how many those are."""
     names = ("metric_num_total", "metric_num_success", "metric_num_errors")
     total, right, wrong = (number(dict(trial.attributes), name, trial.where) for name in names)
     known = [count for count in (total, None if right is None else right + (wrong or 0)) if count is not None]
@@ -157,7 +157,7 @@ def _figures(trial: Trial) -> Iterator[Figure]:
 
 
 def _spec(params: Mapping[str, object], name: str) -> Json:
-    """Axes of the stack, and every other parameter under "params"."""
+    """Return axes of the stack, and every other parameter under "params"."""
     spec: Json = {}
     rest: Json = {}
     for key, given in params.items():
@@ -299,7 +299,7 @@ def _prefixed(row: Mapping[str, object], prefix: str) -> dict[str, object]:
 
 
 def _value(cell: object) -> str | int | float | bool | None:
-    """A cell as the value it was printed from."""
+    """Return a cell as the value it was printed from."""
     text = "" if cell is None else str(cell).strip()
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -145,7 +145,7 @@ def _database(member: Member) -> Iterator[_Reader]:
 
 
 def _guard(connection: sqlite3.Connection, member: Member) -> None:
-    """Nothing that the file defines may run, and no query runs for ever."""
+    """Let nothing run that the file defines, and no query for ever."""
     steps = count(1)
     connection.set_progress_handler(lambda: int(next(steps) > _MOST_STEPS), _STEP)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -179,7 +179,7 @@ class _Reader:
                 raise InputError(f"Its table {table} has no column {lacks[0]}.", where=name)
 
     def rows(self, query: str) -> Iterator[_Row]:
-        """Rows of one of the queries below."""
+        """Yield rows of one of the queries below."""
         for row in self._connection.execute(query):
             self._left -= 1
             if self._left < 0:
@@ -221,7 +221,7 @@ def _trials(reader: _Reader) -> list[Trial]:
 
 
 def _names(reader: _Reader) -> dict[object, dict[int, str]]:
-    """Study → what its objectives are called, where that was said of all of them and no name stands twice."""
+    """Name the objectives of each study, where all of them have names and none stands twice."""
     named: dict[object, dict[int, str]] = {}
     if not reader.has_names:
         return named
@@ -235,7 +235,7 @@ def _names(reader: _Reader) -> dict[object, dict[int, str]]:
 
 
 def _params(reader: _Reader) -> dict[object, dict[str, object]]:
-    """Trial → parameters as they were suggested: choices by their place, integers as integers."""
+    """Return trial → parameters as they were suggested: choices by their place, integers as integers."""
     params: dict[object, dict[str, object]] = defaultdict(dict)
     known: dict[str, object] = {}
     query = "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"

@@ -100,7 +100,7 @@ def published_batch(source: Path | Member | None = None) -> Batch:
 
 
 def read_figures(source: Path | Member | None = None) -> pl.DataFrame:
-    """The printed figures, one row per table, stack, quantity and cutoff."""
+    """Return the printed figures, one row per table, stack, quantity and cutoff."""
     source = source or DEFAULT_PATH
     integers = ("table", "dim", "candidates_k", "k", "n_queries")
     try:
@@ -118,7 +118,7 @@ def read_figures(source: Path | Member | None = None) -> pl.DataFrame:
 
 
 def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
-    """Quantities that two tables print with different values."""
+    """Return quantities that two tables print with different values."""
     groups = [
         rows.group_by(*(_MEASURES[metric][2] if metric in _MEASURES else _STACK), "metric", "k").agg(
             pl.col("table").alias("tables"), pl.col("value").alias("values")
@@ -250,7 +250,7 @@ class PublishedTables(Format):
         return "figures" if head_lines(member, 1) == [",".join(_HEADER)] else None
 
     def mine(self, probe: Archive) -> tuple[Member, ...]:
-        """The figures, the list of tables, and the tables that it names."""
+        """Return the figures, the list of tables, and the tables that it names."""
         lists = [member for member in probe.members if head_lines(member, 1) == [_INDEX]]
         named = {line.split(",")[0] for member in lists for line in head_lines(member)[1:]}
         return tuple(

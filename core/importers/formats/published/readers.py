@@ -157,7 +157,7 @@ def _thesis_scores(run_id: str) -> pl.DataFrame:
 
 
 def _means(rows: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Rows of the table, with Wilson's interval where a mean is a share of n questions."""
+    """Return rows of the table, with Wilson's interval where a mean is a share of n questions."""
     whole = pl.when(pl.col("scale") == "0-100").then(100.0).otherwise(1.0)
     ends = share_interval(rows.select(pl.col("value") / whole).to_series().to_numpy(), n)
     counted = rows.with_columns(pl.Series(name, end) for name, end in zip(("low", "high"), ends, strict=True))
@@ -167,7 +167,7 @@ def _means(rows: pl.DataFrame, n: int) -> pl.DataFrame:
 
 
 def _recall() -> pl.DataFrame:
-    """RAGGED's Table 9 for Natural Questions: recall of paragraphs, in percent."""
+    """Return RAGGED's Table 9 for Natural Questions: recall of paragraphs, in percent."""
     rows = pl.read_csv(_TABLES, infer_schema=False).filter(
         pl.col("table") == "9",
         pl.col("dataset") == "nq",

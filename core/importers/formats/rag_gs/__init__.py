@@ -108,7 +108,7 @@ class RagGs(Format):
         return SURE if any(map(layout.is_stage, probe.members)) else 0.0
 
     def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
-        """The files of every question's stages."""
+        """Return the files of every question's stages."""
         rows = [
             {"question": stage.query_id, "stage": stage.place.split("/")[-1], "list": stage.kind,
              "file": stage.member.relative}
@@ -186,7 +186,7 @@ def _runs(
 
 
 def _fusion(folder: layout.Folder) -> Json:
-    """How the lists were fused, as far as the manifests say: with their depth where both have one."""
+    """Return how the lists were fused, as far as the manifests say: with their depth where both have one."""
     manifest = folder.manifests.get("s3_merge")
     constant = number(manifest, "rrf_c", "s3_merge") if isinstance(manifest, dict) else None
     deep = {folder.depth("dense"), folder.depth("sparse")}
@@ -198,7 +198,7 @@ def _fusion(folder: layout.Folder) -> Json:
 
 
 def _pools(folder: layout.Folder) -> dict[str, str | None]:
-    """The convention of every list's pool, from how deep it was searched."""
+    """Return the convention of every list's pool, from how deep it was searched."""
     dense, sparse = folder.depth("dense"), folder.depth("sparse")
     depths = str(dense) if dense == sparse else f"{dense}+{sparse}"
     return {
@@ -254,7 +254,10 @@ def _grades(folder: layout.Folder, options: Options) -> Import:
 
 
 def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
-    """Lines of s5, and those of s6 that are not kept: too many, or no merged run is there to keep them."""
+    """Return lines of s5, and those of s6 that are not kept.
+
+    Too many, or no merged run is there to keep them.
+    """
     pruned = layout.stage_rows(folder.of("pruned"), {"doc_id": pl.String()}).height
     total = layout.stage_rows(folder.of("ranked"), {"doc_id": pl.String()}).height
     kept = sum(map(len, refined.values())) if folder.of("merge") else 0

@@ -76,17 +76,20 @@ class Folder:
         return {stage.query_id for stage in self.stages}
 
     def depth(self, kind: str) -> int | None:
-        """How deep a list was searched for every question: as manifests say, else names of files; or null."""
+        """Return how deep a list was searched for every question: as manifests say, else names of files.
+
+        Or null.
+        """
         depths = {self.depths.get((kind, stage.query_id)) or _named_depth(stage) for stage in self.of(kind)}
         return depths.pop() or None if len(depths) == 1 else None
 
     def of(self, kind: str) -> list[Stage]:
-        """Files of a kind, by question."""
+        """Return files of a kind, by question."""
         return [stage for stage in self.stages if stage.kind == kind]
 
 
 def is_stage(member: Member) -> bool:
-    """Whether a file lies where a stage's file lies and has the fields of that stage."""
+    """Tell whether a file lies where a stage's file lies and has the fields of that stage."""
     matched = _STAGE.fullmatch(member.relative)
     return matched is not None and bool(_kind(member, matched))
 
@@ -147,7 +150,7 @@ def _manifest(member: Member, stage: str, query: str, folder: Folder) -> None:
 
 
 def _choose(folder: Folder) -> None:
-    """Of a kind and question the list as deep as the manifest says, else the longest, or enriched grades."""
+    """Choose of a kind and question the list as deep as the manifest says, else the longest, or enriched."""
     best: dict[tuple[str, str], Stage] = {}
     for stage in folder.stages:
         key = (stage.kind, stage.query_id)
@@ -165,7 +168,7 @@ def _rank(stage: Stage, folder: Folder) -> tuple[bool, int, bool, str]:
 
 
 def _named_depth(stage: Stage) -> int:
-    """The depth that a file's name gives; 0 if none."""
+    """Return the depth that a file's name gives; 0 if none."""
     depth = _DEPTH.search(stage.member.relative)
     return int(depth[1]) if depth else 0
 
@@ -201,7 +204,10 @@ def _text(folder: Folder, query: str, item: object, where: str) -> None:
 
 
 def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Fields of the lines of files of a stage, with `line`, `query_id` and `file`; each names its passage."""
+    """Return fields of the lines of files of a stage, with `line`, `query_id` and `file`.
+
+    Each names its passage.
+    """
     columns = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
     parts = [pl.DataFrame(schema=columns)]
     for stage in stages:
@@ -213,7 +219,7 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
 
 
 def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
-    """The list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
+    """Return list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
     rank, score = LISTS[kind]
     schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
     rows = stage_rows(folder.of(kind), schema)
@@ -229,7 +235,7 @@ def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
 
 
 def refined_order(folder: Folder) -> dict[str, list[object]]:
-    """Question → [passage, final rank, final score, exposures, information] of s6, in its order."""
+    """Return question → [passage, final rank, final score, exposures, information] of s6, in its order."""
     ranked = stage_rows(folder.of("ranked"), _RANKED)
     _check_refined(folder, ranked)
     placed = ranked.sort("query_id", "final_rank", maintain_order=True, nulls_last=True).head(_MOST_RANKED)

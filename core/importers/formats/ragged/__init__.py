@@ -51,7 +51,7 @@ class _Dataset:
     ids: set[str]
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """The files of a kind."""
+        """Return the files of a kind."""
         return [file for file in self.files if isinstance(file, kind)]
 
     @property
@@ -98,7 +98,7 @@ class Ragged(Format):
         return SURE if kinds & SURELY else LIKELY if kinds == {"raw"} else 0.0
 
     def mine(self, probe: Archive) -> tuple[Member, ...]:
-        """Files of retrievers, readers and gold passages, and the tool's summaries, which are left out."""
+        """Return files of retrievers, readers and gold passages, and the tool's summaries (left out)."""
         return tuple(member for member in probe.members if kind(member))
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
@@ -127,7 +127,7 @@ class Ragged(Format):
 
 
 def _together(files: Sequence[_File]) -> list[_Dataset]:
-    """Those that share a question are one."""
+    """Join those that share a question."""
     datasets: list[_Dataset] = []
     for file in files:
         ids = set(file.asked["id"])
@@ -140,7 +140,10 @@ def _together(files: Sequence[_File]) -> list[_Dataset]:
 
 
 def _own(options: Options, datasets: Sequence[_Dataset]) -> list[Options]:
-    """The options of every data set: of several the collection and the golden set are called after it too."""
+    """Return the options of every data set.
+
+    Of several the collection and the golden set are called after it too.
+    """
     if len(datasets) == 1:
         return [options]
     names = [slug(dataset.name) for dataset in datasets]

@@ -49,7 +49,7 @@ RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # What righ
 
 
 def _is_kilt(shape: _Shape) -> bool:
-    """Pages that answers stand on; a retriever's have a text or a score."""
+    """Tell pages that answers stand on; a retriever's have a text or a score."""
     pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
     retrieved = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
     return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not retrieved
@@ -119,14 +119,14 @@ def kind(member: Member) -> str:
 
 
 def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows as they are: each with an id (column `id`), each question once."""
+    """Return the rows as they are: each with an id (column `id`), each question once."""
     refuse(rows.filter(pl.col("id").fill_null("") == ""), "The line has no id.", name, "id")
     refuse(again(rows, "id"), "The question {id} stands twice.", name, "id")
     return rows
 
 
 def retrieved(member: Member) -> pl.DataFrame:
-    """id, input, line, `later`, and page_id, start_par_id, text, score of each place.
+    """Return id, input, line, `later`, and page_id, start_par_id, text, score of each place.
 
     The place is null where a list is empty; `later` counts those of a question's lists after its first.
     """
@@ -138,12 +138,12 @@ def retrieved(member: Member) -> pl.DataFrame:
 
 
 def passage() -> pl.Expr:
-    """The id of a passage, a paragraph of a page: ``page_id:start_par_id``."""
+    """Return the id of a passage, a paragraph of a page: ``page_id:start_par_id``."""
     return pl.format("{}:{}", "page_id", pl.col("start_par_id").fill_null("0"))
 
 
 def lists(rows: pl.DataFrame, member: Member) -> pl.DataFrame:
-    """Rankings of a retriever: query_id, rank, passage_id, score."""
+    """Return rankings of a retriever: query_id, rank, passage_id, score."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     if there.is_empty():
         raise InputError("No list holds a passage with a page_id.", where=member.name)
@@ -185,7 +185,7 @@ class Gold:
 
 
 def kilt(member: Member) -> Gold:
-    """Provenance of every answer of a data set in KILT's form."""
+    """Return provenance of every answer of a data set in KILT's form."""
     rows = once(read_lines(member, _KILT), member.name)
     outputs = rows.select("id", "output").explode("output", empty_as_null=True).unnest("output")
     places = outputs.select("id", "provenance").explode("provenance", empty_as_null=True)
@@ -207,7 +207,7 @@ def kilt(member: Member) -> Gold:
 
 
 def compilation(member: Member) -> Gold:
-    """A compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
+    """Give a compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
     asked, pairs, right = [], [], []
     pages = 0
     for where, entry in objects(member):
@@ -226,7 +226,7 @@ def compilation(member: Member) -> Gold:
 
 
 def evaluation(member: Member) -> Gold:
-    """Results by passage: whether each that a retriever found is among the gold passages."""
+    """Return results by passage: whether each that a retriever found is among the gold passages."""
     key = next(name for name in _EVALUATED if f"{name}[].page_id_match" in outline(member))
     rows = once(read_lines(member, {"id": pl.String(), key: pl.List(_RESULT)}), member.name)
     results = rows.select("id", pl.col(key).alias("result")).explode("result", empty_as_null=True)
@@ -249,18 +249,18 @@ def _gold(
 
 
 def _paragraph(column: str) -> pl.Expr:
-    """``1000_4``, as the tool joins page and paragraph, as the id of the passage."""
+    """Return ``1000_4``, as the tool joins page and paragraph, as the id of the passage."""
     return pl.col(column).str.replace(r"_([^_]*)$", ":$1")
 
 
 def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each pair once, relevant if any row says so."""
+    """Return each pair once, relevant if any row says so."""
     highest = rows.group_by("query_id", "passage_id", maintain_order=True).agg(pl.col("grade").max())
     return highest.cast(_PAIR)
 
 
 def judgements(files: Sequence[Gold], options: Options) -> Import:
-    """One golden set of all files: relevant where any says so."""
+    """Return one golden set of all files: relevant where any says so."""
     left = tuple(entry for file in files for entry in file.left)
     pairs = [file.pairs for file in files if file.pairs.height]
     if not pairs:

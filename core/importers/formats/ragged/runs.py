@@ -100,7 +100,10 @@ def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[Reader], dict
 
 
 def _spot(member: Member, archive: Archive) -> _Spot | None:
-    """Where a file lies, by its nearest folder of a depth, or of a mode without one; None without both."""
+    """Return where a file lies, by its nearest folder of a depth, or of a mode without one.
+
+    None without both.
+    """
     folders = [] if archive.name == member.relative else [archive.name, *member.relative.split("/")[:-1]]
     above = list(member.path.absolute().parts[:-1]) if member.path else folders or [archive.parent]
     near = above[-max(len(folders), 3) :]
@@ -143,7 +146,7 @@ def _read_answers(member: Member) -> Said:
 
 
 def _measured(given: Json, where: str) -> dict[str, float | None]:
-    """Measures of an answer: numbers, and flags as 1 and 0; null is one that is missing."""
+    """Return measures of an answer: numbers, and flags as 1 and 0; null is one that is missing."""
     flags = {name: float(value) for name, value in given.items() if isinstance(value, bool)}
     plain = {
         name: number(given, name, where)
@@ -154,7 +157,7 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
 
 
 def _answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
-    """The answers of a reader, under a name, with all of their measures as scores."""
+    """Return the answers of a reader, under a name, with all of their measures as scores."""
     parts = []
     for k, said in reader.files.items():
         key = {"run_id": run.run_id, "reader": name, "mode": reader.mode}
@@ -197,7 +200,7 @@ class Retriever:
 
 
 def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
-    """A run per retriever with the answers of its readers; per reader and mode where none was read."""
+    """Return a run per retriever with the answers of its readers; per reader and mode where none was read."""
     read = [(reader, _read_by(reader, retrievers, reading)) for reader in reading]
     alone = [reader for reader, theirs in read if not theirs]
     own = []
@@ -218,7 +221,7 @@ def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Op
 
 
 def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[Reader]) -> list[Retriever]:
-    """The retriever whose output a reader read: the only one, or the only one that its path names.
+    """Return the retriever whose output a reader read: the only one, or the only one that its path names.
 
     Where the path names none, gold passages and no passages are of all that the same reader read.
     """
@@ -245,14 +248,14 @@ def _parts(path: str) -> set[str]:
 
 
 def _folders(reader: Reader) -> list[str]:
-    """The folders of a reader after the one that the tool keeps all readers in."""
+    """Return the folders of a reader after the one that the tool keeps all readers in."""
     folders = reader.name.split("/")
     root = next((at for at, folder in enumerate(folders, 1) if folder in _ROOTS), 0)
     return folders[root:] or folders
 
 
 def _base(reader: Reader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
-    """The folders of a reader that no retriever has: its name, and the data set's where that is told."""
+    """Give the folders of a reader that no retriever has: its name, and the data set's where that is told."""
     known = set().union(*(_parts(retriever.name) for retriever in retrievers))
     folders = _folders(reader)
     return tuple(folder for folder in folders if folder.lower() not in known) or (folders[-1],)
@@ -270,7 +273,7 @@ def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[t
 def _searched(
     retriever: Retriever, reading: Sequence[tuple[Reader, str]], label: str, options: Options
 ) -> Import:
-    """The run of a retriever; what was answered from it is no part of its identity."""
+    """Return the run of a retriever; what was answered from it is no part of its identity."""
     sparse = "bm25" in retriever.name.lower()
     kind = {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.member.stem)}
     decided = {"retriever": shown(retriever.name), "ks": []}
@@ -282,7 +285,7 @@ def _searched(
 
 
 def _alone(reader: Reader, label: str, options: Options) -> Import:
-    """The run of a reader of which it is not known what it read, or of one of its other modes."""
+    """Return the run of a reader of which it is not known what it read, or of one of its other modes."""
     oracle = reader.mode != TOP_K
     decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}
     run = _run([said.member for said in reader.files.values()], label, decided, {}, options)

@@ -132,7 +132,7 @@ def _read(member: Member, options: Options) -> Import:
 
 
 def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:
-    """The collection whose documents are quoted, and those documents.
+    """Return the collection whose documents are quoted, and those documents.
 
     It is the one that the user named, else the one of the same offer or of the file's name, else the only one
     that has documents of these names.

@@ -86,7 +86,7 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
 
 
 def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
-    """Where the quote of a row stands first (its words, whatever the blanks between them), and how often."""
+    """Find where the quote of a row stands first (its words, whatever the blanks between), and how often."""
     words = [re.escape(word) for word in row["quote"].split()]
     places = [match.span() for match in re.finditer(r"\s+".join(words), row["text"])] if words else []
     return (*(places[0] if places else (None, None)), len(places))
@@ -124,12 +124,12 @@ def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputE
 
 
 def are_spans(roles: Mapping[str, str]) -> bool:
-    """Whether columns of these roles make a table of spans."""
+    """Tell whether columns of these roles make a table of spans."""
     return {"query_id", "source", "grade"} <= roles.keys() and bool({"quote", "start_char"} & roles.keys())
 
 
 def span_rows(table: Table, options: Options) -> pl.DataFrame:
-    """The judged spans of a table, as they are given.
+    """Return the judged spans of a table, as they are given.
 
     Returns:
         query_id, source, start_char, end_char (null where there is a quote), quote, grade (text), judge and
@@ -191,14 +191,14 @@ class _Brought:
 
 
 def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-    """The named documents of a collection; none where nobody has any."""
+    """Return the named documents of a collection; none where nobody has any."""
     if documents is None:
         return pl.DataFrame(schema={"source": pl.String, "text": pl.String})
     return documents(collection_id, sources)
 
 
 def with_brought(options: Options, imported: Import) -> Options:
-    """The options with the passages of an import among the documents at hand."""
+    """Return the options with the passages of an import among the documents at hand."""
     passages = imported.frames.get("passages")
     if passages is None:
         return options

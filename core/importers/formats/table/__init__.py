@@ -94,7 +94,7 @@ class TableFormat(Format):
         return merged(parts)
 
     def open_table(self, member: Member, options: Options) -> Opened:
-        """The table of a file, with what its columns mean."""
+        """Return the table of a file, with what its columns mean."""
         kind = kind_of(member)
         if kind not in ("parquet", None) and is_large(member):
             first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
@@ -132,7 +132,7 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
 
 
 def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
-    """Rankings in order, and the table that says what their queries took, with or without repeats."""
+    """Return rankings in order, and the table that says what their queries took, with or without repeats."""
     if opened.large is None:
         rows = _ranked(opened)
         return ordered_blocks([rows], opened.member.name, rows.height, options.tie_order), opened.table

@@ -67,7 +67,7 @@ def said_of(value: Value) -> Iterator[str]:
 
 
 def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
-    """For every row the name it carries and the axes it sets."""
+    """Return for every row the name it carries and the axes it sets."""
     chosen = means.axes | ({"run": means.roles["run"]} if "run" in means.roles else {})
     if not chosen:
         do = "Add a column `stack`, or map one to run."
@@ -115,14 +115,14 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
 
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
+    """Give rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
     cells = numbers(table.taking({value.column: value.column}), value.column, table.name) * value.factor
     known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
     return known, {f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - known.height}
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
-    """Answers with their grades; without a scale it follows from the grades where that is plain.
+    """Return answers with their grades; without a scale it follows from the grades where that is plain.
 
     The rows have the columns of `ANSWER_ROLES`, run_id, and of the answer what else is known.
     """
@@ -159,7 +159,7 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
 
 
 def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows with what names an answer as it is stored."""
+    """Return the rows with what names an answer as it is stored."""
     rows = rows.with_columns(
         numbers(rows, "pass", name, whole=True).alias("pass"),
         numbers(rows, "temperature", name).alias("temperature"),
@@ -173,7 +173,7 @@ def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
-    """Tokens and times of each answer by line, and the columns that they are taken from."""
+    """Return tokens and times of each answer by line, and the columns that they are taken from."""
     timed = {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
     named = [(timing, timed[timing.stage]) for timing in means.timings if timing.stage in timed]
     named += [(usage, usage.measure) for usage in means.usage if usage.stage == GENERATE]
@@ -188,7 +188,7 @@ def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
 
 
 def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
-    """Timings in milliseconds."""
+    """Return timings in milliseconds."""
     parts = [keys.clear().with_columns(stage=pl.lit(None, pl.String), ms=pl.lit(None, pl.Float64))]
     notes: list[str] = []
     empty: list[LeftOut] = []
@@ -209,7 +209,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
 
 
 def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
-    """Usage per query; the mean over the repeats of a query where each row is one."""
+    """Return usage per query; the mean over the repeats of a query where each row is one."""
     parts: list[pl.DataFrame] = []
     notes: list[str] = []
     empty: list[LeftOut] = []
@@ -234,7 +234,10 @@ def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) ->
 def _costs_of(
     table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
 ) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
-    """Numbers of a column with their keys, without empty cells; one a query unless each row is its own."""
+    """Return numbers of a column with their keys, without empty cells.
+
+    One a query unless each row is its own.
+    """
     known, missing = filled(table, value, keys)
     refuse(known.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)
     left = counted(missing)

@@ -17,7 +17,7 @@ _MOST = 200  # Measures
 
 
 def widened(table: Table, means: Meaning, said: TableAs) -> tuple[Table, TableAs]:
-    """A long table with a column for each of its measures, and what the user said of its columns.
+    """Return a long table with a column for each of its measures, and what the user said of its columns.
 
     Rows belong together where all columns that mean something do, or, where none names the stack, all of
     words.

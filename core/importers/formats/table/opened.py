@@ -53,7 +53,7 @@ class Opened:
 
 
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
-    """A table that was read, with what its columns mean."""
+    """Return a table that was read, with what its columns mean."""
     said = options.table_as(member.name)
     means = meaning(table.rows.columns, said, member.name)
     for column in said.numbers:
@@ -72,7 +72,7 @@ def opened_as(member: Member, table: Table, options: Options) -> Opened:
 
 
 def _widened(long: Opened, said: TableAs) -> Opened:
-    """A long table as one with a column for each measure."""
+    """Return a long table as one with a column for each measure."""
     wide, said = widened(long.table, long.means, said)
     percent = wide.rows.columns if long.numbers.percent else ()
     means = suited(meaning(wide.rows.columns, said, long.member.name), wide, percent)
@@ -99,7 +99,7 @@ def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | N
 
 
 def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
-    """Meaning → column of a table of which the first rows are known.
+    """Return meaning → column of a table of which the first rows are known.
 
     Args:
         columns: Names as they stand in the file.
@@ -113,7 +113,7 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
 
 
 def _incomplete(means: Meaning, table: Table) -> InputError:
-    """Which column is missing for the kind that the table comes nearest to."""
+    """Return which column is missing for the kind that the table comes nearest to."""
     if means.row == "stack":
         problem = "No column is known to hold a measure, a latency or a price."
         return InputError(problem, where=table.name, do="Say what the columns mean.")
@@ -125,7 +125,7 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
 
 
 def keyed(opened: Opened, *roles: str) -> pl.DataFrame:
-    """Columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
+    """Give columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
     chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
     absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
     also = {f"run {place}": column for place, column in enumerate(opened.means.also)}

@@ -24,7 +24,7 @@ from core.records import Run
 
 
 def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
-    """Timings and usage of queries, and their answers; of these the timings where each query has one."""
+    """Give timings and usage of queries, and their answers; of these the timings where each query has one."""
     runs, ids = _owners(opened, known, options)
     if opened.means.kind == "costs":
         return merged((Import(runs=runs), scored(opened, ids), measured(opened, ids, per_row=True)))
@@ -46,7 +46,10 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
 def _owners(
     opened: Opened, known: dict[str, Run], options: Options
 ) -> tuple[tuple[Run, ...], dict[str, str]]:
-    """Runs that a table without rankings belongs to: those that had to be made, and own name → run id."""
+    """Return runs that a table without rankings belongs to.
+
+    Those that had to be made, and own name → run id.
+    """
     own = [str(run) for run in keyed(opened, "run", "query_id")["run"].unique().sort()]
     if own == [""] and len(known) == 1:
         return (), {"": next(iter(known.values())).run_id}
@@ -62,7 +65,7 @@ def _owners(
 
 
 def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import:
-    """Times and usage; `per_row` as for `core.importers.formats.table.aggregated.timings`."""
+    """Return times and usage; `per_row` as for `core.importers.formats.table.aggregated.timings`."""
     if not opened.means.timings and not opened.means.usage:
         return Import()
     keys = _keys(opened, ids)
@@ -70,7 +73,7 @@ def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import
 
 
 def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
-    """Of every row run_id, query_id, repeat and line."""
+    """Return of every row run_id, query_id, repeat and line."""
     keys = keyed(opened, "run", "query_id", "repeat")
     return keys.with_columns(
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
@@ -83,7 +86,7 @@ _OUTRIGHT = "Leave out what is repeated, or number the passes in a column `pass`
 
 
 def scored(opened: Opened, ids: Mapping[str, str]) -> Import:
-    """Scores of queries as signals, with their means; of prices the means alone.
+    """Return scores of queries as signals, with their means; of prices the means alone.
 
     Raises:
         InputError: A stack has two rows for a query that no number of the pass tells apart.

@@ -41,7 +41,7 @@ def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meani
 
 
 def _labels(means: Meaning, table: Table) -> list[str]:
-    """Columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
+    """Return columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
     labels = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"].drop_nulls()
@@ -83,7 +83,7 @@ def _name_owners(means: Meaning, table: Table) -> None:
 
 
 def _words(means: Meaning, table: Table) -> list[str]:
-    """The columns without a meaning that hold words in all rows."""
+    """Return the columns without a meaning that hold words in all rows."""
     words = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"]
@@ -93,7 +93,7 @@ def _words(means: Meaning, table: Table) -> list[str]:
 
 
 def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
-    """The first columns with those of words with which no row repeats; alone where some do all the same."""
+    """Give first columns with those of words with which no row repeats; alone where some do all the same."""
     chosen, known = first, _different(table, first)
     for column in [word for word in words if word not in first]:
         if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
@@ -102,7 +102,7 @@ def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
 
 
 def _counts(table: Table, column: str) -> bool:
-    """Whether a column numbers the rows, from 0 or 1, as an index does that became a column."""
+    """Tell whether a column numbers the rows, from 0 or 1, as an index does that became a column."""
     cells = table.taking({"cell": column})["cell"].cast(pl.Int64, strict=False)
     return cells.to_list() in (list(range(cells.len())), list(range(1, cells.len() + 1)))
 
@@ -112,6 +112,6 @@ def _different(table: Table, columns: list[str]) -> int:
 
 
 def _is_percent(table: Table, value: Value) -> bool:
-    """Whether numbers that are shares by their measure are plainly of a hundred."""
+    """Tell whether numbers that are shares by their measure are plainly of a hundred."""
     cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
     return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())

@@ -55,7 +55,7 @@ class TraceFormat(Format):
 
     @abstractmethod
     def is_mine(self, keys: frozenset[str]) -> bool:
-        """Whether columns or keys (nested ones joined by dots) are those of this tool."""
+        """Tell whether columns or keys (nested ones joined by dots) are those of this tool."""
 
     def settings(self, row: Json) -> Json:
         """Give what the row of a retriever says of its configuration."""
@@ -78,7 +78,7 @@ class TraceFormat(Format):
         return {**keys, **inner, **({self.children: TAKEN} if self.children else {}), **self.within}
 
     def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
-        """What is read of a row, also where the rows stand under one of the keys that may hold them."""
+        """Give what is read of a row, also where the rows stand under one of the keys that may hold them."""
         places = ("", *(f"{wrapper}." for wrapper in WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
@@ -131,13 +131,13 @@ class TraceFormat(Format):
 
 
 def _read(row: Json, path: str, name: str) -> Any:  # noqa: ANN401
-    """A field of a span, from the first of its paths that leads to what can be read; else None."""
+    """Return a field of a span, from the first of its paths that leads to what can be read; else None."""
     readings = map(READERS[name], values(row, path))
     return next((reading for reading in readings if reading is not None), None)
 
 
 def _tokens(row: Json, paths: Mapping[str, str]) -> dict[str, float]:
-    """Tokens by unit, of the first place that counted any; zeros throughout mean that nobody did."""
+    """Return tokens by unit, of the first place that counted any; zeros throughout mean that nobody did."""
     for ways in zip(*(paths[unit].split("|") for unit in _UNITS), strict=True):
         counts = [amount(value(row, way)) for way in ways]
         if any(counts):

@@ -99,7 +99,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
 
 
 def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
-    """The retrievers that are not part of another one."""
+    """Return the retrievers that are not part of another one."""
     parents = {span.id: span.parent for span in steps}
     retrievers = [span for span in steps if span.kind == "retriever"]
     chosen = {span.id for span in retrievers}
@@ -107,7 +107,7 @@ def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
 
 
 def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
-    """The steps that a step is part of, from near to far; a circle ends."""
+    """Yield the steps that a step is part of, from near to far; a circle ends."""
     up = span.parent
     for _ in range(_MOST_STEPS):
         if up is None or up == span.id:
@@ -135,7 +135,7 @@ def _documents(
 
 
 def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
-    """Times of the stages that one step alone made."""
+    """Yield times of the stages that one step alone made."""
     for stage, spans in stages.items():
         alone = spans[0] if len(spans) == 1 else None
         if alone is not None and not alone.failed and alone.ms is not None:
@@ -143,7 +143,7 @@ def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
 
 
 def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
-    """(stage, model, unit) → tokens."""
+    """Return (stage, model, unit) → tokens."""
     used: dict[tuple[str, str, str], float] = defaultdict(float)
     for span in steps:
         if stage := _STAGES.get(span.kind):

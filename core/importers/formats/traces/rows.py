@@ -22,7 +22,7 @@ _IN_DOCUMENT = re.compile(r"(?P<list>.*?documents)\.(?P<place>\d{1,6})(?:\.(?:do
 
 @per_member
 def key_paths(member: Member) -> frozenset[str]:
-    """Names of columns, or keys of the first objects (nested ones joined by dots), from the head."""
+    """Return names of columns, or keys of the first objects (nested ones joined by dots), from the head."""
     kinds = outline(member)
     if not kinds:
         return frozenset(columns(member))
@@ -63,7 +63,7 @@ def _from_json(member: Member, *, lines: bool) -> Iterator[tuple[str, Json]]:
 
 
 def _held(value: object) -> list[object]:
-    """The list in an object that does nothing but hold it (and where the next page is); else the value."""
+    """Return list in an object that does nothing but hold it (and where the next page is); else the value."""
     if isinstance(value, list):
         return value
     holder = value if isinstance(value, dict) and "id" not in value else {}
@@ -104,7 +104,7 @@ def flattened(row: Json, prefix: str, where: str) -> Json:
 
 
 def _documents(flat: Json) -> Json:
-    """Lists of documents by their paths, each in the order of their numbers."""
+    """Return lists of documents by their paths, each in the order of their numbers."""
     lists: dict[str, dict[int, Json]] = defaultdict(dict)
     for key, value in flat.items():
         matched = _IN_DOCUMENT.fullmatch(key) if "documents." in key else None

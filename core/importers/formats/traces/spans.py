@@ -158,7 +158,7 @@ def documents_of(value: object) -> tuple[Document, ...] | None:
 
 
 def _document(value: object) -> Document | None:
-    """One document; None if it has neither an id nor a text."""
+    """Return one document; None if it has neither an id nor a text."""
     if isinstance(value, list) and len(value) == 2:  # (document, score)
         paired = _document(value[0])
         return paired and replace(paired, score=number_of(value[1]))
@@ -225,7 +225,7 @@ def _under(value: Json, names: Sequence[str]) -> object:
 
 
 def _said(messages: list[object], roles: Sequence[str]) -> object:
-    """The last message of a role; the last of a list where none says its role."""
+    """Return the last message of a role; the last of a list where none says its role."""
     for message in reversed(messages):
         if isinstance(message, dict):
             role = str(at(message, "role/type") or "").lower()

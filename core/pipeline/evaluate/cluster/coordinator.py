@@ -55,7 +55,7 @@ class Coordinator:
         return getattr(self, method)(worker, *asked)
 
     def begin(self, worker: str, node: str) -> None:
-        """A worker begins a task."""
+        """Note that a worker begins a task."""
         self._at[worker] = node
         self.go_on(worker)
 
@@ -162,7 +162,7 @@ class Coordinator:
         self._receipts.close()
 
     def end(self, worker: str) -> None:
-        """A worker has ended its task, and asks for no reply any more."""
+        """Note that a worker has ended its task, and asks for no reply any more."""
         for claim in [claim for claim, by in self._asked_by.items() if by == worker]:
             del self._asked_by[claim]
 

@@ -82,7 +82,7 @@ def parts(routes: Sequence[Route], slots: int) -> list[Part]:
 
 
 def _divided(routes: Sequence[Route], users: dict[Step, list[int]], slots: int) -> list[list[int]]:
-    """Places of stacks, task by task; stacks that share much stand together."""
+    """Return places of stacks, task by task; stacks that share much stand together."""
     most = _size(len(routes), slots)
     first = {step: place for place, step in enumerate(users)}
     paths = [

@@ -190,7 +190,7 @@ class Worker:
 
 
 def packed(values: Sequence[Any]) -> Any:
-    """Values as few large arrays where they are many small ones, which go faster from machine to machine."""
+    """Pack many small arrays into few large ones, which go faster from machine to machine."""
     if not values or not all(isinstance(value, Hits) for value in values):
         return list(values)
     ends = np.cumsum([len(hits.passages) for hits in values])
@@ -198,7 +198,7 @@ def packed(values: Sequence[Any]) -> Any:
 
 
 def unpacked(held: Any) -> list[Any]:
-    """Values again."""
+    """Return values again."""
     if isinstance(held, list):
         return held
     ends, passages, scores = held
@@ -300,13 +300,13 @@ def ask(context: TaskContext, task: Task, *inputs: Answers | Done) -> tuple[Answ
 
 
 def finish(context: TaskContext, task: Task, *inputs: Answers | Done) -> Iterator[Done]:
-    """As `ask`, and bring the results of one stack after the other; as many if it is begun again."""
+    """Do as `ask`, and bring the results of one stack after the other; as many if it is begun again."""
     with _at_work(context) as worker:
         yield from worker.finish(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
 def finish_all(context: TaskContext, task: Task, *inputs: Answers | Done) -> list[Done]:
-    """As `finish`, all results together: a client of Ray ("ray://") takes none as they come."""
+    """Do as `finish`, all results together: a client of Ray ("ray://") takes none as they come."""
     return list(finish(context, task, *inputs))
 
 

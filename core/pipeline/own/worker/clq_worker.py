@@ -183,7 +183,7 @@ def _plain_more(more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(given: Any) -> list[dict[str, Any]]:
-    """Usage as a list of {model, input_tokens, output_tokens, usd}; a mapping may be by model."""
+    """Return usage as a list of {model, input_tokens, output_tokens, usd}; a mapping may be by model."""
     if isinstance(given, Mapping):
         inner = all(isinstance(value, Mapping) for value in given.values())
         given = (
@@ -309,7 +309,7 @@ def _id(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """The number, NaN and infinities included; None for what is none."""
+    """Return the number, NaN and infinities included; None for what is none."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, bytes)):
         return None
     if isinstance(value, (int, float)):
@@ -449,7 +449,7 @@ def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] |
 
 
 def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
-    """Names of its parameters, and whether it takes any."""
+    """Return names of its parameters, and whether it takes any."""
     parameters = _parameters(method)
     if parameters is None:
         return [], True
@@ -477,7 +477,10 @@ def _is_haystack(target: Any) -> bool:
 
 
 def _inputs(pipeline: Any, query: str, entry: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The inputs of a Haystack pipeline: the query for each open input named in `QUERIES`, or for `entry`."""
+    """Return the inputs of a Haystack pipeline.
+
+    The query for each open input named in `QUERIES`, or for `entry`.
+    """
     given: dict[str, dict[str, Any]] = {}
     if entry:
         part, _, name = entry.partition(".")
@@ -561,7 +564,7 @@ class Spans:
         self._ended.clear()
 
     def read(self) -> tuple[dict[str, float], list[dict[str, Any]]]:
-        """Milliseconds by stage, without those of spans inside, and tokens by model."""
+        """Return milliseconds by stage, without those of spans inside, and tokens by model."""
         spans = list(self._ended)
         stage_of = {span.context.span_id: _stage_of(span) for span in spans}
         parent_of = {span.context.span_id: span.parent.span_id if span.parent else None for span in spans}
@@ -605,7 +608,7 @@ def _add_tokens(usage: dict[str, dict[str, Any]], attributes: Mapping[str, Any])
 
 
 def read_message(stream: BinaryIO) -> dict[str, Any] | None:
-    """The next message; None at the end."""
+    """Return the next message; None at the end."""
     head = stream.read(4)
     if len(head) < 4:
         return None
@@ -615,7 +618,7 @@ def read_message(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """A message: four bytes of length, then JSON; numbers that are none become null."""
+    """Return a message: four bytes of length, then JSON; numbers that are none become null."""
     body = json.dumps(message, default=str).encode("utf-8", "surrogatepass")
     return struct.pack(">I", len(body)) + body
 
@@ -629,7 +632,7 @@ def _finite(hits: list[Any], notes: dict[str, int]) -> list[Any]:
 
 
 def _fault(kind: str, error: BaseException) -> dict[str, Any]:
-    """A fault with the end of its traceback that lies in the pipeline's own code."""
+    """Return a fault with the end of its traceback that lies in the pipeline's own code."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
         if os.path.abspath(frame.filename) != os.path.abspath(__file__) and "importlib" not in frame.filename
