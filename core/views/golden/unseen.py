@@ -265,8 +265,11 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
     names = ask.several("Lists", offered["name"], "lists", usual=usual, most=MOST_LISTS, about=LISTS)
     names = names if len(names) > 1 else usual
     run_ids = tuple(run_of(offered, name) for name in names)
-    depth = int(ask.number("Depth", "listk", judged_depth(ranked(view, run_ids)), 1, 1000, about=DEPTH) or 1)
-    least = ask.one("Relevant from grade", (4, 3, 5, 2), "listrel")
+    depth = int(
+        ask.number("Depth", "listk", float(judged_depth(ranked(view, run_ids))), 1.0, 1000.0, about=DEPTH)
+        or 1
+    )
+    least = int(ask.one("Relevant from grade", ("4", "3", "5", "2"), "listrel"))
     found = unseen(view, tuple(names), run_ids, depth, least)
     if found is None:
         yield Answer(
