@@ -9,20 +9,20 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import LeftOut, Options, counted
-from core.importers.formats.table.long import widened
 from core.importers.formats.table.suited import suited
 from core.importers.meaning import Meaning, TableAs, meaning
 from core.importers.read.member import Member
-from core.importers.read.rows import identified
+from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table
-from core.importers.read.text import no_column, shown
+from core.importers.read.text import no_column, place, shown
 from core.importers.read.written import Numbers, numbers_in
-from core.importers.report import TAKEN, FileReport, settled
+from core.importers.report import TAKEN, UNKNOWN, FileReport, settled
 
 NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
     "or measures per run"
 )
+_MOST_MEASURES = 200  # Of a long table
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def opened_as(member: Member, table: Table, options: Options) -> Opened:
 
 def _widened(long: Opened, said: TableAs) -> Opened:
     """Return a long table as one with a column for each measure."""
-    wide, said = widened(long.table, long.means, said)
+    wide, said = _columns_of_measures(long.table, long.means, said)
     percent = wide.rows.columns if long.numbers.percent else ()
     means = suited(meaning(wide.rows.columns, said, long.member.name), wide, percent)
     if means.kind is None:
@@ -83,6 +83,39 @@ def _widened(long: Opened, said: TableAs) -> Opened:
     own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
     own |= {column: TAKEN for column in wide.rows.columns if column in own and column not in means.ignored}
     return replace(long, table=wide, means=means, own=own, left_out=counted(lost, long.member.name))
+
+
+def _columns_of_measures(table: Table, means: Meaning, said: TableAs) -> tuple[Table, TableAs]:
+    """Give a long table a column for each of its measures, and what the user said of its columns.
+
+    Rows belong together where all columns that mean something do, or, where none names the stack, all of
+    words.
+
+    Raises:
+        InputError: A measure stands twice for the same stack and query, or there are too many of them.
+    """
+    name, value = means.roles["measure"], means.roles["value"]
+    keys = [column for role, column in means.roles.items() if role not in ("measure", "value")]
+    keys += list(means.axes.values())
+    if "run" not in means.roles:
+        keys += [column for column, why in means.ignored.items() if why == UNKNOWN]
+    rows = table.taking({column: column for column in (*keys, name, value)})
+    refuse(rows.filter(pl.col(name).is_null()), "The row names no measure.", table.name, name)
+    again = rows.filter(~pl.struct(*keys, name).is_first_distinct())
+    if again.height:
+        which = f"The measure {again[name][0]!r} stands twice for the same stack and query."
+        do = "Leave out what is repeated, or number the passes in a column `pass`."
+        raise InputError(which, where=place(table.name, again["line"][0], name), do=do)
+    measures = rows[name].unique(maintain_order=True).to_list()
+    if len(measures) > _MOST_MEASURES:
+        problem = f"{len(measures):,} measures; the most that are read is {_MOST_MEASURES}."
+        raise InputError(problem, where=place(table.name, None, name))
+    wide = rows.group_by(keys, maintain_order=True).agg(
+        pl.col("line").first().alias(""),
+        *(pl.col(value).filter(pl.col(name) == measure).first().alias(measure) for measure in measures),
+    )
+    columns = {meant: column for meant, column in said.columns.items() if column in wide.columns}
+    return Table(table.name, wide.drop(""), wide[""].alias("line")), replace(said, columns=columns)
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
