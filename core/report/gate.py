@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,7 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Rule
 from core.errors import InputError
+from core.pipeline.own.config import OWN
 from core.pipeline.sweep.problems import problems
+from core.records import JsonMap
 from core.report.data import FORMAT, VERSION, Verdict
 from core.stats.latency import Generation
 from core.views import text
@@ -65,6 +68,7 @@ class _Row(BaseModel):
 
 class _Made(BaseModel):
     stack_id: str
+    spec: JsonMap = {}
 
 
 class _Form(BaseModel):
@@ -131,7 +135,8 @@ def answer(was: Recorded, verdict: Verdict, asked: View) -> str:
     row, chosen = today(was, verdict.table), verdict.decision.chosen
     if row is None:
         return ""
-    words = f"Holds: {was.chosen.stack}: {numbers(verdict.table.row(row, named=True), asked.quality)}."
+    name = _version(row, was, verdict) or was.chosen.stack
+    words = f"Holds: {name}: {numbers(verdict.table.row(row, named=True), asked.quality)}."
     if chosen is None or chosen == row:
         return words
     share = verdict.chances["p_best"][chosen]
@@ -143,14 +148,34 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return row of the chosen stack: of its newest run, the recorded one before others of the same time."""
+    """Return the row of the chosen stack: of its newest run, the recorded one before others of the same time.
+
+    The newest version of a pipeline of one's own stands for it: whether that may ship is what is asked.
+    """
     own = pl.col("run_id") == was.chosen.run_id
     rows = (
         table.with_row_index("row")
-        .filter((pl.col("stack_id") == was.stack.stack_id) | own)
+        .filter((pl.col("stack_id") == was.stack.stack_id) | own | _versions(was, table))
         .sort("created_at", own, descending=True, nulls_last=True)
     )
     return None if rows.is_empty() else int(rows["row"][0])
+
+
+def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
+    """Tell which stacks are versions of the chosen one, where that is a pipeline of one's own [n]."""
+    if was.stack.spec.get("mode") != OWN:
+        return pl.Series([False] * table.height, dtype=pl.Boolean)
+    chosen = _unversioned(was.stack.spec)
+    return pl.Series([_unversioned(json.loads(spec)) == chosen for spec in table["spec"]], dtype=pl.Boolean)
+
+
+def _version(row: int, was: Recorded, verdict: Verdict) -> str:
+    """Name the version of the chosen stack that stands for it today; empty where it is the same one."""
+    return "" if verdict.table["stack_id"][row] == was.stack.stack_id else str(verdict.table["name"][row])
+
+
+def _unversioned(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key != "version"}
 
 
 def _over(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
@@ -161,15 +186,16 @@ def _over(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[
 
 
 def _dominated(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the best stack that beats the chosen one, where none did."""
+    """Return the best stack that beats the chosen one, where none did; its own versions are left out."""
     on = frontier_rows(verdict.table, verdict.decision, weak=asked.weak)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
     if row in on or not before or not verdict.decision.feasible[row]:
         return []
     compared = [axis for axis in verdict.decision.required if axis.compared]
     merits = np.array([axis.merit(axis.read(verdict.table)) for axis in compared])
+    versions = _versions(was, verdict.table)
     for other in on:
-        if (merits[:, other] >= merits[:, row]).all():
+        if not versions[other] and (merits[:, other] >= merits[:, row]).all():
             name = verdict.table["name"][other]
             now = numbers(verdict.table.row(other, named=True), asked.quality)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
@@ -185,6 +211,8 @@ def _another(row: int, was: Recorded, verdict: Verdict, share: float) -> list[tu
         words = "it is chosen on the figures as they are; without results per query there is no probability"
     else:
         words = f"it would be chosen with a probability of {text.percent(best[likely])}"
+    if version := _version(row, was, verdict):
+        words = f"{words}, and not {version}"
     if likely is None or likely == row or (best[likely] is not None and best[likely] <= share):
         return []
     return [("another", was.chosen.stack, str(verdict.table["name"][likely]), words)]

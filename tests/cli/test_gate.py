@@ -3,6 +3,8 @@
 import json
 import shlex
 import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,30 @@ def test_a_choice_that_was_dominated_from_the_start_still_holds(tmp_path):
     assert call(tmp_path / "store", "record", file, "--measure", "RR@10", "--jitter-ms", "75").exit_code == 0
     assert json.loads(file.read_text())["chosen"]["stack"] == "small"
     assert call(tmp_path / "store", "decide", "--gate", file).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "checks"),
+    [(20, [], []), (14, [], []), (2, [], ["another"]), (20, ["--sla-ms", "100"], ["limit", "another"])],
+)
+def test_the_newest_version_of_a_pipeline_of_ones_own_stands_for_it(tmp_path, found, options, checks):
+    def versions(path, **found_of):
+        lab = Lab().judge({query: {"p": 5, "x": 1} for query in QUERIES})
+        for day, (version, queries) in enumerate(found_of.items(), 1):
+            spec = {"mode": "own", "name": "shop", "call": "shop:find", "version": version, "candidates": 2}
+            cost = [{"measure": "usd_per_1k", "k": 10, "value": 1.0}]
+            times = {"pipeline": [50.0 + 100 * (day > 1)] * len(QUERIES)}
+            lab.run(version, spec=spec, final=ranking(queries), ms=times, figures=cost)
+            lab.runs[-1] = replace(lab.runs[-1], created_at=datetime(2026, 1, day, tzinfo=UTC))
+        lab.write(path)
+        return path
+
+    made = call(versions(tmp_path / "then", old=14), "record", tmp_path / "r.json", *LIMITS)
+    assert made.exit_code == 0, made.output
+    path = versions(tmp_path / "now", old=14, new=found)
+    said = call(path, "decide", "--gate", tmp_path / "r.json", *options, "--format", "json")
+    assert [row["check"] for row in json.loads(said.stdout)["findings"]] == checks
+    assert said.exit_code == (4 if checks else 0)
 
 
 def test_figures_without_results_per_query(published_store, tmp_path):
