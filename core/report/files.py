@@ -134,9 +134,7 @@ def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
 
 def pinned_link(view: View, dashboard: str) -> str:
     """Return the link that opens a case in a dashboard."""
-    values = link.settings(
-        view.scope, view.quality, view.latency, view.constraints, book=view.book, runs=named(view, "name")
-    )
+    values = link.settings(view, runs=named(view, "name"))
     if view.scope.shared:
         values["cq"] = SHARED
     if view.compared.sentences and not narrowed(view):

@@ -247,11 +247,11 @@ def cells(block: Table, most: int) -> list[JsonMap]:
     return [{**row, **words} for row, words in zip(rows, said, strict=True)]
 
 
-def laid_out(block: Table) -> tables.Table | None:
-    """Return a table as the files' templates take it."""
+def laid_out(block: Table, most: int = ROWS) -> tables.Table | None:
+    """Return the first rows of a table as the files' templates take it."""
     block, shown = for_people(block)
-    laid = tables.table(cells(block, ROWS), [_laid(column) for column in shown], ROWS, sortable=True)
-    return laid and replace(laid, left_out=max(0, block.rows.height - ROWS))
+    laid = tables.table(cells(block, most), [_laid(column) for column in shown], most, sortable=True)
+    return laid and replace(laid, left_out=max(0, block.rows.height - most))
 
 
 def _laid(column: Column) -> tables.Column:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from core.decide.axes import LIMITS, axes
 from core.views import text
-from core.views.decision.near import broken, way_in
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all
@@ -81,21 +80,6 @@ def record_tables(data: Data) -> dict[str, Table | None]:
             strong=bool(best) and best[0]["status"] == "chosen",
             sortable=True,
         ),
-        "near": table(
-            data["near_misses"],
-            (
-                *_ranked(measure),
-                *_PLAIN,
-                Column("excluded because", lambda row: Cell(broken(row))),
-                Column("is let in by", lambda row: Cell(way_in(row))),
-            ),
-        ),
-        "promising": table(
-            data["promising"],
-            (*_ranked(measure), _text("is", "missing"), _text("so", "measure", wide=True)),
-            FINALISTS,
-            sortable=True,
-        ),
         "turns": _turns(data["would_turn"]),
         "constraints": _constraints(data["excluded"]),
         "stacks": _stacks(data),
@@ -145,19 +129,6 @@ def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tup
 def share(key: str, name: str) -> Column:
     """Return a share in percent."""
     return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
-
-
-def _ranked(measure: str) -> tuple[Column, ...]:
-    """Return a stack that is not the choice, and by how much it would be better."""
-
-    def gain(row: Data) -> Cell:
-        return Cell(text.NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"]), row["gain"])
-
-    return (
-        _text("stack", wide=True),
-        Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
-        Column("gain", gain, number=True),
-    )
 
 
 _PLAIN = (

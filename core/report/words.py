@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from core.choices import declared
-from core.report.tables import Data, basis, finalists, record_tables
+from core.report.page import laid_out
+from core.report.tables import FINALISTS, Data, basis, finalists, record_tables
 from core.views import text
 from core.views.confidence.noise import OFF
-from core.views.decision.near import HEADING, PROMISING
+from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
 from core.views.decision.words import COSTED
 from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import WORDS
@@ -37,12 +40,17 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
     """Return what the templates of record and snapshot are filled with, charts and more tables apart."""
     best = finalists(data)
     kinds = (("Latency", "latency_note"), ("Cost", "cost_note"))
+    promising = pl.DataFrame(data["promising"], infer_schema_length=None)
     notes = [(what, dict.fromkeys(row[note] for row in best if row[note])) for what, note in kinds]
     return {
         "data": data,
         "kind": kind,
         "title": title,
-        "tables": record_tables(data),
+        "tables": {
+            **record_tables(data),
+            "near": laid_out(near_table(data["near_misses"])) if data["near_misses"] else None,
+            "promising": laid_out(lacking_table(promising), FINALISTS) if promising.height else None,
+        },
         "tiles": _tiles(data),
         "doubts": [{"finding": words, "good": False} for words in (*data["warnings"], *data["remarks"])],
         "asked": _asked(data),

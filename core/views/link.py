@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from core.decide.rules import Constraints, Rule
+from core.decide.rules import Rule
 from core.metrics.rates import ANY
 from core.params import Param
-from core.prices import PriceBook
 from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import EVERY_SET, WORDS
-from core.views.workspace.scope import Answering, Latency, Quality, Scope
+from core.views.workspace.scope import Answering, Latency
+
+if TYPE_CHECKING:
+    from core.views.workspace.view import View
 
 RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost", "lowest latency": "latency"}
 """Rules by the words that a person, and the link, have for them."""
@@ -58,17 +61,10 @@ def parameter_key(param: Param) -> str | None:
     return other.get(param.name, param.name)
 
 
-def settings(
-    scope: Scope,
-    quality: Quality,
-    latency: Latency,
-    limits: Constraints,
-    *,
-    book: PriceBook,
-    runs: tuple[str, ...] = (),
-) -> dict[str, object]:
+def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
     """Return a workspace's settings by key of the address; of a derived price book the changed prices."""
-    measure = quality.measure
+    scope, latency, limits = view.scope, view.latency, view.constraints
+    quality, measure = view.quality, view.quality.measure
     values: dict[str, object] = {
         "ws": scope.collection_id,
         "gs": scope.golden_set_id,
@@ -85,8 +81,8 @@ def settings(
         **_generator(latency),
         **{axis.limit: limits.of(axis) for axis in limits.axes},
         "jitter": limits.jitter_ms,
-        "book": book.name,
-        "price": book.changes,
+        "book": view.book.name,
+        "price": view.book.changes,
         **_answering(scope.answering),
         "gq": EVERY_SET if scope.judging.everywhere else None,
         "jq": WORDS.get(scope.judging.least),

@@ -12,12 +12,15 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
+from core.choices import declared
 from core.cli.app import app
 from core.decide.rules import Constraints
 from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, pinned_link, record_file
+from core.report.gate import Again
 from core.store import Store
 from core.views.workspace.comparable import Comparability
+from core.views.workspace.question import Question
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
@@ -77,6 +80,11 @@ def test_the_three_files_agree_with_decide(written):
         for entry in data["price_entries"]:
             assert entry["looked_up"] in words
         assert f"from revision {decided['revision']} of the store" in words
+
+
+def test_a_record_asks_all_that_a_decision_rests_on(written):
+    kept = {"run", "generation", *declared(Question)} - {"runs", "origin", "revision"}
+    assert kept == Again.model_fields.keys() == json.loads(written[1][".json"])["question"].keys()
 
 
 def test_what_ships_it_stands_in_every_file(written):

@@ -14,12 +14,23 @@ from core.decide.rules import Decision
 from core.records import Origin
 from core.store import Snapshot
 from core.views import text
+from core.views.blocks import Table
+from core.views.columns import COLUMNS
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality
 
 Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"
 NEAR = 0.1  # Share of a limit within which what breaks it is a near miss (metrics.md §9)
+_NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", "cost", "out_by", "let_in_by")
+_LACKING = (
+    "stack",
+    "quality",
+    "gain_of",
+    COLUMNS["missing"].but("lacks"),
+    COLUMNS["measure"].but("so"),
+    "why",
+)
 _OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 
@@ -87,6 +98,32 @@ def way_in(row: Data) -> str:
     small = axis.pattern_small and text.tiny(row["set_to"])
     number = f"{row['set_to'] * (1000 if small else 1):,.10g}"
     return f"{axis.limit_word} {(axis.pattern_small if small else axis.pattern).format(number)}"
+
+
+def near_table(misses: Sequence[Data]) -> Table:
+    """Lay out rows of `near_rows`."""
+    said = [
+        {
+            **miss,
+            "kind": kind(miss),
+            "gain_of": miss["gain"],
+            "out_by": broken(miss),
+            "let_in_by": way_in(miss),
+        }
+        for miss in misses
+    ]
+    least = [
+        {"cost": text.cost_of(miss, "")} if miss["cost"] is None and miss["cost_least"] else {}
+        for miss in misses
+    ]
+    return Table(
+        pl.DataFrame(said, infer_schema_length=None), "near_misses", _NEAR, cells=least if any(least) else ()
+    )
+
+
+def lacking_table(lacking: pl.DataFrame) -> Table:
+    """Lay out rows of `promising_rows`."""
+    return Table(lacking.with_columns(gain_of="gain"), "promising", _LACKING)
 
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:

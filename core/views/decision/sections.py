@@ -22,12 +22,11 @@ from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import (
     HEADING,
     PROMISING,
-    broken,
-    kind,
+    lacking_table,
     near_rows,
+    near_table,
     own_scope,
     promising_rows,
-    way_in,
 )
 from core.views.decision.parallel import parallel
 from core.views.decision.ship import shipping
@@ -40,15 +39,6 @@ from core.views.workspace.view import View
 Row = Mapping[str, Any]
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 PER_1K = COLUMNS["cost"]
-NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", PER_1K, "out_by", "let_in_by")
-LACKING = (
-    "stack",
-    "quality",
-    "gain_of",
-    COLUMNS["missing"].but("lacks"),
-    COLUMNS["measure"].but("so"),
-    "why",
-)
 MORE = (
     COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
@@ -146,13 +136,11 @@ def outside(view: View) -> Blocks:
 
     def written() -> Blocks:
         if misses:
-            said = [{**miss, "kind": kind(miss), "gain_of": miss["gain"], "out_by": broken(miss),
-                     "let_in_by": way_in(miss)} for miss in misses]  # fmt: skip
             yield Text(HEADING, "heading")
-            yield Table(pl.DataFrame(said, infer_schema_length=None), "near_misses", NEAR)
+            yield near_table(misses)
         if lacking.height:
             yield Text(PROMISING, "heading")
-            yield Table(lacking.with_columns(gain_of="gain"), "promising", LACKING)
+            yield lacking_table(lacking)
         if own:
             yield Text(own)
 

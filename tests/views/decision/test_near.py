@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -6,8 +7,9 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.decide.near import near_misses
 from core.decide.rules import Constraints, decide
+from core.report.page import for_people
 from core.store import Store
-from core.views.decision.near import broken, kind, near_rows, own_scope, sentence, way_in
+from core.views.decision.near import broken, kind, near_rows, near_table, own_scope, sentence, way_in
 from core.views.workspace.scope import Latency
 from tests.views.made import AT_10, DEMO, PAPER, stacks
 from tests.views.made import table as table_of
@@ -73,6 +75,12 @@ def test_the_paper_at_500_ms(published_store, tmp_path, ending):
     else:
         assert "SLA 510 ms" in written
         assert "0.195" in written
+        on_page = for_people(near_table(found["near_misses"]))[1]
+        for head in (
+            f"<th scope=.col.[^>]*>{column.label}<" if ending == ".html" else column.label
+            for column in on_page
+        ):
+            assert re.search(head.replace("$", r"\$"), written)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from core.views.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_wor
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
 from core.views.workspace.stacks import UNPROVEN
+from core.views.workspace.view import View
 from tests.prices.test_cost import price
 from tests.stores import Lab
 from tests.views.made import LAB, table
@@ -128,7 +129,8 @@ def test_the_score_of_answers_is_a_quality(snapshot: Snapshot):
     assert cost(found["any"], "quality") == pytest.approx({"good": 0.65, "bad": 0.125, "mute": None})
     assert cost(found["odd"], "quality")["good"] == 0
     assert agreed(quality, Answering())[1] == answering
-    link = settings(asked(reader=answering.reader), quality, Latency(), Constraints(), book=BOOK)
+    scope = asked(reader=answering.reader)
+    link = settings(View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK))
     assert (link["m"], link["ansby"]) == ("Answer", ODD)
 
 
