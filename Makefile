@@ -7,6 +7,9 @@ PORT ?= 8501
 HOST ?= localhost
 PROCESSES ?= 1
 NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
+# What the lock pins, by uv; by pip where uv does not reach the package index that pip is set to.
+INSTALL = $(BIN)/uv pip install --quiet --native-tls --python $(BIN)/python -c requirements.lock -r $(1) \
+	|| $(BIN)/python -m pip install --quiet -r $(1)
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 # Compiled modules are kept, else every process of a test run compiles all of them again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -49,7 +52,6 @@ docs: $(VENV)/.dev ## write docs/reference from the code
 	$(BIN)/python -m tools.reference
 
 lock: $(VENV)/.dev ## pin every dependency in requirements.lock, within the bounds of requirements*.txt
-	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file requirements.lock requirements-extras.txt requirements-bench.txt
 
@@ -71,20 +73,20 @@ clean: ## remove the environment and what tools have kept
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("CLQ Explorer needs Python 3.11 or later, found " + sys.version) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet uv
 
 $(VENV)/.run: requirements.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(call INSTALL,requirements.txt)
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt requirements.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(call INSTALL,requirements-dev.txt)
 	touch $@ $(VENV)/.run
 
 $(VENV)/.extras: $(wildcard requirements-*.txt) $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet -r requirements-extras.txt
+	$(call INSTALL,requirements-extras.txt)
 	touch $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet -r requirements-bench.txt
+	$(call INSTALL,requirements-bench.txt)
 	touch $@
