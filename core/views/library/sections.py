@@ -143,6 +143,7 @@ def published(ask: Ask) -> Blocks:
     row = tables.row(by_predicate=pl.col("name") == name, named=True)
     figures = data.printed(row["file"], row["table"])
     columns = [_printed(values, row["file"]) for values in figures]
+    yield Text(f"{name} (data/published/{row['file']})", "caption")
     yield Table(figures, "published", columns)
 
 
