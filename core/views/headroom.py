@@ -28,6 +28,10 @@ HOW = (
     "1 = actual + ordering headroom (in the pool, but ranked too low) + retrieval headroom (not in the "
     "pool). PROC is the best order of the pool; %PROC = mean actual / mean PROC, over the same n queries."
 )
+DEEPER = (
+    "Nothing reads K here, so every K has the same ranking and the ceiling is that of its deepest pool, "
+    "PROC of {pool}. K curves show PROC of {own}, the pool of this K."
+)
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
 RETRIEVAL, ORDERING, BALANCED = "improve retrieval", "improve ordering", "balanced"
 _ANSWERS = {
@@ -89,10 +93,16 @@ def limiting(row: Mapping[str, Any], quality: Quality) -> str:
     )
 
 
-def caveats(row: Mapping[str, Any], *, mixed: bool) -> dict[str, str]:
-    """Say what to try and how to read the bars, by the words of a chip; mixed = several pool conventions."""
+def caveats(row: Mapping[str, Any], own: str | None, *, mixed: bool) -> dict[str, str]:
+    """Say what to try and how to read the bars, by the words of a chip.
+
+    Args:
+        own: Convention of the pool that the stack's own K leaves; None where it is not stated.
+        mixed: Whether the bars are of several pool conventions.
+    """
     pools = MIXED_POOLS if mixed else ""
-    return {"what to try": levers(row), "several pools": pools, "how to read": HOW}
+    deeper = "" if own is None or own == row["pool"] else DEEPER.format(pool=row["pool"], own=own)
+    return {"what to try": levers(row), "which ceiling": deeper, "several pools": pools, "how to read": HOW}
 
 
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
@@ -233,7 +243,8 @@ def limit(view: View, ask: Ask) -> Blocks:
         yield no_ceiling(view.quality)
         return
     mixed = lost.table["pool"].n_unique() > 1
-    yield Answer(answer(lost.explained), caveats=caveats(lost.explained, mixed=mixed))
+    own = view.table.filter(pl.col("name") == lost.explained["name"])["pool"].first()
+    yield Answer(answer(lost.explained), caveats=caveats(lost.explained, own, mixed=mixed))
     yield Cards(cards(lost.explained, view.quality))
     yield Chart(lost.figure, "headroom", numbers(lost.explained, view.quality))
     actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]
@@ -241,7 +252,7 @@ def limit(view: View, ask: Ask) -> Blocks:
         lost.table,
         "headroom",
         ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
-        (*actual[1:], "proc", "n", "quality_basis"),
+        (*actual[1:], COLUMNS["proc"].but("PROC of that pool"), "n", "quality_basis"),
     )
 
 

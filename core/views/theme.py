@@ -213,10 +213,15 @@ class Panels:
         """Lay out a panel per title, row by row."""
         across = max(1, min(across, len(titles)))
         rows = max(1, -(-len(titles) // across))
+        last = len(titles) - across * (rows - 1) if titles else across  # panels of the last row
+        grid = [
+            [{} if row < rows - 1 or col < last else None for col in range(across)] for row in range(rows)
+        ]
         self._across = across
         self._listed: set[str] = set()
         self.figure = make_subplots(
             rows=rows, cols=across, subplot_titles=[escape(title) for title in titles], x_title=escape(x),
+            specs=grid,
             vertical_spacing=0.3 / rows, horizontal_spacing=0.24 / across,
         )  # fmt: skip
         style = layout(height=100 + height * rows)

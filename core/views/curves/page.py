@@ -98,7 +98,7 @@ X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generato
 """Axes that the curves can be drawn against, by column."""
 HOW = (
     "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
-    "seed). Dotted: what the best order of the candidate pool would reach (PROC). Dashed line or large dot: "
+    "seed). Dotted: PROC of the stack's own pool, what its best order would reach. Dashed line or large dot: "
     "the cutoff. ↓: lower is better."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
@@ -208,7 +208,7 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
             fig.add_trace(theme.quiet("", *at, marker=marker, legendgroup=text.escape(name)))
     line = {"width": 1, "color": theme.NEUTRAL}
     if ceilings.height:
-        key = "ceiling of the pool (PROC)"
+        key = "PROC of each stack's own pool"
         fig.add_trace(theme.scatter(key, [None], [None], mode="lines", line={**line, "dash": "dot"}))
     if x == "k":
         words = {"annotation_text": f"cutoff {quality.k}", "annotation_position": "bottom right"}
@@ -263,7 +263,7 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
     """Return the stacks of the workspace by candidate depth: those that differ in nothing else form a family.
 
     Returns:
-        family, candidates, quality, proc, latency_ms, cost, n, name; families with two or more depths.
+        family, candidates, quality, proc, pool, latency_ms, cost, n, name; families with two or more depths.
     """
     families = [_family(spec) for spec in table["spec"]]
     return (
@@ -271,7 +271,7 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("candidates").is_not_null())
         .filter(pl.col("candidates").n_unique().over("family") > 1)
         .sort("family", "candidates")
-        .select("family", "candidates", "quality", "proc", "latency_ms", "cost", "n", "name")
+        .select("family", "candidates", "quality", "proc", "pool", "latency_ms", "cost", "n", "name")
     )
 
 

@@ -82,7 +82,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     sentence = page.depth_answer(depths, shown[0], view.quality)
     yield Answer(sentence)
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
-    yield Table(depths, "depths", ("name", "candidates", "quality", "proc", "latency_ms", "cost"))
+    yield Table(depths, "depths", DEPTHS)
 
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
@@ -107,6 +107,12 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
 POINTS = (
     *("name", "measure", "k", "value", "low", "high", "n", "tokens"),
     COLUMNS["usd_per_1k"].but(about="What the generator charges for reading them."),
+)
+OWN_PROC = "The best ordering of the candidates of this K, whose convention the next column says."
+DEPTHS = (
+    *("name", "candidates", "quality"),
+    COLUMNS["proc"].but("PROC of its pool", OWN_PROC),
+    *("pool", "latency_ms", "cost"),
 )
 CUT = (
     *("way", "precision"),

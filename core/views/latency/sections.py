@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import polars as pl
@@ -31,9 +31,11 @@ LINES = (
 )
 NO_LINES = "No stack here has a timed reranker."
 NO_GENERATOR = (
-    "First token and generation are unknown here. Choose the latency end-to-end in the settings to give the "
-    "generator's speed, or import timings of the stages first_token and generate."
+    "How long an answer takes is unknown here.",
+    "Choose the latency end-to-end in the settings to give the generator's speed, or import timings of the "
+    "stages first_token and generate.",
 )
+MODEL_ONLY = "Modelled from the generator's speed in the settings; no answer was timed."
 MODELLED = "Dashed: modelled, without the spread of single answers. Dotted: prompts of the stacks shown."
 NOTES, REASONS, ENDS = (
     tuple(f"{percentile}_{of}" for percentile in PERCENTILES for of in kinds)
@@ -60,21 +62,21 @@ def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.Data
     return samples, data.stage_table(view.snapshot, runs, samples)
 
 
-def head(view: View, ask: Ask) -> Generator[Block, None, tuple[str, ...]]:
-    """Yield what stands above every section but the last; return the stacks, none where none is timed."""
+Say = Callable[[Mapping[str, Any], pl.DataFrame], str]
+"""Say a section's answer of a row of `percentile_table`, and of all its rows."""
+
+
+def head(view: View, ask: Ask, say: Say) -> Generator[Block, None, tuple[str, ...]]:
+    """Yield what stands above the sections about stacks; return the stacks, none where none is timed."""
     known = percentiles(view)
     if known["p50"].null_count() == known.height:
         yield unknown(known, view.quality)
         return ()
     usual = data.usual(known, view.table, view.decision)
     names = tuple(ask.stacks(view.table, view.decision, "lats", usual=usual, most=6))
-    row, stack = (
-        rows.row(by_predicate=pl.col("name") == names[0], named=True) for rows in (known, view.table)
-    )
-    parts, jitter_ms = data.path_stages(stages_of(view, names)[1], view.latency), view.decision.jitter_ms
+    row, jitter_ms = known.row(by_predicate=pl.col("name") == names[0], named=True), view.decision.jitter_ms
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
-    sentence = answer(row, parts, view.quality, stack["quality"])
-    yield Answer(sentence, caveats=caveats(known, by_depth, jitter_ms))
+    yield Answer(say(row, known), caveats=caveats(known, by_depth))
     yield Cards(cards(row, view.latency))
     return names
 
@@ -82,7 +84,13 @@ def head(view: View, ask: Ask) -> Generator[Block, None, tuple[str, ...]]:
 @section("where the time goes", "Which stage takes the time of a query?")
 def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     """Yield the stages of some stacks: one after another, query by query, and as a table."""
-    names = yield from head(view, ask)
+    quality = dict(view.table.select("name", "quality").iter_rows())
+
+    def say(row: Mapping[str, Any], _: pl.DataFrame) -> str:
+        parts = data.path_stages(stages_of(view, (row["name"],))[1], view.latency)
+        return answer(row, parts, view.quality, quality[row["name"]])
+
+    names = yield from head(view, ask, say)
     if not names:
         return
     samples, rows = stages_of(view, names)
@@ -104,12 +112,13 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
 @section("reranker by K", "How much slower does each further candidate make the reranker?")
 def reranker_by_k(view: View, ask: Ask) -> Blocks:
     """Yield how the reranker grows with the candidate depth."""
-    if not (yield from head(view, ask)):
-        return
+    del ask  # every reranker is drawn
     rows = depths(view.snapshot, view.scope, jitter_ms=view.decision.jitter_ms)
     if rows.is_empty():
-        yield Text(NO_LINES, "caption")
+        yield Answer(NO_LINES)
         return
+    fitted = charts.depth_lines(rows)
+    yield Answer(per_candidate(fitted), caveats={"jumps with K": " ".join(_breaks(rows))})
     yield Chart(charts.by_depth(rows), "reranker_by_depth", "Reranker latency against K", LINES)
     lines = (
         "reranker",
@@ -122,23 +131,22 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
         "worst_ms",
         "reason",
     )
-    yield Table(charts.depth_lines(rows), "reranker_lines", lines)
+    yield Table(fitted, "reranker_lines", lines)
 
 
 @section("generator", "How long does the answer take after retrieval?")
 def generator(view: View, ask: Ask) -> Blocks:
     """Yield the generator against its prompt, where it was timed or is modelled."""
-    names = yield from head(view, ask)
-    if not names:
-        return
     timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
     if timed.is_empty() and model is None:
-        yield Text(NO_GENERATOR, "caption")
+        yield Answer(*NO_GENERATOR)
+        return
+    said = MODEL_ONLY if timed.is_empty() else speed(data.fitted(timed))
+    names = yield from head(view, ask, lambda *_: said)
+    if not names:
         return
     runs = view.table.filter(pl.col("name").is_in(names))
     added = modelled_ms(view.snapshot, runs, model).join(runs.select("run_id", "name"), on="run_id")
-    if not timed.is_empty():
-        yield Text(speed(data.fitted(timed)))
     drawn = charts.generator(timed, model, added["prompt"].to_list())
     yield Chart(drawn, "generator", "Generation time against prompt tokens", MODELLED)
     if model is not None:
@@ -150,7 +158,7 @@ def generator(view: View, ask: Ask) -> Blocks:
 @section("every stack", "How long do queries take on every stack?")
 def every_stack(view: View, ask: Ask) -> Blocks:
     """Yield the percentiles of all stacks, the fastest first."""
-    if (yield from head(view, ask)):
+    if (yield from head(view, ask, lambda row, known: fastest(row, known, view.decision.jitter_ms))):
         yield Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
 
 
@@ -221,8 +229,9 @@ def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
     """Say that no latency is known, and why."""
     reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
     why = f": {reasons['p50_note'][0]}" if reasons.height else ""
+    none = "The only stack has no" if rows.height == 1 else f"None of {rows.height:,} stacks has a"
     return Answer(
-        f"None of {text.count(rows.height, 'stack')} has a known latency, whatever its {quality.name}{why}.",
+        f"{none} known latency, whatever its {quality.name}{why}.",
         "Timings come with runs that are made here, or with imported files that have them.",
     )
 
@@ -239,16 +248,38 @@ def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str
     return tuple(cards)
 
 
-def caveats(rows: pl.DataFrame, depths: pl.DataFrame, jitter_ms: float) -> dict[str, str]:
-    """List ties within the jitter, withheld tails and departures from the line by K, by words of a chip."""
-    known = rows.filter(pl.col("p50").is_not_null())
+def fastest(row: Mapping[str, Any], rows: pl.DataFrame, jitter_ms: float) -> str:
+    """Say which stack is the fastest, how many are as fast, and how a row of the table compares."""
+    first = rows.filter(pl.col("p50").is_not_null()).row(0, named=True)
+    near = pl.col("p50") - first["p50"] < jitter_ms
+    alike = rows.filter(near, pl.col("name") != first["name"])["name"].to_list()
+    ties = f"; {text.count(len(alike), 'other is', 'others are')} as fast within {text.ms(jitter_ms)}"
+    said = f"The fastest is {first['name']}: p50 {text.ms(first['p50'])}{ties if alike else ''}."
+    if row["name"] in (first["name"], *alike) or row["p50"] is None:
+        return said
+    return f"{said} {row['name']} takes {text.ms(row['p50'])}."
+
+
+def per_candidate(lines: pl.DataFrame) -> str:
+    """Say what a further candidate takes the reranker of most stacks; takes `charts.depth_lines`."""
+    known = lines.filter(pl.col("slope").is_not_null()).sort("stacks", descending=True, maintain_order=True)
+    if known.is_empty():
+        return "What a further candidate takes is not known: no reranker was timed at enough depths."
     first = known.row(0, named=True)
-    alike = known.filter(pl.col("p50") - first["p50"] < jitter_ms).height - 1
-    ties = f"{text.count(alike, 'stack is', 'stacks are')} within the jitter of {text.ms(jitter_ms)}."
+    over = f" over {first['embedder']}" if first["embedder"] else ""
+    others = f"; {text.count(known.height - 1, 'more pair')} in the table" if known.height > 1 else ""
+    return (
+        f"Each further candidate takes {first['reranker']}{over} about {text.ms(first['slope'])} "
+        f"({text.count(first['stacks'], 'stack')} at {text.count(first['depths'], 'depth')}){others}."
+    )
+
+
+def caveats(rows: pl.DataFrame, depths: pl.DataFrame) -> dict[str, str]:
+    """List withheld tails and departures from the line by K, by the words of a chip."""
+    known = rows.filter(pl.col("p50").is_not_null())
     silent = rows.height - known.height
     unknown = f"{text.count(silent, 'stack has', 'stacks have')} no known latency." if silent else ""
     return {
-        "fastest": f"{first['name']} with {text.ms(first['p50'])}. {ties if alike else ''}".strip(),
         "some unknown": unknown,
         "high percentiles": " ".join(_withheld(known)),
         "jumps with K": " ".join(_breaks(depths)),

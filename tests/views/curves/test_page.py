@@ -97,7 +97,7 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     )
     assert f"n = {best['n']}" in view.answer
     lines = [trace.name for trace in view.main.data if trace.name]
-    key = "ceiling of the pool (PROC)"
+    key = "PROC of each stack's own pool"
     assert set(lines) == {*names, *(f"{name} ceiling" for name in names), key}
     assert {trace.name for trace in view.main.data if trace.showlegend is not False} >= {*names, key}
     assert len(view.beside.data) == (len(BESIDE) - 1) * len(names)  # RA-nWG is the main chart

@@ -101,8 +101,11 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
         ("Retrieval latency p95", "withheld", "n = 20 · measured"),
         ("Retrieval latency p99", "withheld", "n = 20 · measured"),
     )
-    more = page.caveats(rows, latency_by_depth(lab, LAB), 75.0)
-    assert more["fastest"] == "told with 7.00 ms. 1 stack is within the jitter of 75.0 ms."
+    more = page.caveats(rows, latency_by_depth(lab, LAB))
+    said = page.fastest(slow, rows, 75.0)
+    assert "told: p50 7.00 ms; 1 other is as fast within 75.0 ms" in said
+    assert said.endswith("slow takes 110 ms.")
+    assert "takes" not in page.fastest(fast, rows, 75.0)
     assert "p95 is unknown for 2 of 3 stacks" in more["high percentiles"]
     assert more["some unknown"] == "1 stack has no known latency."
     assert more["jumps with K"] == ""
@@ -112,7 +115,7 @@ def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
     told = page.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
     assert (
-        told.sentence == "None of 1 stack has a known latency, whatever its RA-nWG@10: no timings recorded."
+        told.sentence == "The only stack has no known latency, whatever its RA-nWG@10: no timings recorded."
     )
     assert "imported files" in told.details
 
@@ -122,11 +125,12 @@ def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store
     depths = latency_by_depth(snapshot, PAPER)
     found = table(snapshot, PAPER)
     rows = percentile_table(snapshot, found, Latency())
-    said = page.caveats(rows, depths, 75.0)["jumps with K"]
+    said = page.caveats(rows, depths)["jumps with K"]
     assert "rerank-2.5 over voyage-3.5 leaves its line from K = 150 on, by up to 2.19 s." in said
     lines = charts.depth_lines(depths)
     at = dict(lines.select(pl.format("{} {}", "reranker", "embedder"), "breaks_at").iter_rows())
     assert at["rerank-2.5 voyage-3.5"] == 150
+    assert "rerank-2.5 over voyage-3.5 about 2.98 ms (12 stacks at 4 depths)" in page.per_candidate(lines)
     assert at["rerank-2.5 voyage-3-large"] is None
     drawn = charts.by_depth(depths)
     (ringed,) = (trace for trace in drawn.data if str(trace.name).startswith("leaves its line"))
