@@ -132,7 +132,8 @@ def run(
         list[str] | None,
         typer.Option(
             help="Meaning of a table's column, as meaning=column, such as run=system, nDCG@10=score, "
-            "latency_p95_s=time or usd_per_query=cost; grade=label_* for a judge each; may be repeated."
+            "latency_p95_s=time or usd_per_query=cost; grade=label_* for a judge each; nDCG@10=* where each "
+            "column is a stack; may be repeated."
         ),
     ] = None,
     row: Annotated[

@@ -153,7 +153,8 @@ def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
             is known. Rows without series, K or quality are left out.
 
     Returns:
-        One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better), d_ms, d_usd,
+        One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better) with `GAIN`,
+        d_ms, d_usd,
         per_100_ms and per_usd (null where the divisor is unknown or not above 0), pays, reason (why it does
         not pay, in words; null where it does).
 
@@ -192,7 +193,7 @@ def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
         .select(
             *("series", "run_id", "from_k"),
             pl.col("candidates").alias("to_k"),
-            *("d_quality", "d_ms", "d_usd", "per_100_ms", "per_usd"),
+            *("d_quality", *GAIN, "d_ms", "d_usd", "per_100_ms", "per_usd"),
             pl.col("reason").is_null().alias("pays"),
             "reason",
         )

@@ -7,7 +7,7 @@ store: the caller adds ``Import.batch`` within one transaction, or does not, whi
 from core.importers.base import Import, LeftOut, Options
 from core.importers.formats import FORMATS
 from core.importers.formats.own import export
-from core.importers.formats.table import recognised
+from core.importers.formats.table import recognised, stacks_of
 from core.importers.judgements import GRADE_MAPPINGS, mapping_text
 from core.importers.load import Preview, load, preview
 from core.importers.meaning import TEMPLATES, Row, TableAs
@@ -37,4 +37,5 @@ __all__ = [
     "named",
     "preview",
     "recognised",
+    "stacks_of",
 ]

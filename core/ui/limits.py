@@ -63,6 +63,7 @@ def _asked(
 
 def _field(limit: Limit) -> float | None:
     """Return the field of a limit; empty where there is none."""
+    _short(limit.key)
     value: float | None = st.number_input(
         limit.label.replace("million", "1,000"),  # what the address holds
         min_value=None if limit.counts else 0.0,
@@ -75,6 +76,13 @@ def _field(limit: Limit) -> float | None:
         help=plain(limit.help),
     )
     return limit.taken(value)
+
+
+def _short(key: str) -> None:
+    """Before a field is drawn: what would stand in the address as ``300.0`` becomes ``300``."""
+    number = st.session_state.get(key)
+    if isinstance(number, float) and number.is_integer():
+        st.session_state[key] = int(number)
 
 
 def jitter(table: pl.DataFrame) -> float | None:
@@ -138,3 +146,4 @@ def take(offered: Sequence[Limit], values: Mapping[str, object]) -> None:
         value = limit.taken(asked)
         if (asked is None or value is not None) and limit.allows(value):
             st.session_state[limit.key] = value
+            _short(limit.key)

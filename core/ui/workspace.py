@@ -14,9 +14,9 @@ from core.store import Snapshot
 from core.ui import cache, prices
 from core.ui.limits import constraints, jitter, standing, turn
 from core.ui.pages import links
-from core.ui.pick import ASKED, KEPT, pick_asked, pick_listed
+from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
-from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults
+from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.workspace.answers import agreed
 from core.views.workspace.choices import ALL, Choices
@@ -25,6 +25,7 @@ from core.views.workspace.view import Place, View
 
 _NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
 _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The settings behind the button
+_COUNTS = tuple(key for key in _RARE if key != "rev")  # A link pins its revision, whatever else it sets
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
@@ -42,7 +43,7 @@ def open_workspace(frame: Frame) -> Place | None:
         with rooms:
             links(ALL if name is None else cache.holds(snapshot)[name])
         return None if name is None else Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
-    counted = changed(_RARE)
+    counted = changed(_COUNTS)
     with frame.bar.popover(
         f"Settings · {counted}" if counted else "Settings", icon=":material/tune:", key="settings"
     ):
@@ -54,7 +55,7 @@ def open_workspace(frame: Frame) -> Place | None:
             icon=":material/undo:",
             key="defaults",
         )
-    if changed(_RARE) != counted and not st.session_state.get(_COUNTED):
+    if changed(_COUNTS) != counted and not st.session_state.get(_COUNTED):
         st.session_state[_COUNTED] = True  # a link may name defaults, which are known only now
         st.rerun()
     st.session_state[_COUNTED] = False
@@ -168,7 +169,16 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         _forget_dependent()
     choice = ASKED["collection"].choice
     about = "One collection: results on different corpora never share a chart."
-    name = pick_listed(choice.label, names, choice.key, on_change=_forget_dependent, help=about)
+    # Without a usual one every address names its workspace: the first may be another one tomorrow.
+    still_offered(choice.key, names)
+    if choice.key not in st.query_params:
+        shown = st.session_state.setdefault(choice.key, names[0])
+        if _SHOWN not in st.session_state:  # before it is bound: a widget alone writes to it from then on
+            st.query_params[choice.key] = shown
+    name = st.selectbox(
+        choice.label, names, index=None, on_change=_forget_dependent, help=about, **linked(choice.key)
+    )
+    name = names[0] if name is None else name
     st.session_state[_SHOWN] = name
     return name
 

@@ -243,8 +243,9 @@ def limit(view: View, ask: Ask) -> Blocks:
         yield no_ceiling(view.quality)
         return
     mixed = lost.table["pool"].n_unique() > 1
-    own = view.table.filter(pl.col("name") == lost.explained["name"])["pool"].first()
-    yield Answer(answer(lost.explained), caveats=caveats(lost.explained, own, mixed=mixed))
+    own = view.table.filter(pl.col("name") == lost.explained["name"])["pool"].drop_nulls().head(1).to_list()
+    chips = caveats(lost.explained, own[0] if own else None, mixed=mixed)
+    yield Answer(answer(lost.explained), caveats=chips)
     yield Cards(cards(lost.explained, view.quality))
     yield Chart(lost.figure, "headroom", numbers(lost.explained, view.quality))
     actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]

@@ -214,7 +214,7 @@ class Panels:
         across = max(1, min(across, len(titles)))
         rows = max(1, -(-len(titles) // across))
         last = len(titles) - across * (rows - 1) if titles else across  # panels of the last row
-        grid = [
+        grid: list[list[Spec | None]] = [
             [{} if row < rows - 1 or col < last else None for col in range(across)] for row in range(rows)
         ]
         self._across = across

@@ -124,12 +124,30 @@ def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
     """Ask above each column what it means; what is recognised is chosen already."""
     if not file.columns:
         return None
+    stacks = words.stack_columns(file, row)
+    cells = _cells(place) if stacks else None
     chosen = dict(_meanings(file, row, place))
     if more := len(file.columns) - len(chosen):
         st.caption(f"{count(more, 'more column')} as recognised; --column on the command line maps them too.")
     for meaning in words.twice(chosen):
         st.warning(f"Two columns mean {plain(meaning)}: one is taken.", icon=":material/warning:")
-    return words.said(file, row, chosen)
+    return words.said(file, row, chosen, cells)
+
+
+def _cells(place: int) -> str | None:
+    """Ask once what the cells hold where each column is a stack."""
+    meaning: str | None = st.selectbox(
+        "Each column is a stack? Then its cells hold",
+        words.OF_QUERIES,
+        index=None,
+        format_func=words.words,
+        placeholder="each column means something else",
+        accept_new_options=True,
+        key=f"cells{place}",
+        help=_HELP,
+        width=320,
+    )
+    return meaning
 
 
 def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised
+from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
 from core.importers.read.text import shown
 from core.importers.read.written import SAID, Open, OpenNumbersError, Reading
 from core.importers.runs import STAR
@@ -290,17 +290,33 @@ def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
     return {column: meaning for meaning, column in meanings.items()}
 
 
-def said(preview: Preview, row: Row | None, chosen: Mapping[str, str]) -> TableAs | None:
+OF_QUERIES = ("nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "latency_ms", "latency_s", "usd_per_query")
+"""Meanings that the cells of a table with a column for each stack are offered."""
+
+
+def stack_columns(preview: Preview, row: Row | None) -> list[str]:
+    """Find columns of a table that may hold a result of a stack each; empty where it is no such table."""
+    if row not in (None, "query") or preview.format != "table":
+        return []
+    return stacks_of(preview.columns, preview.rows, preview.name)
+
+
+def said(
+    preview: Preview, row: Row | None, chosen: Mapping[str, str], cells: str | None = None
+) -> TableAs | None:
     """Compare a visitor's choices for a table with those recognised; None where all are the same.
 
     Args:
         chosen: Column → meaning as it stands on the page.
+        cells: What the columns that have no meaning hold, each of a stack; None = they are no stacks.
     """
     known = columns_of(preview, row)
     columns = {
         meaning: column for column, meaning in chosen.items() if meaning and known.get(column) != meaning
     }
     without = frozenset(column for column, meaning in chosen.items() if not meaning and column in known)
+    if cells:
+        columns[cells] = "*"
     if not columns and not without and row == preview.row:
         return None
     return TableAs(columns, row, without)

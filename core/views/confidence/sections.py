@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,25 +162,34 @@ def other_weights(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats=chips)
     if numbers := words.weighed_cards(grid, chosen, flips):
         yield Cards(numbers)
-    every = (
-        Text("", label="Order and choice, setting by setting"),
-        Chart(charts.agreement(grid, chosen), "agreement", sentence),
-    )
-    yield Beside(every, _one_stack(view, ask, grid), level="bottom")
-    yield Text(words.weighing_legend(grid, chosen), "caption")
-    yield Text("How far the stacks move", "heading")
+    if len(set(chosen)) > 1:
+        yield from _setting_by_setting(view, ask, grid, chosen)
+    else:  # what changes nothing is one line
+        yield Fold("Setting by setting", _setting_by_setting(view, ask, grid, chosen))
     names = dict(view.table.select("run_id", "name").iter_rows())
     ranges = weights.stack_ranges(grid, names)
-    yield Chart(charts.ranges(ranges, str(measure)), "ranges", "Least and greatest score of every stack")
-    yield Table(weights.grouped(ranges), "ranges", RANGES, whole=ranges)
-    yield Text("Which pairs swap places", "heading")
+    moved = (
+        Chart(charts.ranges(ranges, str(measure)), "ranges", "Least and greatest score of every stack"),
+        Table(weights.grouped(ranges), "ranges", RANGES, whole=ranges),
+    )
+    yield Fold("How far the stacks move", moved)
     swapped = flips.filter(pl.col("flips") > 0)
     yield Text(details)
     if not swapped.is_empty():
-        yield Table(swapped, "flips", FLIPS, FLIPS_MORE, whole=flips)
+        yield Fold("Which pairs swap places", [Table(swapped, "flips", FLIPS, FLIPS_MORE, whole=flips)])
     cells = weights.long_table(grid, names, chosen)
     marks = [pl.when(pl.col(name)).then(pl.lit("yes")).alias(name) for name in ("usual", "chosen")]
     yield Fold("Every stack in every setting", [Table(cells.with_columns(marks), "grid", CELLS)])
+
+
+def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
+    """Order and choice in every setting, beside one stack in them."""
+    every = (
+        Text("", label="Order and choice, setting by setting"),
+        Chart(charts.agreement(grid, chosen), "agreement", "Order and choice in every setting"),
+    )
+    yield Beside(every, _one_stack(view, ask, grid), level="bottom")
+    yield Text(words.weighing_legend(grid, chosen), "caption")
 
 
 def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
@@ -272,15 +282,18 @@ def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
         view.table.filter("has_rankings").select("run_id"), on="run_id", how="semi", maintain_order="left"
     )
     if ranked.height > 1:
-        yield Text("Which queries tell most", "heading")
-        pair = queries(view, *ranked["run_id"][:2])
-        tags = worth.tag_rows(pair)
-        yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
-        if not tags.is_empty():
-            yield Text(WEIGH_BACK, "caption")
-            yield Table(tags, "tags", TAGS)
-    yield Text("Timing again", "heading")
-    yield Text(words.timing_words(plan, money.price))
+        yield Fold("Which queries tell most", _tagged(view, ranked))
+    yield Fold("Timing again", [Text(words.timing_words(plan, money.price))])
+
+
+def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
+    """Show which kind of queries tells the two likeliest stacks apart best."""
+    pair = queries(view, *ranked["run_id"][:2])
+    tags = worth.tag_rows(pair)
+    yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
+    if not tags.is_empty():
+        yield Text(WEIGH_BACK, "caption")
+        yield Table(tags, "tags", TAGS)
 
 
 def _passages(view: View, ask: Ask) -> Blocks:

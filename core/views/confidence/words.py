@@ -24,6 +24,10 @@ from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.view import View
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
+UNLIKELY, LIKELY = (
+    0.1,
+    0.5,
+)  # Chances of another choice from which on judging more is perhaps, and surely, worth it
 CALM = 0.05  # A chance below this is called small
 MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
@@ -173,9 +177,20 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
     sample = f"({grid.measure}, n = {n})"
     if ours is None:
         return f"No stack is within the limits as usual {sample}.", _turned(grid, turned)
-    where = f"all {cells}" if kept == cells else f"{kept} of {cells}"
-    stays = "stays the choice" if kept == cells else "is the choice"
-    return f"{ours} {stays} in {where} settings of the weights {sample}.", _turned(grid, turned)
+    if kept == cells:
+        said = f"No: however the grades are weighed, {ours} stays the choice (all {cells} settings tried"
+    else:
+        said = f"It depends: {ours} is the choice in {kept} of {cells} settings of the weights"
+        said += f", {_others(chosen, ours)} (settings tried"
+    return f"{said}; {grid.measure}, n = {n}).", _turned(grid, turned)
+
+
+def _others(chosen: Sequence[str | None], ours: str) -> str:
+    """Name the stacks that are chosen instead, the most frequent first."""
+    counted = Counter(name for name in chosen if name != ours)
+    named = [f"{name or 'no stack'} in {times}" for name, times in counted.most_common(2)]
+    rest = counted.total() - sum(times for _, times in counted.most_common(2))
+    return ", ".join([*named, *([f"others in {rest}"] if rest else [])])
 
 
 def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
@@ -183,18 +198,17 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
         return []
-    others = Counter(name for name in chosen if name != chosen[grid.start])
-    rest = ", ".join(f"{name or 'no stack'} in {times}" for name, times in others.most_common(3))
+    others = sum(name != chosen[grid.start] for name in chosen)
     stacks = int((grid.ranks[grid.start] > 0).sum())
     flipped = turned.filter(pl.col("flips") > 0).height
     cells = len(grid.cells)
     return [
         (
             "Same choice",
-            f"{cells - others.total()} of {cells}",
-            rest or "settings of alpha, cap4, cap3 tried",
+            f"{cells - others} of {cells}",
+            "settings of alpha, cap4, cap3 tried",
         ),
-        ("Same order", f"τ ≥ {taus.min():.2f}", f"Kendall's tau-b of {stacks} stacks; 1 = same order"),
+        ("Same order", f"≥ {taus.min():.2f}", f"of 1 = the same; Kendall's tau-b of {stacks} stacks"),
         ("Pairs that swap", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
     ]
 
@@ -248,11 +262,13 @@ def plan_answer(
     here = f"({quality.name}, n = {n})"
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd, '')} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence = f"Your budget pays for {text.count(wanted, 'more query')}{assumed} {here}."
+        sentence = f"No: your budget pays for {text.count(wanted, 'more query')}{assumed} {here}."
     else:
         row = at.row(0, named=True)
+        verdict = "Hardly" if row["flip"] < UNLIKELY else "Perhaps" if row["flip"] < LIKELY else "Yes"
+        have = "has" if wanted == 1 else "have"
         sentence = (
-            f"{text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}) have a "
+            f"{verdict}: {text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}) {have} a "
             f"{text.percent(row['flip'])} chance of changing the choice {here}."
         )
     left = rows["left"][0]
@@ -267,7 +283,7 @@ def plan_answer(
         last = rows.row(-1, named=True)
         return sentence, (
             f"{doubt}, after {last['more']:,} more queries still in {text.percent(last['left'])}: the "
-            "leading stacks are too close to separate."
+            "leading stacks are too close to separate. Choose among them by cost or latency."
         )
     row = calm.row(0, named=True)
     return sentence, f"{doubt}; after {row['more']:,} more queries in less than {text.percent(CALM)}."

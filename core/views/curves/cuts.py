@@ -139,13 +139,17 @@ HOW = (
     "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
     "is kept, not of K slots."
 )
+WAYS = "K: the same for all. The others read a cutoff off each ranking's scores: a gap, a bend, two groups."
 GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them."
 FIXED = (5, 10, 20, 50)
+WHOLE = "everything"
+GAINS = ("gain", "gain_low", "gain_high")
 REL = int(rel_param().default)
 COLUMNS = {
     "way": pl.String(),
     "dynamic": pl.Boolean(),
     **dict.fromkeys(("precision", "recall", "f1", "f1_low", "f1_high", "kept", "tokens"), pl.Float64()),
+    **dict.fromkeys(GAINS, pl.Float64()),
     "n": pl.Int32(),
 }
 
@@ -155,7 +159,7 @@ class Cuts:
     """Ways to cut the rankings of one stack."""
 
     # `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null where the text of a
-    # passage is missing
+    # passage is missing; gain of F1 over the cutoff for all
     rows: pl.DataFrame
     left_out: str  # why queries were left out, or why there are no rows; empty when all count
 
@@ -190,7 +194,7 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     report = cut_report(kept, grades[rows], relevant[rows], threshold=REL)
     running = running_tokens(snapshot, runs, counts, depth=grades.shape[1], only=only).get(run_id)
     queries = [graded.query_ids[row] for row in rows]
-    table = _table(tuple(ways), report, _tokens(running, queries, kept))
+    table = _table(tuple(ways), report, _tokens(running, queries, kept), f"K = {fixed}")
     missing = int((relevant > 0).sum() - len(rows))
     words = f"{text.count(missing, 'query has', 'queries have')} no scores to cut by." if missing else ""
     return Cuts(table, words)
@@ -227,7 +231,7 @@ def _ways(
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Return how many passages each way keeps of every query's ranking."""
     ks = sorted({k for k in (*FIXED, fixed) if k < deep.max()})
-    kept = {f"K = {k}": np.minimum(k, deep) for k in ks} | {"everything": deep}
+    kept = {f"K = {k}": np.minimum(k, deep) for k in ks} | {WHOLE: deep}
     for name in usable():
         cut = {"method": name}
         kept[name] = np.array([keep(cut, row[:size]) for row, size in zip(scores, deep, strict=True)])
@@ -246,11 +250,15 @@ def _tokens(
     return sent
 
 
-def _table(ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.float64]) -> pl.DataFrame:
+def _table(
+    ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.float64], fixed: str
+) -> pl.DataFrame:
     low, high = bootstrap_means(report.f1)
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
     columns = {"way": ways, "dynamic": [way in CUTS for way in ways], **means, "f1_low": low, "f1_high": high}
     columns |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
+    apart = report.f1 - report.f1[ways.index(fixed if fixed in ways else WHOLE)]
+    columns |= dict(zip(GAINS, (apart.mean(axis=1), *bootstrap_means(apart)), strict=True))
     return pl.DataFrame(columns, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 
@@ -278,17 +286,17 @@ def figure(rows: pl.DataFrame) -> go.Figure:
 
 
 def answer(compared: Cuts, fixed: int) -> str:
-    """Say which way is best by F1, beside the fixed K."""
+    """Say whether a cutoff of each query's own beats the one for all, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
-    best = compared.rows.sort("f1", descending=True).row(0, named=True)
-    usual = compared.rows.filter(pl.col("way") == f"K = {fixed}")
-    beside = ""
-    if not usual.is_empty() and best["way"] != f"K = {fixed}":
-        row = usual.row(0, named=True)
-        beside = f"; K = {fixed} has {text.score(row['f1'])} with {row['kept']:.1f}"
+    dynamic = compared.rows.filter("dynamic").sort("f1", descending=True)
+    usual = compared.rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE]))
+    best, row = dynamic.row(0, named=True), usual.row(0, named=True)
+    verdict = "is better than" if best["gain_low"] > 0 else "is not measurably better than"
+    verdict = "is worse than" if best["gain_high"] < 0 else verdict
     return (
-        f"{best['way']} gives the best F1: {text.score(best['f1'])}"
-        f"{text.interval(best['f1_low'], best['f1_high'])} with {best['kept']:.1f} passages a query, "
-        f"{text.sample(best['n'])}{beside}."
+        f"A cutoff chosen query by query {verdict} the first {fixed} for all: F1 {text.score(best['f1'])} at "
+        f"best ({best['way']}), not {text.score(row['f1'])} ({text.signed(best['gain'])}, 95 % CI "
+        f"{text.signed(best['gain_low'])} to {text.signed(best['gain_high'])}, {text.sample(best['n'])}), "
+        f"with {best['kept']:.1f} passages a query."
     )

@@ -105,8 +105,18 @@ NO_OTHERS = "Every other measure needs rankings; of these stacks only averages a
 NO_DEPTHS = "No two stacks here differ only in their candidate depth."
 
 
-def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Say who leads at the cutoff, and what it has at the deepest one."""
+def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
+    """Return some stacks of the stack table by quality, the best first; of equals the first named."""
+    known = rows.filter(pl.col("name").is_in(list(names)) & pl.col("quality").is_not_null())
+    order = pl.col("name").replace_strict(
+        dict(zip(names, range(len(names)), strict=True)), default=len(names)
+    )
+    ranked = known.sort(pl.col("quality"), order, descending=[quality.higher_is_better, False])
+    return ranked["name"].unique(maintain_order=True).to_list()
+
+
+def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str], ahead: str = "") -> str:
+    """Say who leads at the cutoff, by how much (`ahead`), and what it has at the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
@@ -119,7 +129,7 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
     deeper = f"; at cutoff {deepest['k']} it has {text.score(deepest['value'])}"
     return (
         f"Of the stacks shown, {best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
+        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}{ahead}"
         f"{deeper if deepest['k'] > quality.k else ''}."
     )
 
@@ -132,8 +142,12 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
     return f"There is no curve: of the stacks shown, the {X_AXES[x]} is not known."
 
 
-def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
-    """Say what the deepest candidate pool of a family gains on the shallowest; takes `depth_table`."""
+def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str = "") -> str:
+    """Say what the deepest candidate pool of a family gains on the shallowest; takes `depth_table`.
+
+    Args:
+        gap: Whether they differ significantly, as `core.views.workspace.gaps.gap` says it.
+    """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     span = f"K from {first['candidates']} to {last['candidates']}"
@@ -147,7 +161,8 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality) -> str:
     )
     if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
         return f"Deepening {span} leaves {family} as it is: {about} {text.score(last['quality'])}."
-    return f"Deepening {span} takes {family} {quality_of[0]} in {about}, {ms_of[0]}, and {cost_of[0]}."
+    real = f" ({gap})" if gap and quality_of[1] else ""
+    return f"Deepening {span} takes {family} {quality_of[0]} in {about}{real}, {ms_of[0]}, and {cost_of[0]}."
 
 
 @dataclass(frozen=True)
@@ -164,19 +179,22 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
 
 
-def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k") -> CurvesView:
+def curves(
+    table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k", ahead: str = ""
+) -> CurvesView:
     """Draw the curves of `curve_table` or `against`.
 
     Args:
         quality: The measure of the main chart, with the cutoff to mark.
         colours: Colour by name of the stack, the one to stress first.
         x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
+        ahead: By how much the best is better than the next, and whether that is more than chance.
     """
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
     known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
     return CurvesView(
-        answer=answer(table.filter(own), quality, list(colours)),
+        answer=answer(table.filter(own), quality, list(colours), ahead),
         main=_main(known, quality, colours, x),
         beside=_beside(known.filter(~own), colours, x),
     )

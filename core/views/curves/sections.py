@@ -12,6 +12,7 @@ from core.views.cost.stack import models
 from core.views.curves import cuts, page
 from core.views.keep import keep
 from core.views.workspace.comparable import about_pools
+from core.views.workspace.gaps import gap
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
@@ -52,7 +53,9 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
     x = axes[ask.one("Against", axes, "kx", usual=page.X_AXES["k"])]
     rows = points(view, tuple(names), generator)
-    curves = page.curves(rows, view.quality, theme.colours_for(names), x)
+    best, *others = [*page.leaders(view.table, view.quality, names), None]
+    ahead = f" (against {others[0]}: {gap(view, best, others[0])})" if best and others and others[0] else ""
+    curves = page.curves(rows, view.quality, theme.colours_for(names), x, ahead)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["pool"])}
     yield Answer(curves.answer, caveats=chips)
@@ -79,7 +82,8 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     names = ask.stacks(view.table, view.decision, "curves")
     families = depths["family"].unique(maintain_order=True).to_list()
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
-    sentence = page.depth_answer(depths, shown[0], view.quality)
+    family = depths.filter(pl.col("family") == shown[0])["name"]
+    sentence = page.depth_answer(depths, shown[0], view.quality, gap(view, family[-1], family[0]))
     yield Answer(sentence)
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
     yield Table(depths, "depths", DEPTHS)
@@ -101,7 +105,7 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
         yield Text(lacking, "caption")
     if compared.rows.height:
         yield Chart(cuts.figure(compared.rows), "cut_offs", sentence)
-        yield Table(compared.rows, "cut_offs", CUT)
+        yield Table(compared.rows, "cut_offs", CUT, CUT_MORE)
 
 
 POINTS = (
@@ -115,10 +119,16 @@ DEPTHS = (
     *("pool", "latency_ms", "cost"),
 )
 CUT = (
-    *("way", "precision"),
-    COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
-    *("f1", "f1_low", "f1_high", "kept"),
+    COLUMNS["way"].but(about=cuts.WAYS),
+    *("kept", "f1"),
+    COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain"),
+    COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
+    COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
     COLUMNS["tokens"].but(about="Of what is kept, mean over the queries."),
-    "n",
+)
+CUT_MORE = (
+    "precision",
+    COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
+    *("f1_low", "f1_high", "n"),
 )
 SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods)

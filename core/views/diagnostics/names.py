@@ -176,17 +176,16 @@ def answer(rows: pl.DataFrame, language: str) -> str:
     lead = leading(rows, language)
     if lead is None:
         return NOTHING
-    near, token = lead["edit_distance_near_miss"], lead["gibberish_name"]
-    changes = {"near-identical wrong names": near, "random ones": token}
-    said = [f"{name} {_taken(change)}" for name, change in changes.items() if change is not None]
-    lost = f"; {' and '.join(said)}" if said else ""
-    head = f"{lead['label']} goes most by names: the right one adds {score(lead['d_name'])} to the similarity"
-    return f"{head}{lost}."
-
-
-def _taken(change: float) -> str:
-    """Say what a change of a margin, in percent, does to it."""
-    return f"{'raise' if change > 0 else 'cut'} this by {abs(change):.0f} %"
+    ratio, near = lead["name_topic_ratio"], lead["edit_distance_near_miss"]
+    head = f"{lead['label']} goes by names most of all measured"
+    if ratio is not None and ratio > 0:
+        much = f"{ratio:.1f} times" if ratio >= 1 else f"{100 * ratio:.0f} %"
+        head += f": the right name counts {much} as much as the right topic"
+    if near is None:
+        return f"{head}."
+    if near >= 0:
+        return f"{head}, and near-identical wrong names do not pass for it."
+    return f"{head}, and a near-identical wrong name takes {-near:.0f} % of its lead (names get confused)."
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:

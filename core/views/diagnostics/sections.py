@@ -74,8 +74,8 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
     columns: Columns = (COLUMNS["what"].but("name changed to"), *changes)
     more: Columns = (*sds, "condition")
     yield Table(table, "names", columns, more, whole=page.deltas(rows, language))
-    yield Text("Which embedder goes most by names", "heading")
-    yield Table(page.ranking(rows, language), "names_ranking", RANKING, MORE_RANKING)
+    ranking = Table(page.ranking(rows, language), "names_ranking", RANKING, MORE_RANKING)
+    yield Fold("Which embedder goes most by names", [ranking])
     yield Fold(page.checks_line(checks), [Table(page.checked(checks), "names_checks", CHECKS)])
 
 
@@ -172,10 +172,18 @@ EMBEDDER = COLUMNS["label"].but("embedder")
 RANKING: Columns = (
     COLUMNS["rank"].but(about="By D_name, largest first."),
     EMBEDDER,
-    *("basis", "d_name", "d_topic", "d_both", "name_topic_ratio"),
+    *("basis", "name_topic_ratio", "d_name"),
 )
 BUNDLES = COLUMNS["n"].but(about="Bundles over all runs.")
-MORE_RANKING: Columns = ("sd", "runs", BUNDLES, "gibberish_name", "edit_distance_near_miss")
+MORE_RANKING: Columns = (
+    "d_topic",
+    "d_both",
+    "sd",
+    "runs",
+    BUNDLES,
+    "gibberish_name",
+    "edit_distance_near_miss",
+)
 CHECKS: Columns = (
     *("result", "check", EMBEDDER, "language"),
     COLUMNS["value"].but("furthest value", form="number"),

@@ -249,20 +249,34 @@ def agreed(judged: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
     """Return the agreement in one sentence."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
-    value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
-    sentence = (
-        f"Krippendorff's alpha (ordinal) of {text.count(len(judged.names), 'judge')} is {value}"
-        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
-        f"{text.count(overall.queries, 'query')} judged by two or more"
+    same = pairs["same"].mean() if pairs.height else None
+    alike = (
+        f"the same grade for {text.percent(float(same))} of what both judged"
+        if isinstance(same, float)
+        else ""
     )
-    if pairs.height == 1:
-        row = pairs.row(0, named=True)
-        sentence += f"; the same grade for {text.percent(row['same'])}"
-        if row["quadratic"] is not None:
-            sentence += f", quadratic kappa {text.score(row['quadratic'])}" + text.interval(
-                row["quadratic_low"], row["quadratic_high"]
-            )
-    return sentence + "."
+    value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
+    return (
+        f"{verdict(overall.value, overall.low)}: {text.count(len(judged.names), 'judge')}"
+        f"{f', {alike}' if alike else ''} (Krippendorff's alpha {value}"
+        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
+        f"{text.count(overall.queries, 'query')})."
+    )
+
+
+RELIABLE, TENTATIVE = 0.8, 0.667
+"""Alpha from which on grades are relied on, and on for tentative conclusions (Krippendorff 2004, §11.4)."""
+
+
+def verdict(alpha: float, low: float | None) -> str:
+    """Say what an agreement is good for; `low` is the lower end of its interval."""
+    if np.isnan(alpha):
+        return "Whether the judges agree is not known"
+    if (alpha if low is None else low) >= RELIABLE:
+        return "The judges agree well, either's grades may count"
+    if alpha >= TENTATIVE:
+        return "The judges agree enough for tentative conclusions"
+    return "The judges do not agree enough to rely on either"
 
 
 def merging(judged: Judged) -> str:

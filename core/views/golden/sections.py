@@ -154,7 +154,8 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     met = judges.met(judged, *places)
     yield Text(judges.met_words(*(judged.names[place] for place in places)), "caption")
     yield Table(judges.met_shown(met), "confusion", MET, whole=met)
-    yield Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
+    pairwise = Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
+    yield Fold("Agreement of the pair", [pairwise]) if pairs.height == 1 else pairwise
 
 
 SECTIONS = (is_sound, do_judges_agree, is_unseen)

@@ -195,10 +195,15 @@ def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
         return "No generator here is scored by all of these criteria."
     many = text.count(len(chosen), "criterion", "criteria")
     gap = best.get("difference")
+    low, high = best.get("difference_low"), best.get("difference_high")
+    ends = "averages only, significance unknown"
+    if low is not None and high is not None:
+        real = "significant" if low > 0 or high < 0 else "no significant difference"
+        ends = f"95 % CI {text.signed(low, '{:.1f}'.format)} to {text.signed(high, '{:.1f}'.format)}, {real}"
     beside = (
         ""
         if gap is None or best["label"] == baseline
-        else f", {text.signed(gap, '{:.1f}'.format)} against {baseline}"
+        else f", {text.signed(gap, '{:.1f}'.format)} against {baseline} ({ends})"
     )
     counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())[
         "n"

@@ -28,6 +28,8 @@ from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
 from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
+from core.views.what_if.words import WORTH
+from core.views.workspace.gaps import gap
 from core.views.workspace.view import View
 
 OWN = "scen"  # The setting with one's own scenarios
@@ -116,7 +118,8 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
         yield Text(str(error), "warning")
     by_target = conditioned(view.table, targets, view.constraints, paired=view.paired)
     rows = target_rows(view.table, by_target)
-    sentence, thin = words.target_words(rows, view.quality), thinning(view.table)
+    sentence = words.target_words(rows, view.quality, partial(gap, view))
+    thin = thinning(view.table)
     sparse = f"Marks: one stack in {thin}. Frontier and choice are those of all."
     yield Answer(sentence, caveats={"not all are drawn": sparse if thin > 1 else ""})
     drawn = panels(view.table, by_target, view.quality)
@@ -144,7 +147,7 @@ def larger_k(view: View, ask: Ask) -> Blocks:
     paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
     every = rows.with_columns(paying)
     moving = every.filter(pl.col("d_quality").abs().fill_null(1.0) > 0)
-    yield Table(moving, "steps", STEPS, ("per_100_ms", "per_usd"), whole=every)
+    yield Table(moving, "steps", STEPS, STEPS_MORE, whole=every)
     if still := every.height - moving.height:
         yield Text(words.still_steps(still), "caption")
 
@@ -189,7 +192,9 @@ def route(view: View, ask: Ask) -> Blocks:
         title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
         drawn = simulator.chart(result.rows, result.path, view.table, view.quality, axes[title])
         yield Chart(drawn, "routing", result.sentence)
-    yield Table(result.rows, "routing", WAYS, WAYS_MORE)
+    every = Table(result.rows, "routing", WAYS, WAYS_MORE)
+    worth = result.sentence.startswith(WORTH)
+    yield every if worth else Fold("Every way of answering, with latency and cost", [every])
 
 
 def ask_options(view: View, ask: Ask) -> tuple[Family | None, list[Option]]:
@@ -256,6 +261,11 @@ STEPS = (
     COLUMNS["d_quality"].but("quality", ""),
     *("d_ms", "d_usd", "pays"),
     COLUMNS["reason"].but("why not", width=200),
+)
+STEPS_MORE = (
+    COLUMNS["d_low"].but("quality, low", name="gain_low"),
+    COLUMNS["d_high"].but("quality, high", name="gain_high"),
+    *("per_100_ms", "per_usd"),
 )
 WAYS = (
     COLUMNS["way"].but("queries are answered at", width=250),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from core.views import text
 from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import SAVED
+from core.views.workspace.gaps import UNTESTED
 from core.views.workspace.scope import Quality
 
+WORTH = "Worth it"
+"""How the answer of routing begins where it pays."""
 _SHORT = 12  # Letters of a depth that the answer names; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
@@ -36,7 +39,7 @@ def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Qu
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     verdict, why = _verdict(routed, top)
     by = signal.label.partition(" (")[0]
-    return f"{verdict}: routing {100 * routed['deeper']:.0f} % of queries to {target} by {by} {why}."
+    return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries, by {by}, to {target} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -49,11 +52,11 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
             "Against always the best stack",
             *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}"),
         ),
-        ("Against chance", *_span(routed, "gain", "at the same rate")),
+        ("Against queries at random", *_span(routed, "gain", "as many of them")),
         (
-            "Oracle",
+            "If one knew which",
             text.score(best["quality"]),
-            f"best possible routing, {100 * best['deeper']:.0f} % to the slower",
+            f"each at its best, {100 * best['deeper']:.0f} % at the slower",
         ),
     ]
 
@@ -75,13 +78,16 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
     """Judge routing worth it: the signal beats chance, and quality is gained, or kept at a lower cost."""
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
         worse = (routed["gain_high"] or 0) < 0
-        return "Not worth it", "does worse than chance" if worse else "brings no measurable gain"
+        return (
+            "Not worth it",
+            f"{'does worse' if worse else 'is not measurably better'} than picking at random",
+        )
     if routed["over_low"] > 0:
-        return "Worth it", f"is better than {top['way']}"
+        return WORTH, f"is better than {top['way']}"
     saved = _saved(routed, top)
     if routed["over_high"] >= 0 and saved:
-        return f"Worth it for what it saves, {saved}", "shows no loss"
-    return "Not worth it", f"beats chance, but {top['way']} is as good or better"
+        return f"{WORTH} for what it saves, {saved}", "shows no loss"
+    return "Not worth it", f"is better than picking at random, but {top['way']} is as good or better"
 
 
 def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
@@ -191,8 +197,8 @@ def legend(rows: pl.DataFrame) -> str:
     return " ".join([*words, "The last ones are your limits and your own list."])
 
 
-def target_words(rows: pl.DataFrame, quality: Quality) -> str:
-    """Say what a looser target buys."""
+def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str], str]) -> str:
+    """Say what a looser target buys; `gap` says whether two stacks differ by more than chance."""
     left = rows.filter(pl.col("chosen").is_not_null())
     if left.is_empty():
         return "No stack meets any of these targets."
@@ -204,7 +210,8 @@ def target_words(rows: pl.DataFrame, quality: Quality) -> str:
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
     often = "once" if changes == 1 else f"{changes} times"
-    return f"The choice changes {often} {span}: {gain} ({sample})."
+    real = gap(last["chosen"], first["chosen"])
+    return f"The choice changes {often} {span}: {gain} ({sample}; {real})."
 
 
 def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:
@@ -221,7 +228,14 @@ def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str
         return f"Keep the smallest K: {which} to a larger one {pays} {sample}."
     best = rows.filter("pays").sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
     step = f"{best['family']} from K = {best['from_k']} to {best['to_k']}, {text.signed(best['d_quality'])}"
-    return f"A larger K pays in {paying} of {steps} {sample}; most for {step}."
+    low, high = best.get("gain_low"), best.get("gain_high")
+    real = (
+        f" (95 % CI {text.signed(low)} to {text.signed(high)})"
+        if low is not None and high is not None
+        else ""
+    )
+    sure = real or f" ({UNTESTED})"
+    return f"A larger K pays in {paying} of {steps} {sample}; most for {step}{sure}."
 
 
 def still_steps(n: int) -> str:

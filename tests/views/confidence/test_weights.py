@@ -181,7 +181,7 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0].startswith("A stays the choice in all 2 settings")
+    assert words.weighed(grid, ["A", "A"], found)[0].startswith("No: however the grades are weighed, A stays")
 
 
 def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
@@ -206,10 +206,13 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     grid = grid_of(snapshot)
     chosen = ["FOURS"] * 6 + ["FIVE"] * 17 + [None]
     sentence, details = words.weighed(grid, chosen, flips(grid, NAMES, QUICK))
-    assert sentence == "FIVE is the choice in 17 of 24 settings of the weights (RA-nWG@1, n = 8)."
+    assert sentence == (
+        "It depends: FIVE is the choice in 17 of 24 settings of the weights, FOURS in 6, no stack in 1 "
+        "(settings tried; RA-nWG@1, n = 8)."
+    )
     choice, order, pairs = words.weighed_cards(grid, chosen, flips(grid, NAMES, QUICK))
-    assert choice[1:] == ("17 of 24", "FOURS in 6, no stack in 1")
-    assert order[1] == f"τ ≥ {grid.taus.min():.2f}"
+    assert choice[1:] == ("17 of 24", "settings of alpha, cap4, cap3 tried")
+    assert order[1] == f"≥ {grid.taus.min():.2f}"
     assert "4 stacks" in order[2]
     assert pairs[1] == "0 of 3"
     assert details.startswith("None of 3 pairs of the 3 best stacks")

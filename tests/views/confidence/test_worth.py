@@ -69,12 +69,12 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
 @pytest.mark.parametrize(
     ("flip", "left", "affordable", "sentence", "details"),
     [
-        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries ($2.00) have a 10.0 % chance",
+        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "Perhaps: 10 more queries ($2.00) have a 10.0 % chance",
          "after 20 more queries in less than 5.0 %"),
-        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries ($4.00) have a 30.0 % chance",
+        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "Perhaps: 20 more queries ($4.00) have a 30.0 % chance",
          "after 20 more queries still in 20.0 %"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "Your budget pays for 0 more", "hardly worth their money"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "Your budget pays for 7 more queries", "stays in 100.0 %"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "No: your budget pays for 0 more", "hardly worth their money"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "No: your budget pays for 7 more queries", "stays in 100.0 %"),
     ],
 )  # fmt: skip
 def test_the_answer(flip, left, affordable, sentence, details):

@@ -70,7 +70,13 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
         )
         assert row["n"] == len(hand)
         assert row["f1_low"] <= row["f1"] <= row["f1_high"]
-    assert answer(found, 10).startswith(found.rows.sort("f1", descending=True)["way"][0])
+        assert row["gain"] == pytest.approx(
+            row["f1"] - rows["everything"]["f1"]
+        )  # no ranking is over 10 long
+        assert row["gain_low"] <= row["gain"] <= row["gain_high"]
+    best = found.rows.filter("dynamic").sort("f1", descending=True).row(0, named=True)
+    assert f"({best['way']})" in answer(found, 10)
+    assert ("not measurably better" in answer(found, 10)) == (best["gain_low"] <= 0 <= best["gain_high"])
     assert len(figure(found.rows).data) == 1 + len(CUTS)
 
 

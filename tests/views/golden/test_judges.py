@@ -42,8 +42,9 @@ def test_agreement_of_every_two(store: Store):
     overall = judges.alpha(found)
     assert overall.n == 4
     said = judges.agreed(found, rows, overall)
-    assert said.startswith("Krippendorff's alpha (ordinal) of 3 judges is 0.")
-    assert said.endswith("n = 4 passages of 2 queries judged by two or more.")
+    assert said.startswith("The judges do not agree enough to rely on either: 3 judges, ")
+    assert "(Krippendorff's alpha 0." in said
+    assert said.endswith("n = 4 passages of 2 queries).")
     two = judged(store.read(), ["anne", "ben"])
     assert "the same grade for 33.3 %" in judges.agreed(two, judges.agreement(two), judges.alpha(two))
     figure = charts.pair_figure(two, 0, 1)
@@ -172,3 +173,17 @@ def test_judges_without_a_passage_in_common(tmp_path: Path):
     )
     assert judges.agreement(found)["kappa"].to_list() == [None]
     assert merge(found, "majority", "x", 1).frames["judgements"].lazy().collect().height == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "verdict"),
+    [
+        (0.93, 0.9, "agree well"),
+        (0.9, 0.5, "tentative"),  # too few passages to be sure
+        (0.7, None, "tentative"),
+        (0.5, 0.4, "do not agree enough"),
+        (float("nan"), None, "not known"),
+    ],
+)
+def test_what_an_agreement_is_good_for(value: float, low: float | None, verdict: str):
+    assert verdict in judges.verdict(value, low)

@@ -199,7 +199,7 @@ def test_a_signal_that_parts_the_queries_is_worth_it():
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(GAINS), margin(values), AT_10)
     assert made.sentence == (
-        "Worth it: routing 30 % of queries to K = 100 by top margin is better than always K = 100."
+        "Worth it: sending 30 % of the queries, by top margin, to K = 100 is better than always K = 100."
     )
     cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
     assert cards["RA-nWG@10 routed"][0] == "0.830"
@@ -223,7 +223,7 @@ def test_medians_within_the_jitter_are_no_reason_to_route(jitter: float, said: s
 
 def test_a_useless_signal_is_not_worth_it():
     made = simulate(routable(GAINS), margin(np.random.default_rng(4).random(N)), AT_10)
-    assert made.sentence.startswith("Not worth it: routing ")
+    assert made.sentence.startswith("Not worth it: sending ")
     told = {kind: made.rows.row(by_predicate=pl.col("kind") == kind, named=True) for kind in NAMES if
             kind != "own"}  # fmt: skip
     assert told["routed"]["gain_low"] <= 1e-12
@@ -252,7 +252,7 @@ def test_saving_cost_without_loss_is_worth_it():
     quality = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.8)])
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(quality), margin(values), AT_10)
-    assert made.sentence.startswith("Worth it for what it saves, 35 % of the cost: routing ")
+    assert made.sentence.startswith("Worth it for what it saves, 35 % of the cost: sending ")
     assert made.sentence.endswith("shows no loss.")
 
 

@@ -16,7 +16,16 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, merged
 from core.importers.formats.table.aggregated import stack_results
-from core.importers.formats.table.opened import NEEDS, Opened, keyed, looked_at, opened_as, recognised
+from core.importers.formats.table.opened import (
+    NEEDS,
+    Opened,
+    keyed,
+    looked_at,
+    opened_as,
+    recognised,
+    stacks_of,
+)
+from core.importers.formats.table.pivoted import pivot, which_measure
 from core.importers.formats.table.queries import measured, of_queries
 from core.importers.judgements import golden_set
 from core.importers.meaning import TableAs, meaning
@@ -29,7 +38,7 @@ from core.importers.read.text import no_column, shown
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
 
-__all__ = ["Opened", "TableFormat", "opened_as", "recognised"]
+__all__ = ["Opened", "TableFormat", "opened_as", "recognised", "stacks_of"]
 _LISTED = 5  # Columns of grades that a note names
 
 
@@ -57,12 +66,24 @@ class TableFormat(Format):
                 means = looked_at(first, TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
+        if self._stacks(probe):
+            return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
 
     def why_not(self, probe: Archive) -> str:
         names = columns(probe.members[0])
+        if stacks := self._stacks(probe):
+            return str(which_measure(stacks, probe.name))
         return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}.")) if names else ""
+
+    def _stacks(self, probe: Archive) -> list[str]:
+        """Return columns that may hold a result of a stack each; see `pivot`."""
+        means = meaning(columns(probe.members[0]), TableAs(), probe.name)
+        if means.kind is None and "query_id" in means.roles:
+            with suppress(*READ_ERRORS, InputError):
+                return pivot(read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS), means)
+        return []
 
     def look(self, archive: Archive, options: Options) -> Look:
         member = archive.members[0]

@@ -9,6 +9,13 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import LeftOut, Options, counted
+from core.importers.formats.table.pivoted import (
+    pivot,
+    refuse_two_ways,
+    unpivoted,
+    which_measure,
+    without_stars,
+)
 from core.importers.formats.table.suited import suited
 from core.importers.meaning import Meaning, TableAs, meaning
 from core.importers.read.member import Member
@@ -54,7 +61,22 @@ class Opened:
 
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """Return a table that was read, with what its columns mean."""
-    said = options.table_as(member.name)
+    said, stars = without_stars(options.table_as(member.name), table.rows.columns)
+    if stars:
+        return _unpivoted(member, table, said, stars)
+    return _opened(member, table, said)
+
+
+def _unpivoted(member: Member, table: Table, said: TableAs, stars: Mapping[str, str]) -> Opened:
+    """Return a table with a column for each stack as one with a row for each stack and query."""
+    rows, apart = unpivoted(table, meaning(table.rows.columns, said, member.name), stars)
+    opened = _opened(member, rows, said)
+    own = {column: opened.means.ignored.get(column, TAKEN) for column in table.rows.columns}
+    return replace(opened, own=own | dict.fromkeys(apart, TAKEN))
+
+
+def _opened(member: Member, table: Table, said: TableAs) -> Opened:
+    """Return a table with a row for each stack, query or passage."""
     means = meaning(table.rows.columns, said, member.name)
     for column in said.numbers:
         if column not in table.rows.columns:
@@ -65,7 +87,9 @@ def opened_as(member: Member, table: Table, options: Options) -> Opened:
         return _widened(Opened(member, plain, means, numbers=read), said)
     means = suited(means, plain, read.percent)
     if means.kind is None:
-        raise _incomplete(means, table)
+        raise _incomplete(means, plain)
+    if means.kind == "costs":
+        refuse_two_ways(means, said, member.name)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
     return Opened(member, plain, means, numbers=read)
@@ -120,6 +144,7 @@ def _columns_of_measures(table: Table, means: Meaning, said: TableAs) -> tuple[T
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
     """Return what the columns mean by the first rows, as far as they say; no number is refused."""
+    said, _ = without_stars(said, columns or table.rows.columns)
     means = meaning(columns or table.rows.columns, said, name)
     if means.is_long:
         return means
@@ -145,11 +170,19 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
     return looked_at(Table(name, rows, lines), said, name, columns).names
 
 
+def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str]:
+    """Find columns of a table, by its first rows, that may hold a result of a stack each."""
+    lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
+    return pivot(Table(name, rows, lines), meaning(columns, TableAs(), name))
+
+
 def _incomplete(means: Meaning, table: Table) -> InputError:
     """Return which column is missing for the kind that the table comes nearest to."""
     if means.row == "stack":
         problem = "No column is known to hold a measure, a latency or a price."
         return InputError(problem, where=table.name, do="Say what the columns mean.")
+    if stacks := pivot(table, means):
+        return which_measure(stacks, table.name)
     has = means.roles.keys()
     near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
     roles = ("query_id", "passage_id", "score") if near else ("query_id",)

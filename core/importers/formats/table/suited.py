@@ -14,7 +14,7 @@ from core.importers.report import UNKNOWN
 
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
 _LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
-_DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
+DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
 
 
 def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meaning:
@@ -87,7 +87,7 @@ def _words(means: Meaning, table: Table) -> list[str]:
     words = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"]
-        if not cells.null_count() and not cells.str.contains(_DIGITS).any():
+        if not cells.null_count() and not cells.str.contains(DIGITS).any():
             words.append(column)
     return words
 

@@ -1,0 +1,145 @@
+"""Tables with a column for each stack (a pivot of a notebook), as tables with a row for each stack and query.
+
+What the cells hold is said by a star: the columns that a pattern fits hold its meaning, each of the stack
+that the star stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.formats.table.suited import DIGITS
+from core.importers.meaning import Meaning, TableAs
+from core.importers.naming import USD_PER_1K, named
+from core.importers.read.tabular import Table
+from core.importers.read.text import no_column, shown
+from core.importers.report import UNKNOWN
+from core.metrics.measure import REGISTRY
+
+STAR, STACK = "*", "stack"
+_NAMED = 3  # Columns that a message names
+
+
+def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[str, str]]:
+    """Part what was said of a table's columns: one by one, and of several by a star (not of grades)."""
+    stars = {
+        meant: column
+        for meant, column in said.columns.items()
+        if STAR in column and meant != "grade" and column not in columns
+    }
+    plain = {meant: column for meant, column in said.columns.items() if meant not in stars}
+    return (replace(said, columns=plain) if stars else said), stars
+
+
+def unpivoted(table: Table, means: Meaning, stars: Mapping[str, str]) -> tuple[Table, list[str]]:
+    """Return a table with a row for each stack and query, and the columns of it that were taken apart.
+
+    Args:
+        means: What the columns mean without the patterns.
+        stars: Pattern by meaning.
+
+    Raises:
+        InputError: A pattern fits no column, or the table names its stacks or queries otherwise.
+    """
+    if "query_id" not in means.roles:
+        raise no_column("query_id", table.rows.columns, table.name, "Map the column of the queries.")
+    if "run" in means.roles:
+        problem = f"The column {shown(means.roles['run'])!r} names stacks, and so would the header."
+        raise InputError(problem, where=table.name, do="Leave that column out, or say no pattern.")
+    owned = {meant: _matched(table, means, pattern) for meant, pattern in stars.items()}
+    apart = list(dict.fromkeys(column for columns in owned.values() for column in columns.values()))
+    kept = [column for column in table.rows.columns if column not in apart]
+    stacks = list(dict.fromkeys(stack for columns in owned.values() for stack in columns))
+    parts = [
+        table.rows.select(
+            *(pl.col(column) for column in kept),
+            pl.lit(stack).alias(STACK),
+            *(
+                pl.col(columns[stack]).cast(pl.String).alias(meant)
+                if stack in columns
+                else pl.lit(None, pl.String).alias(meant)
+                for meant, columns in owned.items()
+            ),
+        )
+        for stack in stacks
+    ]
+    lines = pl.concat([table.lines] * len(stacks))
+    return Table(table.name, pl.concat(parts), lines), apart
+
+
+def _matched(table: Table, means: Meaning, pattern: str) -> dict[str, str]:
+    """Find the columns that a pattern fits, by what its star stands for."""
+    head, _, tail = pattern.partition(STAR)
+    fits = re.compile(f"{re.escape(head)}(.+){re.escape(tail)}")
+    roles = {*means.roles.values(), *means.axes.values()}
+    free = set(_numeric(table, means)) if pattern == STAR else set(table.rows.columns) - roles
+    matched = {
+        match[1].strip(): column
+        for column in table.rows.columns
+        if column in free and (match := fits.fullmatch(column)) and match[1].strip()
+    }
+    if not matched:
+        raise no_column(pattern, table.rows.columns, table.name, "A star stands for the name of a stack.")
+    return matched
+
+
+def _numeric(table: Table, means: Meaning) -> list[str]:
+    """Find columns without a meaning that hold numbers, or nothing."""
+    numeric = []
+    for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
+        cells = table.taking({"cell": column})["cell"].drop_nulls()
+        if len(cells) and cells.str.contains(DIGITS).all():
+            numeric.append(column)
+    return numeric
+
+
+def pivot(table: Table, means: Meaning) -> list[str]:
+    """Find columns that may hold a result of a stack each, where rows are queries; none in other tables."""
+    if "query_id" not in means.roles or means.roles.keys() & {"run", "passage_id", "answer"} or means.kind:
+        return []
+    columns = _numeric(table, means)
+    return columns if len(columns) > 1 else []
+
+
+def which_measure(columns: Sequence[str], name: str) -> InputError:
+    """Return the refusal of a table whose columns may be stacks: what its cells hold is not said."""
+    return InputError(
+        f"The columns {_listed(columns)} may hold a result of a stack each, but not which measure.",
+        where=name,
+        do="Say it once for all, such as --column 'nDCG@10=*' (latency_ms=* for times); or one by one.",
+    )
+
+
+def refuse_two_ways(means: Meaning, said: TableAs, name: str) -> None:
+    """Refuse columns such as `hybrid nDCG@10` and `bm25 nDCG@10`: one measure of two stacks, or two of one.
+
+    Raises:
+        InputError: There are such columns, nobody said what they mean, and no column names the stacks.
+    """
+    if "run" in means.roles:
+        return
+    tails: dict[str, list[str]] = {}
+    for value in means.scores:
+        head, _, tail = value.column.strip().rpartition(" ")
+        known = named(tail, value.column) if head else None
+        if known and (known.measure in REGISTRY or known.measure == USD_PER_1K):
+            tails.setdefault(tail, []).append(value.column)
+    for tail, columns in tails.items():
+        if len(columns) > 1 and not set(columns) & set(said.columns.values()):
+            raise InputError(
+                f"The columns {_listed(columns)} may be {shown(tail)} of {len(columns)} stacks, or "
+                f"{len(columns)} measures of one.",
+                where=name,
+                do=f"Of stacks: --column '{shown(tail)}=* {shown(tail)}'. Of one: --column "
+                f"'{shown(columns[0])}={shown(columns[0])}'.",
+            )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    names = ", ".join(f"`{shown(column)}`" for column in columns[:_NAMED])
+    return f"{names}{f' (+{len(columns) - _NAMED} more)' if columns[_NAMED:] else ''}"
