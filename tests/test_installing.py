@@ -133,6 +133,13 @@ def test_the_wheel_decides_over_a_table_where_another_package_is_called_core(whe
     assert decided.returncode == 0, decided.stderr
     assert "BM25" in decided.stdout
     assert json.loads(decided.stdout)
+    library = (
+        "import clq; print(clq.open().decide(sla_ms=50).chosen.name, 'core' in __import__('sys').modules)"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", library], cwd=work, env=environ, capture_output=True, text=True, check=False
+    )
+    assert asked.stdout.split() == ["BM25", "False"], asked.stderr
     refused = clq("run", "nothing.toml")
     assert "python -m core" not in refused.stderr
     assert sorted(path.name for path in work.iterdir()) == ["core", "mine.csv"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,19 +18,16 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from core.errors import InputError, StoreDamagedError, UnknownNameError
+from core.errors import StoreDamagedError, UnknownNameError
 from core.importers.read.text import shown
 from core.paths import PRICES
 from core.prices import PriceBook, load_books, own_folder
-from core.store import Snapshot, Store, Writer
+from core.store import Store, Writer
 from core.store.doctor import Level, examine
-from core.views.text import to_csv
-from core.views.workspace.scope import audits
+from core.views.text import ruled, to_csv
 from core.written import escaped, upright
 
 _CELL = 200  # Characters of a cell on a terminal
@@ -76,23 +73,16 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 def _table(rows: pl.DataFrame) -> None:
     most = _CELL if sys.stdout.isatty() else _WHOLE
     heads = [(name, dtype.is_numeric()) for name, dtype in rows.schema.items()]
-    grid(heads, ([_cell(value, most) for value in row] for row in rows.iter_rows()))
+    lay([ruled(heads, ([_cell(value, most) for value in row] for row in rows.iter_rows()))])
 
 
-def grid(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of texts for people.
-
-    Args:
-        heads: What stands above each column, and whether numbers stand in it.
-        rows: Texts of others may stand in any cell: nothing in one is read as markup.
-    """
-    console = Console(width=None if sys.stdout.isatty() else _WHOLE, highlight=False)
-    table = Table(box=SIMPLE_HEAD, show_header=any(name for name, _ in heads))
-    for name, numeric in heads:
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
+def lay(pieces: Iterable[str | Table]) -> None:
+    """Print lines, and tables as wide as what they are printed to."""
+    for piece in pieces:
+        if isinstance(piece, str):
+            typer.echo(piece)
+        else:
+            Console(width=None if sys.stdout.isatty() else _WHOLE, highlight=False).print(piece)
 
 
 def _cell(value: Any, most: int) -> str:  # noqa: ANN401
@@ -158,23 +148,3 @@ class Context:
 def waiting(seconds: float) -> None:
     """Say on standard error that another process writes."""
     complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")
-
-
-def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """Return golden set to score a collection with: the one asked for, or else its only one beside audits."""
-    known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
-    if asked is None:
-        audited = audits(snapshot, collection)
-        whole = [name for name in known if name not in audited]
-        if len(whole) > 1:
-            raise InputError(
-                f"{collection} has {len(whole)} golden sets: {', '.join(whole)}.",
-                do="Choose one with --golden-set.",
-            )
-        return str(whole[0]) if whole else None
-    if asked in known:
-        return asked
-    everywhere = snapshot.golden_sets()["golden_set_id"].to_list()
-    if asked not in everywhere:
-        raise UnknownNameError("golden set", asked, everywhere)
-    return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, emit
+from core.cli.context import Context, Format, FormatOption, emit, lay
 from core.cli.options import options
 from core.errors import UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook
@@ -45,7 +45,7 @@ def run(
 ) -> None:
     """Work out a bill: units, price and dollars by stage, each with how its amount is known."""
     # Here because the charts' library takes long to load, which no other command should wait for.
-    from core.cli.page_text import write  # noqa: PLC0415
+    from core.report.plain import pieces  # noqa: PLC0415
     from core.views.cost import bill, sections, stack  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -63,9 +63,9 @@ def run(
     if swing is not None and form is not Format.TABLE:
         emit(bill.swings(priced.inputs, book, share=swing / 100).rows, form)
     elif swing is not None:
-        write(sections.swings(priced, swing / 100))
+        lay(pieces(sections.swings(priced, swing / 100)))
     elif form is Format.TABLE:
-        write((*sections.costs(priced), *priced.said))
+        lay(pieces((*sections.costs(priced), *priced.said)))
     else:
         _emit(priced, form)
 

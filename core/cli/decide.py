@@ -8,27 +8,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
 
 from core.cli.context import Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
-from core.errors import InputError
 from core.files import write_text
-from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
 from core.stats.intervals import RESAMPLES
 from core.written import escaped
 
 if TYPE_CHECKING:
     from core.report.data import Verdict
-    from core.report.gate import Recorded
+    from core.report.gate import Held
     from core.views.workspace.view import View
 
 
@@ -37,51 +33,37 @@ FAILED = 4  # Exit code of a decision that no longer holds
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
     """Compare today with a record; one line where its decision holds, else a table and `FAILED`."""
-    from core.report.data import verdict  # noqa: PLC0415
-    from core.report.gate import answer, broken, recorded  # noqa: PLC0415
-
-    was = recorded(parsed(_read(path), path.name), path.name)
-    view = _asked_again(ctx, question, was).on_page(ctx.obj)
-    if was.command is None:
-        complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    outcome = verdict(view)
-    findings = broken(was, outcome, view, share=share)
-    holds = findings.is_empty()
+    held = compared(ctx, path, question, share=share)
     if form is Format.JSON:
-        whole = {"holds": holds, "stack": was.chosen.stack, "share": share, "findings": findings.to_dicts()}
+        whole = {
+            "holds": held.holds,
+            "stack": held.was.chosen.stack,
+            "share": share,
+            "findings": held.findings.to_dicts(),
+        }
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
     elif form is Format.CSV:
-        emit(findings, form)
-    elif holds:
-        typer.echo(shown(answer(was, outcome, view), _LINE))
+        emit(held.findings, form)
     else:
-        typer.echo(shown(f"No longer holds: {was.chosen.stack}.", _LINE))
-        emit(findings, form)
-    if not holds:
+        typer.echo(shown(held.sentence, _LINE))
+        if not held.holds:
+            emit(held.findings, form)
+    if not held.holds:
         raise typer.Exit(FAILED)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"The record cannot be read: {error.strerror}.",
-            where=shown(path, 200),
-            do="Give the JSON that `record` wrote.",
-        ) from None
+def compared(ctx: typer.Context, path: Path, question: Question, *, share: float) -> Held:
+    """Put a record beside what the store and the prices say today."""
+    from core.report.data import verdict  # noqa: PLC0415
+    from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
 
-
-def _asked_again(ctx: typer.Context, question: Question, was: Recorded) -> Question:
-    """Return the question of the record, with the options that were given instead."""
-    asked = was.question
-    known = ctx.obj.store().read(question.revision).runs(asked.collection)
-    named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()
-    recorded: dict[str, Any] = {
-        **{name: getattr(asked, name) for name in vars(question).keys() & type(asked).model_fields},
-        "runs": () if _given(ctx, "origin") else tuple(named or asked.run),
-    }
-    return replace(question, **{name: value for name, value in recorded.items() if not _given(ctx, name)})
+    was = record_of(path)
+    given = [name for name in vars(question) if _given(ctx, name)]
+    snapshot = ctx.obj.store().read(question.revision)
+    view = asked_again(was, question, snapshot, given).on_page(ctx.obj)
+    if was.command is None:
+        complain("warning: the record leaves out what does not compare in a way that no option repeats.")
+    return Held(was, view, verdict(view), share)
 
 
 def _given(ctx: typer.Context, option: str) -> bool:
@@ -215,15 +197,12 @@ def record(
 ) -> None:
     """Write the decision with its evidence as one HTML file that needs no network, as Markdown or as JSON."""
     from core.report.data import verdict  # noqa: PLC0415
-    from core.report.files import ENDINGS, pinned_link, record_file  # noqa: PLC0415
+    from core.report.files import ENDINGS, destination, write_record  # noqa: PLC0415
 
-    endings = [_destination(path, ENDINGS, overwrite=replace_) for path in paths]
+    for path in paths:
+        destination(path, ENDINGS, overwrite=replace_)
     view = question.on_page(ctx.obj)
-    outcome, address, now = verdict(view), pinned_link(view, dashboard), datetime.now(UTC)
-    rows = []
-    for path, ending in zip(paths, endings, strict=True):
-        size = write_text(path, record_file(ending, view, outcome, address=address, made_at=now))
-        rows.append((str(path), size))
+    rows = write_record(paths, view, verdict(view), dashboard=dashboard, overwrite=replace_)
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)
 
 
@@ -239,27 +218,11 @@ def snapshot(
 ) -> None:
     """Write a workspace as one HTML file: the answer, frontier, headroom, K curves, stacks and evidence."""
     from core.report.data import verdict  # noqa: PLC0415
-    from core.report.files import pinned_link, snapshot_file  # noqa: PLC0415
+    from core.report.files import destination, pinned_link, snapshot_file  # noqa: PLC0415
 
-    _destination(path, (".html",), overwrite=replace_)
+    destination(path, (".html",), overwrite=replace_)
     view = question.on_page(ctx.obj)
     address = pinned_link(view, dashboard)
     text = snapshot_file(view, verdict(view), address=address, made_at=datetime.now(UTC))
     rows = [(str(path), write_text(path, text))]
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)
-
-
-def _destination(path: Path, endings: Sequence[str], *, overwrite: bool) -> str:
-    """Check where a file is to go."""
-    ending = path.suffix.lower()
-    if ending not in endings:
-        raise InputError(
-            f"A file ending in {ending or 'nothing'} is not written.",
-            where=str(path),
-            do=f"Choose {', '.join(endings)}.",
-        )
-    if not path.parent.is_dir():
-        raise InputError("The folder does not exist.", where=str(path.parent), do="Make it first.")
-    if path.exists() and not (overwrite and path.is_file()):
-        raise InputError("The path exists already.", where=str(path), do="Choose another, or add --replace.")
-    return ending

@@ -15,7 +15,6 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
-from core.cli.deciding import quality_of, workspace
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
 from core.cli.runs import agreed, coded, work_of
 from core.cli.runs.paid import add_resume, execute
@@ -24,6 +23,7 @@ from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import JsonMap
 from core.views.diagnostics import landing
 from core.views.run.paid import line_rows
+from core.views.workspace.asked import quality_of, scope_of
 
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan
@@ -163,7 +163,7 @@ def in_questions(
     context: Context = ctx.obj
     store = context.store()
     snapshot, quality = store.read(), quality_of(measure)
-    scope = workspace(snapshot, collection, golden_set, ())
+    scope = scope_of(snapshot, collection, golden_set, ())
     renamed = asked_names.renamed(snapshot, scope, quality)
     if not renamed:
         complain(NO_RUNS.replace("`", ""))

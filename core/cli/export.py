@@ -9,7 +9,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, complain, emit, golden_set_of
+from core.cli.context import Context, Format, complain, emit
 from core.cli.ship import ship
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write
@@ -19,6 +19,7 @@ from core.metrics import parse_list
 from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
 from core.views.library.export import MEASURES, batch_of, tracked
+from core.views.workspace.asked import golden_set_of
 from core.views.workspace.scope import Scope, resolve_runs
 
 _LINE = 2000

@@ -20,16 +20,25 @@ from rich.progress import Progress as Bar
 
 from core.cli.context import Context, Format, FormatOption, complain, emit, waiting
 from core.errors import ClqError, InputError, UnknownNameError, refusal
-from core.importers import FORMATS, GRADE_MAPPINGS, Import, Options, Progress
+from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row
 from core.importers.read.ordering import TieOrder
 from core.importers.read.written import READINGS, readings
 from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.store import Snapshot
-from core.views.add.anchored import StoredDocuments
 from core.views.add.background import ChangedError, Choice, as_sentence, offers
-from core.views.add.imports import bring, came, collection_of, described, format_table, read_into
+from core.views.add.imports import (
+    REPORT,
+    bring,
+    came,
+    collection_of,
+    described,
+    format_table,
+    knowing,
+    read_into,
+    report,
+)
 from core.views.add.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.views.add.words import summary
 
@@ -100,7 +109,6 @@ def _interrupt() -> None:
 
 IfChanged = Literal["refuse", "ask", Choice]  # Where the store has something else under the same name
 _DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
-_REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 _MOST_RUNS = 50  # Runs that a table lists by name
 _FORMATS = ", ".join(each.name for each in FORMATS)
 
@@ -196,8 +204,8 @@ def run(
     context: Context = ctx.obj
     store = context.store()
     snapshot = store.read()
-    known = frozenset(snapshot.collections()["collection_id"])
-    options = Options(
+    options = knowing(
+        snapshot,
         format=as_,
         label=label,
         collection_id=collection,
@@ -213,8 +221,6 @@ def run(
         skip=frozenset(skip or []),
         strip=patterns(strip or []),
         tie_order=tie_order,
-        known_collections=known,
-        documents=StoredDocuments.of(snapshot),
     )
     note = ", ".join(path.name for path in paths)[:200]
     most = _MOST_RUNS if form is Format.TABLE else None
@@ -251,7 +257,7 @@ def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmat
     for match in () if named else suggested(snapshot, imported):
         offer = f"{match}: --collection {shlex.quote(match.collection_id)} puts it there"
         rows.append(("match", match.what, match.known, offer))
-    return pl.DataFrame(rows, schema=_REPORT, orient="row")
+    return pl.DataFrame(rows, schema=REPORT, orient="row")
 
 
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
@@ -276,23 +282,6 @@ def _columns(pairs: list[str]) -> dict[str, str]:
             f"{bad!r} is not meaning=column.", where="--column", do="For example --column score=cosine."
         )
     return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
-
-
-def report(imported: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
-    """Return what an import took, left out and decided: status, what, count, detail; names `most` runs."""
-    rows: list[tuple[str, str, int | None, str]]
-    rows = [("read", file.format, None, file.name) for file in imported.detected]
-    rows += [(status, table, count, "") for table, count in imported.taken.items()]
-    rows += [(status, "run", None, f"{run.run_id}  {run.label}") for run in imported.runs[:most]]
-    if most is not None and len(imported.runs) > most:
-        rows.append((status, "more runs", len(imported.runs) - most, "--format json lists all"))
-    rows += [
-        (status, "golden set", None, f"{golden_set.golden_set_id}  {golden_set.mapping}")
-        for golden_set in imported.golden_sets
-    ]
-    rows += [("left out", loss.reason, loss.count, loss.first) for loss in imported.left_out]
-    rows += [("note", "", None, note) for note in (*imported.notes, sentence) if note]
-    return pl.DataFrame(rows, schema=_REPORT, orient="row")
 
 
 def formats(

@@ -9,13 +9,13 @@ import polars as pl
 import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
-from core.cli.deciding import quality_of, workspace
 from core.cli.runs import carried_out, coded, leave_if_cancelled
 from core.errors import InputError
 from core.importers.read.text import quoted
 from core.metrics import Measure
 from core.metrics.robust import PERTURBATIONS
 from core.prices import DEFAULT_BOOK
+from core.views.workspace.asked import quality_of, scope_of
 from core.views.workspace.scope import Quality
 
 if TYPE_CHECKING:  # the engines take a second to load
@@ -66,14 +66,14 @@ def noise(
     context: Context = ctx.obj
     snapshot = context.store().read()
     if embedder is not None:
-        compared = workspace(snapshot, collection, golden_set, ())
+        compared = scope_of(snapshot, collection, golden_set, ())
         asked = snapshot.queries(compared.collection_id).select("query_id", "text").drop_nulls()
         agree = None if dry_run else yes
         model = (embedder, dim)
         emit(_near(context, asked, model, language, references, budget=budget, agree=agree), form)
         return
     quality = quality_of(measure)
-    scope = workspace(snapshot, collection, golden_set, ())
+    scope = scope_of(snapshot, collection, golden_set, ())
     gathered = gather(snapshot, scope, quality)
     if not gathered:
         complain(
@@ -98,7 +98,7 @@ def robust(
 
     snapshot = ctx.obj.store().read()
     endured = _endured(quality_of(measure), perturb)
-    scope = workspace(snapshot, collection, golden_set, ())
+    scope = scope_of(snapshot, collection, golden_set, ())
     clean = Quality(str(endured.unwrapped.at(None)), endured.k or 1)
     gathered = gather(snapshot, scope, clean)
     emit(robust_table(snapshot, scope, gathered, endured), form)

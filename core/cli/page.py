@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core.cli.context import lay
 from core.cli.deciding import Question, deciding
 from core.errors import InputError, UnknownNameError
 from core.files import write_text
@@ -56,9 +57,9 @@ def run(
     place = question.on_page(ctx.obj) if page.settings else question.in_store(ctx.obj)
     said = say(page, section, place, _choices(choose or ()))
     if form is PageForm.TEXT and out is None:
-        from core.cli.page_text import write  # noqa: PLC0415
+        from core.report.plain import pieces  # noqa: PLC0415
 
-        write(said.blocks)
+        lay(pieces(said.blocks, more="; --format csv has all"))
         return
     written = _written(said, form, table)
     if out is None:

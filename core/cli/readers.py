@@ -15,7 +15,6 @@ from core.cli.context import (
     RunsOption,
     complain,
     emit,
-    golden_set_of,
 )
 from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
@@ -23,6 +22,7 @@ from core.store import Snapshot
 from core.views.readers import landing
 from core.views.readers.data import NO_SCORES, Need
 from core.views.readers.scores import published, scored
+from core.views.workspace.asked import golden_set_of
 from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for

@@ -20,18 +20,18 @@ from core.cli.context import (
     RunsOption,
     complain,
     emit,
-    golden_set_of,
 )
-from core.cli.deciding import quality_of
 from core.errors import InputError
 from core.importers import Options, load
 from core.importers.read.ordering import TieOrder
-from core.metrics import Measure, parse_list, split_list
+from core.metrics import Measure, parse_list
 from core.store import Snapshot
 from core.views.measures.words import explained, measure_table
 from core.views.scoring_files import in_parts, score_files, write_parquet
-from core.views.scoring_table import Over, score_table
-from core.views.workspace.choices import as_reported, only_reported, wanted
+from core.views.scoring_stored import score_stored
+from core.views.scoring_table import Over
+from core.views.workspace.asked import golden_set_of
+from core.views.workspace.choices import as_reported, only_reported
 from core.views.workspace.scope import resolve_runs
 
 _LISTED = ("measure", "says", "formula", "parameters", "range", "better")
@@ -142,22 +142,10 @@ def run(
             _written(snapshot, known, golden_set, parse_list(measures), every_k, asked_only=asked_only), form
         )
         return
-    asked = [quality_of(part) for part in split_list(measures)]
-    computed, reported = wanted(asked, snapshot, known["run_id"].to_list())
-    parts = [
-        score_table(
-            snapshot,
-            of,
-            golden_set_of(snapshot, str(name), golden_set),
-            computed,
-            reported=reported,
-            per_query=per_query,
-            over=queries,
-            tell=_tell,
-        )
-        for (name,), of in known.partition_by("collection_id", as_dict=True, maintain_order=True).items()
-    ]
-    emit(pl.concat(parts) if parts else pl.DataFrame(), form, empty="No runs.")
+    table = score_stored(
+        snapshot, known, measures, golden_set=golden_set, per_query=per_query, over=queries, tell=_tell
+    )
+    emit(table, form, empty="No runs.")
 
 
 _OF_FILES = ("--qrels", "--grades", "--tie-order")

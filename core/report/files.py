@@ -6,12 +6,15 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 import plotly.graph_objects as go
 
+from core.errors import InputError
+from core.files import write_text
 from core.paths import PROGRAM
 from core.report import render, snapshot
 from core.report.data import Verdict, record_data
@@ -189,3 +192,48 @@ def _as_usual(view: View) -> bool:
     quality, wanted = view.quality, view.scope.judging
     usual = narrow(view.snapshot, whole, quality, anywhere, view.book, choices=Choices(wanted))
     return (usual.scope, usual.latency) == (view.scope, view.latency)
+
+
+def write_record(
+    paths: Sequence[Path], view: View, verdict: Verdict, *, dashboard: str, overwrite: bool = False
+) -> list[tuple[str, int]]:
+    """Write the record of a decision as new files, each of the kind that its ending says.
+
+    Args:
+        dashboard: The address of the dashboard that the link in them opens.
+
+    Returns:
+        Of each file its path and its bytes.
+
+    Raises:
+        InputError: As `destination`; nothing was written then.
+    """
+    endings = [destination(path, ENDINGS, overwrite=overwrite) for path in paths]
+    address, now = pinned_link(view, dashboard), datetime.now(UTC)
+    return [
+        (str(path), write_text(path, record_file(ending, view, verdict, address=address, made_at=now)))
+        for path, ending in zip(paths, endings, strict=True)
+    ]
+
+
+def destination(path: Path, endings: Sequence[str], *, overwrite: bool) -> str:
+    """Check where a new file is to go.
+
+    Returns:
+        Its ending.
+
+    Raises:
+        InputError: If its ending is none of `endings`, or something is there that may not be replaced.
+    """
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise InputError(
+            f"A file ending in {ending or 'nothing'} is not written.",
+            where=str(path),
+            do=f"Choose {', '.join(endings)}.",
+        )
+    if not path.parent.is_dir():
+        raise InputError("The folder does not exist.", where=str(path.parent), do="Make it first.")
+    if path.exists() and not (overwrite and path.is_file()):
+        raise InputError("The path exists already.", where=str(path), do="Choose another, or add --replace.")
+    return ending

@@ -1,26 +1,40 @@
-"""Whether a decision still holds: today's store and prices against a decision record."""
+"""Whether a decision still holds: today's store and prices against a decision record.
+
+It fails when the chosen stack is gone, breaks a limit, is dominated where it was not, or when another
+would be chosen with a large probability; what changed since is told beside it, whether or not it fails.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Rule
 from core.errors import InputError
+from core.importers.read.jsons import parsed
+from core.importers.read.text import shown
 from core.pipeline.own.config import OWN
 from core.pipeline.sweep.problems import problems
 from core.records import JsonMap
-from core.report.data import FORMAT, VERSION, Verdict
+from core.report.changed import changes
+from core.report.data import FORMAT, VERSION, Verdict, record_data
 from core.stats.latency import Generation
+from core.store import Snapshot
 from core.views import text
 from core.views.confidence.noise import OFF
 from core.views.decision.words import numbers
 from core.views.workspace.query_sets import LeastJudged
+from core.views.workspace.question import Question
 from core.views.workspace.scope import Answering, LatencyScope, Per, Percentile
 from core.views.workspace.view import View
 
@@ -28,6 +42,7 @@ SHARE = 0.8  # Probability from which another stack would be chosen that a decis
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
 _AGAIN = "Write the record again, as JSON."
 
+Q = TypeVar("Q", bound=Question)
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -86,6 +101,12 @@ class Recorded(BaseModel):
     asked: _Form  # the form of the frontier
     question: Again  # what to ask again
     command: str | None  # what decides the same on the command line; None where it cannot be said there
+    _data: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The whole record."""
+        return self._data
 
 
 def recorded(data: object, name: str) -> Recorded:
@@ -101,10 +122,88 @@ def recorded(data: object, name: str) -> Recorded:
             "This record chose no stack, so there is nothing to hold.", where=name, do="Loosen its limits."
         )
     try:
-        return Recorded.model_validate(data)
+        was = Recorded.model_validate(data)
     except ValidationError as error:
         _, problem = next(iter(problems(error, Recorded, data)))
         raise InputError(f"{problem.where}: {problem.found}", where=name, do=_AGAIN) from None
+    was._data = data
+    return was
+
+
+def record_of(path: Path) -> Recorded:
+    """Read a record from its file.
+
+    Raises:
+        InputError: If it cannot be read, or as `recorded`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"The record cannot be read: {error.strerror}.",
+            where=shown(path, 200),
+            do="Give the JSON that `record` wrote.",
+        ) from None
+    return recorded(parsed(data, path.name), path.name)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A recorded decision beside what is asked and stored today."""
+
+    was: Recorded
+    view: View  # today, asked as in the record or otherwise
+    verdict: Verdict
+    share: float = SHARE  # probability above which another stack must be chosen to say so
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """Why it no longer holds; see `broken`."""
+        return broken(self.was, self.verdict, self.view, share=self.share)
+
+    @cached_property
+    def today(self) -> Mapping[str, Any]:
+        """Return what would be recorded today."""
+        return record_data(self.view, self.verdict, link="", made_at=datetime.now(UTC))
+
+    @cached_property
+    def changes(self) -> pl.DataFrame:
+        """What changed since: kind, what, was, now; see `core.report.changed.changes`."""
+        return changes(self.was.data, self.today)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it still holds."""
+        return self.findings.is_empty()
+
+    @property
+    def cause(self) -> str:
+        """The first reason that it does not; empty while it holds."""
+        return "" if self.holds else str(self.findings["check"][0])
+
+    @property
+    def sentence(self) -> str:
+        """That it holds, with today's numbers, or that it does not."""
+        if self.holds:
+            return answer(self.was, self.verdict, self.view)
+        return f"No longer holds: {self.was.chosen.stack}."
+
+
+def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collection[str]) -> Q:
+    """Return the question of a record, with what was given instead.
+
+    Args:
+        question: The choices that were given; the others of it are those of the record.
+        given: The names of its fields that were.
+    """
+    asked = was.question
+    known = snapshot.runs(asked.collection)
+    named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()
+    taken: dict[str, Any] = {
+        **{name: getattr(asked, name) for name in vars(question).keys() & type(asked).model_fields},
+        "runs": () if "origin" in given else tuple(named or asked.run),
+    }
+    return replace(question, **{name: value for name, value in taken.items() if name not in given})
 
 
 def broken(was: Recorded, verdict: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from core.errors import UnknownNameError
@@ -38,6 +39,7 @@ from core.written import escaped
 FORMAT = "clq-explorer/page"
 VERSION = 1
 """Of the JSON, which `page.schema.json` describes: grows where a field changes its meaning or goes."""
+_IN_NOTEBOOK = 30  # Rows of a table in a notebook at most; its frame has all
 ROWS = 300  # Rows of a table in HTML and Markdown at most; JSON and CSV have all
 
 
@@ -79,23 +81,23 @@ def say(page: Page, section: str | None, place: Place, given: Mapping[str, Seque
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
-    blocks = _settled(_held(chosen.draw(place, ask)))
+    blocks = _settled(kept(chosen.draw(place, ask)))
     ask.unasked()
     return Said(page, chosen.name, place, blocks, ask.asked)
 
 
-def _held(blocks: Iterable[Block]) -> Iterator[Block]:
+def kept(blocks: Iterable[Block]) -> Iterator[Block]:
     """Go through blocks once and keep those behind folds; what stands side by side follows one another."""
     for block in blocks:
         match block:
             case Tabs(folds):
-                yield from _held(folds)
+                yield from kept(folds)
             case Beside(left, right):
-                yield from _held((*left, *right))
+                yield from kept((*left, *right))
             case Control(others=others):
-                yield from _held(others() if others else ())
+                yield from kept(others() if others else ())
             case Fold(title, folded):
-                yield Fold(title, tuple(_held(folded)))
+                yield Fold(title, tuple(kept(folded)))
             case _:
                 yield block
 
@@ -265,21 +267,52 @@ def _laid(column: Column) -> tables.Column:
 
 def as_file(said: Said, form: str) -> str:
     """Write what a section says as one file that needs no network ("html"), or as Markdown ("md")."""
-    place = said.place
+    kind = f"{said.page.title}{f', {said.section}' if said.section else ''}"
+    title = f"{said.page.title} · CLQ Explorer"
+    made = made_of(said.place)
+    return as_text(form, said.blocks, kind=kind, sentence=said.answer, made=made, title=title)
+
+
+def made_of(place: Place) -> str:
+    """Say what numbers come from: collection, revision of the store, prices."""
     ground = [place.scope.collection_id, f"revision {place.snapshot.revision}"]
     ground += [f"prices {place.book.title}"] if isinstance(place, View) else []
+    return f"{', '.join(filter(None, ground))}."
+
+
+def as_text(
+    form: str,
+    blocks: Sequence[Block],
+    *,
+    kind: str,
+    sentence: str,
+    made: str,
+    title: str = "",
+    link: str = "",
+) -> str:
+    """Write blocks as a file ("html"), as Markdown ("md") or as a part of a notebook ("notebook").
+
+    Args:
+        kind: What they are, above the answer.
+        sentence: The answer, which stands above them.
+        made: What they were made from, below them.
+        link: Address that opens them in a dashboard; empty = none does.
+    """
     charts = {block.name: render.Chart(block.figure, block.alt, block.caption)
-              for block in flat(said.blocks) if isinstance(block, Chart)}  # fmt: skip
+              for block in flat(blocks) if isinstance(block, Chart)}  # fmt: skip
     context: JsonMap = {
-        "title": f"{said.page.title} · CLQ Explorer",
-        "kind": f"{said.page.title}{f', {said.section}' if said.section else ''}",
-        "data": {"answer": {"sentence": said.answer}},
-        "said": said,
-        "laid_out": laid_out,
+        "title": title,
+        "kind": kind,
+        "data": {"answer": {"sentence": sentence}},
+        "blocks": blocks,
+        "laid_out": partial(laid_out, most=_IN_NOTEBOOK if form == "notebook" else ROWS),
         "cards": pairs,
         "marked": marked,
-        "made": f"{', '.join(filter(None, ground))}.",
+        "made": made,
+        "link": link,
     }
+    if form == "notebook":
+        return render.part("blocks.j2", **context)
     fill = render.html if form == "html" else render.markdown
     return fill("blocks.j2", charts, **context)
 

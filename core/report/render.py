@@ -63,6 +63,13 @@ def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
     )
 
 
+def part(template: str, **context: object) -> str:
+    """Fill a template as a part of a page of others, such as a notebook; its charts are drawn elsewhere."""
+    page = environment("html")
+    body = Markup(page.get_template(template).render(charts={}, **context))  # noqa: S704 - escaped there
+    return page.get_template("notebook.html").render(body=body, style=_own(_file("notebook.css")), **context)
+
+
 def markdown(template: str, charts: Mapping[str, Chart], **context: object) -> str:
     """Fill a template as Markdown (GitHub's tables); charts are named, their numbers are in the tables."""
     body = environment("md").get_template(template).render(charts=charts, **context)

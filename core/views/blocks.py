@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import plotly.graph_objects as go
-import polars as pl
+if TYPE_CHECKING:  # the charts' library takes long to load, which only a section that draws should wait for
+    import plotly.graph_objects as go
+    import polars as pl
 
-from core.views.ask import Ask
-from core.views.columns import Columns
-from core.views.workspace.choices import Has
-from core.views.workspace.view import View
+    from core.views.ask import Ask
+    from core.views.columns import Columns
+    from core.views.workspace.choices import Has
+    from core.views.workspace.view import View
 
 Card = tuple[str, str, str]
 """Label, number, and what stands small below it."""

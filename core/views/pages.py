@@ -11,10 +11,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from core.views.workspace.choices import Has
-
 if TYPE_CHECKING:
     from core.views.blocks import Section
+    from core.views.workspace.choices import Has
 
 SECTION = "sec"  # Setting of the address that opens a section of a page
 

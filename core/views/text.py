@@ -13,6 +13,9 @@ from typing import Any
 
 import polars as pl
 import polars.selectors as cs
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from core.written import CONTROLS, MINUS, NOT_APPLICABLE, UNKNOWN, isolated, known, ms, score, tiny, usd
 
@@ -225,3 +228,18 @@ def _as_json(values: pl.Series) -> pl.Series:
         for value in values.to_list()
     ]
     return pl.Series(values.name, texts, dtype=pl.String)
+
+
+def ruled(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of texts for a terminal.
+
+    Args:
+        heads: What stands above each column, and whether numbers stand in it.
+        rows: Texts of others may stand in any cell: nothing in one is read as markup.
+    """
+    table = Table(box=SIMPLE_HEAD, show_header=any(name for name, _ in heads))
+    for name, numeric in heads:
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

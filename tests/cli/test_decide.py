@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from core import extras
 from core.cli.app import app
-from core.cli.deciding import quality_of
 from core.errors import InputError, UnknownNameError
+from core.views.workspace.asked import quality_of
 from core.views.workspace.scope import Quality
 from tests.stores import Lab
 

@@ -19,7 +19,7 @@ from core.views.link import parameter_key
 from core.views.measures.words import better, needs
 from core.views.pages import PAGES
 from core.views.workspace.question import Question
-from tools.reference import commands, house, shapes
+from tools.reference import commands, house, library, shapes
 from tools.reference.markdown import cell, code, table
 
 FOLDER = ROOT / "docs" / "reference"
@@ -174,6 +174,7 @@ def pages() -> str:
 PAGES_OF: Mapping[str, tuple[str, Callable[[], str]]] = {
     "pages": ("Pages", pages),
     "commands": ("Command line", commands.commands),
+    "api": ("Python", library.library),
     "formats": ("Formats", formats),
     "measures": ("Measures", measures),
     "specifications": ("Specifications", shapes.specifications),

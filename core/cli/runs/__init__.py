@@ -5,24 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import polars as pl
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from core.cli.context import Context, Format, complain, emit, waiting
 from core.errors import BudgetError
-from core.files import read_json
 from core.jobs import State, asked_to_stop
-from core.views.run.own import about_words, fault_words
-from core.views.run.plan import search_words
-from core.views.text import count
+from core.views.run.bar import progressing
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
@@ -54,14 +47,6 @@ def warn(problems: Sequence[Problem]) -> None:
     """Print what the owner of a specification should know on standard error."""
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
-
-
-def with_budget(job: Job, usd: float | None) -> Job:
-    """Return the evaluation with another budget, if one is given."""
-    if usd is None:
-        return job
-    spec = {**job.spec, "budget": {**job.spec.get("budget", {}), "usd": usd}} if job.spec else job.spec
-    return replace(job, budget_usd=usd, spec=spec)
 
 
 def execute(context: Context, job: Job, form: Format, on: str) -> None:
@@ -111,66 +96,11 @@ def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], 
 
 
 def _report(outcome: Outcome, job: Job, form: Format) -> None:
-    status = outcome.status
-    new = [(run.run_id, run.label, "new") for run in outcome.runs]
-    known = [(run_id, None, "there before") for run_id in outcome.held]
-    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
-    rows = pl.DataFrame(new + known, schema=schema, orient="row")
-    dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
-    lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""
-    if status.calls_again:
-        calls = count(status.calls_again, "call")
-        complain(f"{calls} whose answers were lost were sent again and may have been paid twice")
-    complain(
-        f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
-        f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
-    )
-    for run in outcome.runs:
-        if own := run.manifest.get("own"):
-            about = about_words(own)
-            for words in ([about] if about else []) + fault_words(own, job.queries.height):
-                complain(f"{run.label}: {words}")
-    search = read_json(outcome.folder.search)
-    if search:
-        complain(f"search: {search_words(search)}")
-    emit(rows, form)
+    from core.views.run import into  # noqa: PLC0415
 
-
-@contextmanager
-def progressing() -> Iterator[Callable[[Status], None]]:
-    """Yield a bar on standard error: stage, passages or questions, dollars, what is left of the time."""
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[counted]}", markup=False),
-        TextColumn("{task.fields[left]}", markup=False),
-        TextColumn("{task.fields[usd]}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
-    with bar:
-        task = bar.add_task("read", total=None, counted="", left="", usd="")
-
-        def tell(status: Status) -> None:
-            usd = f"${status.usd:.4f}" if status.usd or status.usd_limit is not None else ""
-            left = "" if status.eta_s is None else f"{_clock(status.eta_s)} left"
-            bar.update(
-                task,
-                description=status.stage,
-                completed=status.share,
-                total=1.0 if status.total else None,
-                counted=status.so_far or f"{status.done:,} of {status.total:,} steps",
-                left=left,
-                usd=usd if status.usd_limit is None else f"{usd} of ${status.usd_limit:g}",
-            )
-
-        yield tell
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    for words in into.sentences(outcome, job):
+        complain(words)
+    emit(into.rows(outcome), form)
 
 
 def agreed(dollars: float | None, *, yes: bool) -> bool:

@@ -16,12 +16,12 @@ from core.cli.context import (
     FormatOption,
     YesOption,
     complain,
-    golden_set_of,
 )
 from core.cli.runs import plan as planning
 from core.errors import InputError, UnknownNameError
 from core.views.run.own import OwnForm, read_params, specification
 from core.views.run.plan import size_of
+from core.views.workspace.asked import golden_set_of
 
 
 @runs.coded

@@ -205,17 +205,10 @@ def find(context: Context, name: str) -> dict[str, Any]:
 
 
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, stored collections and golden sets included.
+    """Read what a specification names; see `core.views.run.into.read`."""
+    from core.views.run import into  # noqa: PLC0415
 
-    Commands that print the versions of one's own pipelines are run.
-    """
-    from core.pipeline.own.config import OwnStack  # noqa: PLC0415
-    from core.pipeline.own.version import versioned  # noqa: PLC0415
-    from core.views.run.works import EVALUATION  # noqa: PLC0415
-
-    stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
-    spec = spec.model_copy(update={"stack": stacks})
-    return EVALUATION.read(context.store().read(), spec, context.books(), to_run=to_run)
+    return into.read(context.store(), context.books(), spec, to_run=to_run)
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:

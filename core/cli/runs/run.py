@@ -82,6 +82,7 @@ def run(
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.readers.plan import with_readers  # noqa: PLC0415
+    from core.views.run.into import with_budget  # noqa: PLC0415
 
     if (spec is None) == (from_manifest is None):
         raise typer.BadParameter("Name a specification or a --manifest.", param_hint="SPEC")
@@ -93,7 +94,7 @@ def run(
             job, problems = planning.read(context, load(spec or "", split=split), to_run=not dry_run)
     if again:
         job = planning.anew(job)
-    job = runs.with_budget(job, budget)
+    job = with_budget(job, budget)
     artifacts = Artifacts(runs.work_of(context) / ARTIFACTS)
     planned = plan(job, built=lambda step: artifacts.find(step) is not None, problems=problems)
     planned = with_readers(planned, job)
@@ -122,11 +123,12 @@ def resume(
     """
     context: Context = ctx.obj
     from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415 - with the engines, a second
+    from core.views.run.into import with_budget  # noqa: PLC0415
 
     with sharing(on):
         job, problems = planning.continued(context, name)
     runs.warn(problems)
-    runs.execute(context, runs.with_budget(job, budget), form, on)
+    runs.execute(context, with_budget(job, budget), form, on)
 
 
 def search(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from core.errors import ProviderError
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.endpoint import Endpoint
+from core.pipeline.own.here import Here, offered
 from core.pipeline.own.passages import Placed, Shelf
 from core.pipeline.own.process import Ended, Worker
 from core.pipeline.ranking import Hits
@@ -42,9 +43,17 @@ class Retrieved(NamedTuple):
     pool: Hits | None = None  # the candidates before the last order
 
 
-def asker_of(config: OwnStack, keys: Keys) -> Worker | Endpoint:
-    """Return what asks a pipeline: a process for a function, a connection for an endpoint; not begun yet."""
-    return Worker(config, list(config.points())) if config.call is not None else Endpoint(config, keys)
+Asker = Worker | Here | Endpoint
+
+
+def asker_of(config: OwnStack, keys: Keys) -> Asker:
+    """Return what asks a pipeline: a process for a function, a connection for an endpoint; not begun yet.
+
+    A pipeline that this process offered is asked here.
+    """
+    if config.call is None:
+        return Endpoint(config, keys)
+    return Here(config) if offered(config) else Worker(config, list(config.points()))
 
 
 class OwnRetriever(Model):
@@ -62,7 +71,7 @@ class OwnRetriever(Model):
     def __init__(
         self,
         config: OwnStack,
-        asks: Worker | Endpoint,
+        asks: Asker,
         shelf: Shelf,
         *,
         params: JsonMap,

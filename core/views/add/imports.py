@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -20,7 +21,7 @@ from core.importers.read.text import shown
 from core.importers.runs import slug
 from core.records import Run
 from core.store import Snapshot, Store
-from core.views.add.anchored import with_grades
+from core.views.add.anchored import StoredDocuments, with_grades
 from core.views.add.background import ChangedError, Choice
 from core.views.add.matching import (
     Match,
@@ -78,6 +79,15 @@ def described(name: str) -> list[tuple[str, str]]:
         *([("units", known.units)] if known.units else []),
         *(("left out", trap) for trap in known.traps),
     ]
+
+
+def knowing(snapshot: Snapshot, **options: Any) -> Options:  # noqa: ANN401
+    """Return options of an import into a store, which knows its collections and their documents."""
+    return Options(
+        known_collections=frozenset(snapshot.collections()["collection_id"]),
+        documents=StoredDocuments.of(snapshot),
+        **options,
+    )
 
 
 Apart = Mapping[str, Mapping[str, str]]
@@ -312,3 +322,23 @@ def came(imported: Import) -> int:
     named = {collection.collection_id for collection in imported.collections}
     named |= {golden_set.collection_id for golden_set in imported.golden_sets}
     return len(named | {run.collection_id for run in imported.runs})
+
+
+REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
+
+
+def report(imported: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
+    """Return what an import took, left out and decided: status, what, count, detail; names `most` runs."""
+    rows: list[tuple[str, str, int | None, str]]
+    rows = [("read", file.format, None, file.name) for file in imported.detected]
+    rows += [(status, table, count, "") for table, count in imported.taken.items()]
+    rows += [(status, "run", None, f"{run.run_id}  {run.label}") for run in imported.runs[:most]]
+    if most is not None and len(imported.runs) > most:
+        rows.append((status, "more runs", len(imported.runs) - most, "--format json lists all"))
+    rows += [
+        (status, "golden set", None, f"{golden_set.golden_set_id}  {golden_set.mapping}")
+        for golden_set in imported.golden_sets
+    ]
+    rows += [("left out", loss.reason, loss.count, loss.first) for loss in imported.left_out]
+    rows += [("note", "", None, note) for note in (*imported.notes, sentence) if note]
+    return pl.DataFrame(rows, schema=REPORT, orient="row")

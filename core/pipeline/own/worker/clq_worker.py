@@ -658,7 +658,7 @@ class Server:
             message = read_message(self._given)
             if message is None:
                 return
-            answer = self._begin(message) if "call" in message else self._ask(message)
+            answer = self.begin(message) if "call" in message else self.ask(message)
             data = packed(answer)
             if self._most and len(data) > self._most:
                 text = f"the answer takes {len(data) / 1e6:.1f} MB, and {self._most / 1e6:g} MB are allowed"
@@ -668,7 +668,8 @@ class Server:
             self._taken.write(data)
             self._taken.flush()
 
-    def _begin(self, told: dict[str, Any]) -> dict[str, Any]:
+    def begin(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Look up what is to be asked; says what runs here, or the fault."""
         begin = time.perf_counter()
         self._most = int(told.get("max_bytes") or 0)
         _limit_memory(told.get("memory_mb"))
@@ -689,7 +690,8 @@ class Server:
             "spans": self._spans.on,
         }
 
-    def _ask(self, told: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Ask one query; its passages and times, or the fault."""
         query, k, params = told["query"], int(told["k"]), told.get("params") or {}
         _stages.clear()
         self._spans.clear()

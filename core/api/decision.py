@@ -1,0 +1,230 @@
+"""A decision in Python: the stack to ship, what it was chosen from, how sure that is, if it still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from core.api.pages import Choices, Page, page_of
+from core.api.shown import Shown
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from core.report.data import Verdict
+    from core.report.gate import Held
+    from core.views.blocks import Block
+    from core.views.workspace.view import View
+
+DASHBOARD = "http://localhost:8501/"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack with its numbers; one that is not known is None."""
+
+    name: str
+    run_id: str
+    quality: float | None  # by the measure that was asked
+    quality_low: float | None  # lower end of the 95 % interval over queries
+    quality_high: float | None  # upper end of it
+    n: int | None  # queries that the quality rests on
+    latency_ms: float | None  # milliseconds, of the percentile and scope that were asked
+    cost: float | None  # $ per 1,000 queries
+    spec: Mapping[str, Any]  # what it is made of
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How often the choice would hold: shares of resamples of the queries; None without any."""
+
+    words: str  # how firm the choice is, in two words or three
+    p_best: float | None  # it is the best within the limits, ties not counted
+    p_feasible: float | None  # it is within the limits
+    p_sla: float | None  # it is within the latency target
+    p_frontier: float | None  # no other stack beats it
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, repr=False)
+class Decision(Shown):
+    """Which stack to ship within the limits; shows itself as page Decision does."""
+
+    view: View
+    verdict: Verdict
+
+    @cached_property
+    def _page(self) -> Page:
+        return page_of(self.view, "decision", None, None)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What page Decision says."""
+        return self._page.blocks
+
+    @property
+    def chosen(self) -> Stack | None:
+        """The stack to ship; None where nothing is within the limits."""
+        return self._stack(self.verdict.decision.chosen)
+
+    @property
+    def runner_up(self) -> Stack | None:
+        """The next best within the limits."""
+        return self._stack(self.verdict.decision.runner_up)
+
+    @property
+    def near_misses(self) -> pl.DataFrame:
+        """What is out by little: stack, limit, over, set_to (the limit that lets it in), gain, numbers."""
+        from core.decide.near import near_misses  # noqa: PLC0415
+        from core.views.decision.near import near_rows  # noqa: PLC0415
+
+        view = self.view
+        misses = near_misses(self.verdict.table, self.verdict.decision, view.constraints, view.rule)
+        return pl.DataFrame(near_rows(self.verdict.table, misses), infer_schema_length=None)
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How sure the choice is; None where nothing was chosen."""
+        from core.stats.intervals import RESAMPLES  # noqa: PLC0415
+        from core.views.decision.words import firmness  # noqa: PLC0415
+
+        verdict, row = self.verdict, self.verdict.decision.chosen
+        if row is None:
+            return None
+        shares = verdict.chances.row(row, named=True)
+        named = {name: shares[name] for name in ("p_best", "p_feasible", "p_sla", "p_frontier")}
+        resamples = RESAMPLES if verdict.noise is None else verdict.noise.means.shape[1]
+        words = firmness(verdict.table, verdict.decision)
+        return Confidence(words, **named, resamples=resamples, seed=self.view.seed)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """All stacks with status, numbers, chances and why they are out; `.to_pandas()` for pandas."""
+        from core.views.decision.facts import status_rows  # noqa: PLC0415
+
+        return status_rows(self.verdict.sure_table, self.verdict.decision)
+
+    @property
+    def figure(self) -> go.Figure:
+        """The chart of page Decision: latency and quality, the limits, the frontier."""
+        from core.views.decision.chart import pareto  # noqa: PLC0415
+
+        view, verdict = self.view, self.verdict
+        drawn = pareto(
+            verdict.table, verdict.decision, view.constraints, quality=view.quality, latency=view.latency
+        )
+        return drawn.figure
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it as plain data: what `decide --format json` prints."""
+        from core.report.data import decision_data  # noqa: PLC0415
+
+        return decision_data(self.view, self.verdict)
+
+    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+        """Have another page say what it says of the same question.
+
+        Args:
+            name: As its address has it: "headroom", "confidence" …
+            section: Its name; None = the first.
+            choices: Answers to what the section asks, by key.
+        """
+        return page_of(self.view, name, section, choices)
+
+    def link(self, dashboard: str = DASHBOARD) -> str:
+        """Return the address that opens this question on these data in a dashboard."""
+        from core.report.files import pinned_link  # noqa: PLC0415
+
+        return pinned_link(self.view, dashboard)
+
+    def record(self, *paths: str | Path, replace: bool = False, dashboard: str = DASHBOARD) -> list[Path]:
+        """Write the decision with its evidence as files that need nothing else.
+
+        Args:
+            paths: New files ending in .html, .md or .json; a gate reads the JSON.
+            replace: Whether files that are there are replaced.
+            dashboard: The address of the dashboard that the link in them opens.
+
+        Raises:
+            InputError: If a file cannot go there; none was written then.
+        """
+        from core.report.files import write_record  # noqa: PLC0415
+
+        files = [Path(path) for path in paths]
+        write_record(files, self.view, self.verdict, dashboard=dashboard, overwrite=replace)
+        return files
+
+    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
+        """Compare with a recorded decision: whether it still holds for what is asked here.
+
+        Args:
+            record: The JSON that `record` wrote.
+            share: Probability above which another stack must be chosen to fail.
+
+        Raises:
+            InputError: If it is no record, or one that chose nothing.
+        """
+        from core.report.gate import Held, record_of  # noqa: PLC0415
+
+        return Gate(Held(record_of(Path(record)), self.view, self.verdict, share))
+
+    @property
+    def _made(self) -> str:
+        from core.report.page import made_of  # noqa: PLC0415
+
+        return made_of(self.view)
+
+    def _stack(self, row: int | None) -> Stack | None:
+        import json  # noqa: PLC0415
+
+        if row is None:
+            return None
+        named = self.verdict.table.row(row, named=True)
+        numbers = ("run_id", "quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+        spec = json.loads(str(named["spec"]))
+        return Stack(name=named["name"], spec=spec, **{name: named[name] for name in numbers})
+
+
+@dataclass(frozen=True, repr=False)
+class Gate(Shown):
+    """A recorded decision beside today's; true while it holds."""
+
+    held: Held
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether the recorded decision still holds."""
+        return self.held.holds
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Why it does not: check ("gone", "limit", "dominated", "another"), was, now, reason."""
+        return self.held.findings
+
+    @property
+    def changes(self) -> pl.DataFrame:
+        """What changed since, whether or not it holds: kind, what, was, now."""
+        return self.held.changes
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Whether it holds, the decision before and after, why, and what changed since."""
+        from core.report.gate_blocks import gate_blocks  # noqa: PLC0415
+
+        return tuple(gate_blocks(self.held))
+
+    @property
+    def _made(self) -> str:
+        from core.report.page import made_of  # noqa: PLC0415
+
+        return made_of(self.held.view)

@@ -1,0 +1,59 @@
+"""How objects of the library show themselves: as blocks, which a notebook and a terminal draw."""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from core.views.blocks import Answer, Block
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_WIDTH = 120  # Characters of a line of `repr`
+
+
+class Shown(ABC):
+    """Something that says itself in blocks; texts of others may stand in them, and none is read as markup."""
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[Block, ...]:
+        """What it says, as the dashboard and the commands say it."""
+
+    @property
+    def sentence(self) -> str:
+        """Its first sentence."""
+        return next((block.sentence for block in self.blocks if isinstance(block, Answer)), "")
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _made(self) -> str:
+        """What it was made from."""
+        return ""
+
+    def _repr_html_(self) -> str:
+        from core.report.page import as_text  # noqa: PLC0415 - the templates' library
+
+        return as_text("notebook", self.blocks, kind=self._kind, sentence=self.sentence, made=self._made)
+
+    def __rich_console__(self, *_: object) -> Iterator[str | Table]:
+        from rich.text import Text  # noqa: PLC0415
+
+        from core.report.plain import pieces  # noqa: PLC0415
+
+        for piece in pieces(self.blocks):
+            yield Text(piece) if isinstance(piece, str) else piece  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        console = Console(file=io.StringIO(), width=_WIDTH, highlight=False, color_system=None)
+        console.print(self)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")

@@ -1,0 +1,261 @@
+"""A store in Python: add results, list workspaces, ask one; what `clq.open` returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from core.api.decision import Decision, Gate
+from core.api.pages import Choices, Page, reads_results
+from core.api.results import Added, Measured
+from core.api.shown import Shown
+from core.api.workspace import Asked, Workspace
+from core.errors import InputError, UnknownNameError
+from core.prices import load_books, own_folder
+from core.store import Store
+from core.views.blocks import Answer, Block, Table
+from core.views.columns import Column
+from core.views.text import count
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from core.importers import Row
+    from core.prices import PriceBook
+    from core.views.add.background import Choice
+    from core.views.add.matching import Unmatched
+
+PathLike = str | os.PathLike[str]
+_SPACES = (
+    Column("collection_id", "workspace", width=290),
+    Column("runs", "runs", "number", digits=0),
+    Column("golden_sets", "golden sets", "number", digits=0),
+    Column("queries", "queries", "number", digits=0),
+    Column("passages", "passages", "number", digits=0),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Shown):
+    """A store of results. What a workspace answers, it answers of its only one."""
+
+    store: Store
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self.store.path
+
+    @property
+    def revision(self) -> int:
+        """The current revision; 0 where nothing was written yet."""
+        return self.store.revision()
+
+    @property
+    def workspaces(self) -> tuple[str, ...]:
+        """Its collections, those with runs of one's own first."""
+        from core.views.workspace.choices import workspaces  # noqa: PLC0415
+
+        return tuple(workspaces(self.store.read()))
+
+    @property
+    def prices(self) -> dict[str, PriceBook]:
+        """The shipped price books and those beside the store, by name."""
+        return load_books(own=own_folder(self.path))
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """How many workspaces there are, and how large each is."""
+        from core.views.library.data import collections  # noqa: PLC0415
+
+        rows = collections(self.store.read())
+        return Answer(f"{count(rows.height, 'workspace')}."), Table(rows, "workspaces", _SPACES)
+
+    def workspace(self, name: str | None = None, *, golden_set: str | None = None) -> Workspace:
+        """Return one of its workspaces.
+
+        Args:
+            name: Its collection; None = the only one with runs, else the only one.
+            golden_set: Its judgements; None = its only golden set.
+
+        Raises:
+            UnknownNameError: If there is no such workspace.
+            InputError: If nothing says which one.
+        """
+        known = self.workspaces
+        if name is None:
+            with_runs = self.store.read().runs()["collection_id"].unique().to_list()
+            left = [one for one in known if one in with_runs] or list(known)
+            if len(left) != 1:
+                raise InputError(
+                    f"{count(len(left), 'workspace')}: {', '.join(left)}." if left else "The store is empty.",
+                    do="Name one: .workspace(name)." if left else "First .add(path or DataFrame).",
+                )
+            (name,) = left
+        if name not in known:
+            raise UnknownNameError("workspace", name, known)
+        return Workspace(self.store, name, golden_set)
+
+    def add(
+        self,
+        *things: object,
+        name: str = "table",
+        label: str | None = None,
+        collection: str | None = None,
+        golden_set: str | None = None,
+        grades: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        row: Row | None = None,
+        if_changed: Choice | None = None,
+        unmatched: Unmatched = "refuse",
+        **more: Any,  # noqa: ANN401 - further options of importers
+    ) -> Added:
+        """Add results, in one transaction: all of them or nothing.
+
+        Args:
+            things: Files, folders, archives, and DataFrames of pandas, Polars or another library.
+            name: What a DataFrame is called, as a file would be.
+            label: Name for the run; with several runs it is put before their own names.
+            collection: Workspace that they go into; None = the one whose ids they name, or a new one.
+            golden_set: Golden set that judgements make.
+            grades: How grades become 1 to 5: a name of a mapping, or pairs such as "0=1,1=3,2=5".
+            columns: Meaning → column of a table, where names are not recognised.
+            row: What a row of a table is, where its columns do not say.
+            if_changed: What becomes of things that are there with another content; None = refuse.
+            unmatched: What becomes of runs and judgements that name nothing that their collection has.
+            more: Further options of importers, see `core.importers.Options`.
+
+        Raises:
+            InputError: If something cannot be read; nothing was written then.
+            ClqError: If the store refuses it; nothing was written then.
+        """
+        from core.api.frames import offered  # noqa: PLC0415
+        from core.views.add.imports import bring, collection_of, knowing, read_into, report  # noqa: PLC0415
+
+        snapshot = self.store.read()
+        options = knowing(
+            snapshot,
+            label=label,
+            collection_id=collection,
+            golden_set_id=golden_set,
+            grades=grades,
+            columns=dict(columns or {}),
+            row=row,
+            **more,
+        )
+        names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
+        given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
+        imported = read_into(given, options, snapshot, unmatched=unmatched)
+        note = ", ".join(map(_called, given))[:200]
+        fresh, said = bring(self.store, imported, note, choice=if_changed, unmatched=unmatched)
+        rows = report(imported, "taken" if fresh else "known already")
+        runs = tuple(run.run_id for run in imported.runs)
+        return Added(fresh, said, collection_of(imported), runs, rows)
+
+    def score(
+        self, measures: str | Iterable[str], *, runs: Sequence[str] | None = None, per_query: bool = False
+    ) -> pl.DataFrame:
+        """Score the runs of the only workspace; see `Workspace.score`."""
+        return self.workspace().score(measures, runs=runs, per_query=per_query)
+
+    def decide(
+        self,
+        *,
+        sla_ms: float | None = None,
+        budget: float | None = None,
+        floor: float | None = None,
+        harm: float | None = None,
+        measure: str | None = None,
+        **choices: Unpack[Asked],
+    ) -> Decision:
+        """Decide in the only workspace; see `Workspace.decide`."""
+        space = self.workspace()
+        return space.decide(sla_ms=sla_ms, budget=budget, floor=floor, harm=harm, measure=measure, **choices)
+
+    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+        """Have a page say what it says of the only workspace, or of the store; see `Workspace.page`."""
+        space = self.workspace() if reads_results(name) else Workspace(self.store, "")
+        return space.page(name, section, choices)
+
+    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
+        """Ask a recorded decision's own question again; see `Workspace.gate`."""
+        return Workspace(self.store, "").gate(record, share=share)
+
+    def measure(self, target: object, collection: str | None = None, **options: Any) -> Measured:  # noqa: ANN401
+        """Measure a pipeline that you have on a collection; see `Workspace.measure`."""
+        return self.workspace(collection).measure(target, **options)
+
+    def run(
+        self,
+        spec: PathLike | Mapping[str, Any],
+        *,
+        budget: float | None = None,
+        quiet: bool = False,
+    ) -> Measured:
+        """Run the stacks of a specification, and store what was measured.
+
+        What was begun before goes on where it stopped, and nothing is paid for twice.
+
+        Args:
+            spec: A path, the text of a specification, or its tables.
+            budget: The most dollars in all; required where it costs something.
+            quiet: Whether no bar shows how far it is.
+
+        Raises:
+            SpecError: With everything that is wrong with it.
+            BudgetError: If it costs something, or may, and there is no budget.
+        """
+        from core.api.running import ran, spec_of  # noqa: PLC0415 - the engines take a second to load
+
+        text = spec if isinstance(spec, str | Mapping) else Path(spec)
+        return ran(self.store, spec_of(text), budget, bounded=True, quiet=quiet)
+
+    @property
+    def _made(self) -> str:
+        return f"{self.path}, revision {self.revision}."
+
+
+def open(path: PathLike | None = None) -> Results:  # noqa: A001 - called as clq.open
+    """Open a store; one that does not exist yet is empty, and is made when something is added.
+
+    Args:
+        path: Its folder; None = `CLQ_STORE`, else the usual place.
+
+    Raises:
+        StoreError: If the path is a file, or a folder that holds something else.
+    """
+    return Results(Store.open(None if path is None else Path(path)))
+
+
+def measure(
+    target: object,
+    collection: str | None = None,
+    *,
+    store: PathLike | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Measured:
+    """Measure a pipeline that you have on a stored collection; see `Workspace.measure`.
+
+    Args:
+        collection: None = the only one.
+        store: Folder of the store; None = the usual place.
+    """
+    return open(store).measure(target, collection, **options)
+
+
+def run(
+    spec: PathLike | Mapping[str, Any],
+    *,
+    budget: float | None = None,
+    store: PathLike | None = None,
+    quiet: bool = False,
+) -> Measured:
+    """Run the stacks of a specification into a store; see `Results.run`."""
+    return open(store).run(spec, budget=budget, quiet=quiet)
+
+
+def _called(thing: Any) -> str:  # noqa: ANN401
+    return str(getattr(thing, "name", "") or Path(thing).name)

@@ -1,0 +1,255 @@
+"""A workspace in Python: score its runs, decide, read pages, measure a pipeline on it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import polars as pl
+
+from core.api.asked import asked
+from core.api.decision import Decision, Gate
+from core.api.pages import Choices, Page
+from core.api.shown import Shown
+from core.errors import UnknownNameError
+from core.views.blocks import Answer, Block, Table
+from core.views.columns import Column
+from core.views.text import count
+
+if TYPE_CHECKING:
+    from core.api.results import Measured
+    from core.decide.rules import Rule
+    from core.prices import PriceBook
+    from core.records import Origin
+    from core.stats.latency import Generation
+    from core.store import Snapshot, Store
+    from core.views.workspace.query_sets import LeastJudged
+    from core.views.workspace.scope import LatencyScope, Per, Percentile
+    from core.views.workspace.view import View
+
+
+class Asked(TypedDict, total=False):
+    """The rarer choices of a decision; the options of commands of these names say what they are."""
+
+    on: Percentile
+    latency: LatencyScope
+    rule: Rule
+    jitter_ms: float | None
+    min_robust: float | None
+    prices: str
+    price: list[str] | None
+    origin: list[Origin] | None
+    runs: list[str] | None
+    revision: int | None
+    together: bool
+    judged: LeastJudged
+    every_golden_set: bool
+    judge_noise: str | None
+    reader: str
+    scorer: str
+    cost_per: Per
+    correct_from: float
+    seed: int
+    generation: Generation | None
+
+
+_RUNS = (
+    Column("label", "run", width=290),
+    Column("origin", "origin"),
+    Column("n", "queries", "number", digits=0),
+    Column("created_at", "made", "time"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Workspace(Shown):
+    """A collection of a store with its judgements and runs; every answer reads the store as it is then."""
+
+    store: Store
+    name: str  # the collection
+    golden_set: str | None = None  # its judgements; None = its only golden set
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """Its runs, newest first: run_id, label, origin, pool, n (queries), passages, created_at."""
+        from core.views.library.data import runs  # noqa: PLC0415
+
+        return runs(self._snapshot()).filter(collection_id=self.name)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """How many runs there are, and which."""
+        rows = self.runs
+        return Answer(f"{self.name}: {count(rows.height, 'run')}."), Table(rows, "runs", _RUNS)
+
+    def score(
+        self,
+        measures: str | Iterable[str],
+        *,
+        runs: Sequence[str] | None = None,
+        per_query: bool = False,
+    ) -> pl.DataFrame:
+        """Score its runs.
+
+        Args:
+            measures: With cutoffs: "RA-nWG@10, nDCG@10", or a list of them.
+            runs: Ids or labels; None = all.
+            per_query: A row per query instead of the mean.
+
+        Returns:
+            A row per run and measure: run, stack, measure, k, value, reason (why there is none), n (queries),
+            ci_low and ci_high (95 % bootstrap interval of the mean).
+
+        Raises:
+            UnknownNameError: If a measure or a run does not exist.
+        """
+        from core.views.scoring_stored import score_stored  # noqa: PLC0415
+        from core.views.workspace.scope import resolve_runs  # noqa: PLC0415
+
+        snapshot = self._snapshot()
+        known = snapshot.runs(self.name)
+        if runs is not None:
+            known = known.filter(pl.col("run_id").is_in(resolve_runs(known, list(runs))))
+        text = measures if isinstance(measures, str) else ",".join(measures)
+        return score_stored(
+            snapshot, known, text, golden_set=self.golden_set, per_query=per_query, tell=_remark
+        )
+
+    def decide(
+        self,
+        *,
+        sla_ms: float | None = None,
+        budget: float | None = None,
+        floor: float | None = None,
+        harm: float | None = None,
+        measure: str | None = None,
+        **choices: Unpack[Asked],
+    ) -> Decision:
+        """Decide which stack to ship.
+
+        Args:
+            sla_ms: Highest latency, in ms.
+            budget: Highest cost, in $ per 1,000 queries.
+            floor: Worst quality.
+            harm: Highest Harm at the measure's cutoff.
+            measure: Quality with its cutoff; None = RA-nWG@10, or what is there instead.
+
+        Raises:
+            UnknownNameError: If a choice or a name in one does not exist.
+            InputError: If a value is out of its range, or a choice is missing that only you can make.
+        """
+        from core.report.data import verdict  # noqa: PLC0415 - the charts' library takes long to load
+
+        limits = {"sla_ms": sla_ms, "budget": budget, "min_quality": floor, "max_harm": harm}
+        view = self._view({**limits, "measure": measure, **choices})
+        return Decision(view, verdict(view))
+
+    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+        """Have a page of the dashboard say what it says here, without limits; `Decision.page` has them.
+
+        Args:
+            name: As its address has it: "headroom", "confidence" …
+            section: Its name; None = the first.
+            choices: Answers to what the section asks, by key.
+        """
+        from core.api.pages import page_of, reads_results  # noqa: PLC0415
+        from core.views.workspace.asked import place_of  # noqa: PLC0415
+        from core.views.workspace.question import Question  # noqa: PLC0415
+
+        if reads_results(name):
+            return page_of(self._view({}), name, section, choices)
+        place = place_of(Question(collection=self.name or None), self._snapshot())
+        return page_of(place, name, section, choices)
+
+    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
+        """Ask a recorded decision's own question again.
+
+        Args:
+            record: The JSON that `Decision.record` wrote.
+            share: Probability above which another stack must be chosen to fail.
+
+        Raises:
+            InputError: If it is no record, or one that chose nothing.
+        """
+        from core.report.data import verdict  # noqa: PLC0415
+        from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
+        from core.views.workspace.asked import asked_of  # noqa: PLC0415
+        from core.views.workspace.question import Question  # noqa: PLC0415
+
+        was, snapshot = record_of(Path(record)), self._snapshot()
+        question = asked_again(was, Question(), snapshot, ())
+        view = asked_of(question, snapshot, self._book(question.prices))
+        return Gate(Held(was, view, verdict(view), share))
+
+    def measure(
+        self,
+        target: object,
+        *,
+        name: str = "",
+        k: int = 50,
+        params: Mapping[str, object] | None = None,
+        version: str = "",
+        usd_per_query: float | None = None,
+        limit: int | None = None,
+        repeats: int = 3,
+        quiet: bool = False,
+        **more: Any,  # noqa: ANN401 - further fields of the form
+    ) -> Measured:
+        """Measure a pipeline that you have: its rankings, its times and what it costs, as a stack of its own.
+
+        A function that can be imported is asked in a process of its own; what only this process has (a
+        notebook's function, a closure, an object that holds a model) is asked here, and cannot be stopped
+        when it hangs.
+
+        Args:
+            target: A callable or an object with retrieve, invoke, run or search; or as text MODULE:CALLABLE
+                or the address of an endpoint.
+            name: What it is called.
+            k: How many passages are asked for.
+            params: Keyword arguments; a list of values makes several stacks.
+            version: What tells this state of it from others; of a notebook's function its source says it.
+            usd_per_query: What a query costs.
+            limit: How many questions are asked; None = all.
+            repeats: How often each is asked.
+            quiet: Whether no bar shows how far it is.
+            more: Further fields of `core.views.run.own.OwnForm`, such as python, path, preset, timeout_s.
+
+        Raises:
+            InputError: If it, or the collection, cannot be used.
+            ProviderError: If it cannot be begun, or fails query after query.
+        """
+        from core.api.running import measured  # noqa: PLC0415 - the engines take a second to load
+
+        form = {"name": name, "candidates": k, "version": version, "usd_per_query": usd_per_query}
+        form |= {"limit": limit, "repeats": repeats, "golden_set": self.golden_set or "", **more}
+        return measured(self.store, self.name, target, params or {}, form, quiet=quiet)
+
+    def _snapshot(self) -> Snapshot:
+        return self.store.read()
+
+    def _book(self, name: str) -> PriceBook:
+        from core.prices import load_books, own_folder  # noqa: PLC0415
+
+        books = load_books(own=own_folder(self.store.path))
+        if name not in books:
+            raise UnknownNameError("price book", name, books)
+        return books[name]
+
+    def _view(self, given: Mapping[str, object]) -> View:
+        from core.views.workspace.asked import asked_of  # noqa: PLC0415
+        from core.views.workspace.question import Question  # noqa: PLC0415
+
+        question = asked(Question, {"collection": self.name, "golden_set": self.golden_set, **given})
+        return asked_of(question, self.store.read(question.revision), self._book(question.prices))
+
+    @property
+    def _made(self) -> str:
+        return f"{self.store.path.name}, revision {self.store.revision()}."
+
+
+def _remark(words: str) -> None:
+    """Tell what was done about queries that not every run was asked."""
+    warnings.warn(words, stacklevel=3)

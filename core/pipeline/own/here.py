@@ -1,0 +1,86 @@
+"""A pipeline of one's own that lives in this process, as one of a notebook does: asked here, without bounds.
+
+A function that can be imported is asked in a process of its own, see `process`: it is stopped when it hangs,
+and may crash. What a notebook defines, a closure or an object that holds a model can be asked only here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from core.errors import ProviderError
+from core.pipeline.own.config import OwnStack
+from core.pipeline.own.worker.clq_worker import Server
+from core.records import JsonMap
+
+MODULE = "clq_here"
+"""The module that stands for this process in `call`: MODULE:NAME."""
+_OFFERED = ModuleType(MODULE, "Pipelines of one's own that live in this process.")
+
+
+def offer(name: str, target: object) -> str:
+    """Have a pipeline of this process asked under a name; returns what stands for it in `call`."""
+    setattr(_OFFERED, name, target)
+    sys.modules[MODULE] = _OFFERED
+    return f"{MODULE}:{name}"
+
+
+def offered(config: OwnStack) -> bool:
+    """Return whether a pipeline was offered by this very process."""
+    module, _, name = (config.call or "").partition(":")
+    return module == MODULE and hasattr(_OFFERED, name)
+
+
+class Here:
+    """Asks a pipeline of this process, one query at a time; see `core.pipeline.own.process.Worker`."""
+
+    def __init__(self, config: OwnStack) -> None:
+        self._config = config
+        nothing: BinaryIO = io.BytesIO()
+        self._server = Server(nothing, nothing)
+        self._said = io.StringIO()
+        self.begun = 0
+        self.hello: JsonMap = {}
+
+    def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
+        """Ask one query; see `clq_worker.Server` for what comes back.
+
+        Raises:
+            KeyboardInterrupt: If it was interrupted.
+        """
+        self.ready()
+        with contextlib.redirect_stderr(self._said):
+            answer = self._server.ask({"query": query, "k": k, "params": dict(params)})
+        if str(answer.get("fault", {}).get("text", "")).startswith("KeyboardInterrupt"):
+            raise KeyboardInterrupt
+        return answer
+
+    def ready(self) -> None:
+        """Look up what is asked.
+
+        Raises:
+            ProviderError: If nothing in it can be asked.
+        """
+        if not self.begun:
+            self.begun = 1
+            order = {"call": self._config.call, "input": self._config.input, "output": self._config.output}
+            with contextlib.redirect_stderr(self._said):
+                self.hello = self._server.begin(order)
+            if fault := self.hello.get("fault"):
+                raise ProviderError(
+                    f"It cannot be asked: {fault['text']}.", kind="refused", where=self._config.name
+                )
+
+    def printed(self) -> str:
+        """Return the end of what its failures printed."""
+        return " ".join(self._said.getvalue()[-1_500:].split())
+
+    def interrupt(self) -> None:
+        """Do nothing: a call ends by itself."""
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""

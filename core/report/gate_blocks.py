@@ -1,0 +1,69 @@
+"""What a gate says: whether a decision holds, before and after, what flipped it, what changed since."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.report.gate import Held, today
+from core.report.page import kept
+from core.views.blocks import Answer, Blocks, Table, Text
+from core.views.columns import COLUMNS, Column
+from core.views.decision.sections import outside
+from core.views.text import percent
+
+_FINDINGS = (
+    Column("check", "check"),
+    Column("was", "was"),
+    Column("now", "now"),
+    Column("reason", "because"),
+)
+_CHANGES = (Column("kind", "of"), Column("what", "what"), Column("was", "was"), Column("now", "now"))
+_BESIDE = ("quality", "latency_ms", "cost", "n")
+
+
+def gate_blocks(held: Held) -> Blocks:
+    """Yield what a gate says of a recorded decision."""
+    yield Answer(held.sentence)
+    yield Table(beside(held), "before_and_after", _columns(held))
+    if not held.holds:
+        yield Text("What flipped it", "heading")
+        yield Table(held.findings, "findings", _FINDINGS)
+    yield Text("What changed since", "heading")
+    if held.changes.is_empty():
+        yield Text("Nothing that the record knows: neither limits, measure and prices nor data.")
+    else:
+        yield Table(held.changes, "changes", _CHANGES)
+    yield from kept(outside(held.view))
+    yield Text(f"Another stack fails it from a probability of {percent(held.share)} on.", "caption")
+
+
+def beside(held: Held) -> pl.DataFrame:
+    """Return the chosen stack as it was recorded, the same today, and what is chosen today.
+
+    Returns:
+        when, stack, quality, latency_ms, cost and n; a number that is not known is null.
+    """
+    table, chosen = held.verdict.table, held.verdict.decision.chosen
+    row = today(held.was, table)
+    then = held.was.data.get("chosen") or {}
+    rows = [("recorded", held.was.chosen.stack, *(then.get(name) for name in _BESIDE))]
+    for when, at in (("the same today", row), ("chosen today", chosen)):
+        if at is None:
+            rows.append((when, "none", *(None for _ in _BESIDE)))
+        else:
+            now = table.row(at, named=True)
+            rows.append((when, now["name"], *(now[name] for name in _BESIDE)))
+    schema = {"when": pl.String, "stack": pl.String, **dict.fromkeys(_BESIDE, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _columns(held: Held) -> tuple[Column, ...]:
+    view = held.view
+    return (
+        Column("when", ""),
+        COLUMNS["stack"],
+        COLUMNS["quality"].but(view.quality.name),
+        COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms"),
+        COLUMNS["cost"],
+        COLUMNS["n"],
+    )

@@ -1,0 +1,199 @@
+"""From a question to the workspace that it is asked of; every choice that is left open takes its default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.decide.rules import Constraints
+from core.errors import InputError, UnknownNameError
+from core.metrics import Measure
+from core.prices import PriceBook
+from core.records import Origin
+from core.store import Snapshot
+from core.views.workspace.answers import agreed, as_word
+from core.views.workspace.choices import choices
+from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
+from core.views.workspace.query_sets import unperturbed
+from core.views.workspace.question import Question
+from core.views.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs
+
+if TYPE_CHECKING:
+    from core.views.workspace.view import Place, View
+
+
+def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
+    """Return the workspace with everything that a question asks of it.
+
+    Args:
+        book: The prices, before those that the question changes.
+
+    Raises:
+        InputError: If a choice is missing that nobody but the user can make, or one is out of its range.
+        UnknownNameError: If a name stands for nothing in the data.
+    """
+    # Here because the frontier's library takes long to load, which no other command should wait for.
+    from core.views.confidence.noise import auditor  # noqa: PLC0415
+    from core.views.workspace.view import View  # noqa: PLC0415
+
+    book = book.derived(question.price or ())
+    scope, quality = _measured(question, snapshot)
+    latency = Latency(
+        question.on,
+        question.latency,
+        generation=question.generation,
+        answers=scope.answering.measure(quality.k) if question.latency == "end-to-end" else None,
+    )
+    narrowed = _compared(question, snapshot, (scope, quality), latency, book)
+    return View(
+        snapshot=snapshot,
+        scope=narrowed.scope,
+        quality=quality,
+        latency=narrowed.latency,
+        constraints=_limits(question, quality, scope.answering),
+        book=book,
+        compared=narrowed.compared,
+        noise=auditor(snapshot, narrowed.scope, question.judge_noise),
+        rule=question.rule,
+        seed=question.seed,
+        given=narrowed.table,
+    )
+
+
+def place_of(question: Question, snapshot: Snapshot) -> Place:
+    """Return the data that a question is asked of, for pages that read no results.
+
+    Raises:
+        UnknownNameError: If there is no such collection.
+    """
+    from core.views.workspace.view import Place  # noqa: PLC0415
+
+    if question.collection is not None:
+        known_collection(snapshot, question.collection)
+    return Place(snapshot, Scope(question.collection or ""))
+
+
+def known_collection(snapshot: Snapshot, name: str) -> None:
+    """Refuse a collection that the data does not hold."""
+    known = snapshot.collections()["collection_id"].to_list()
+    if name not in known:
+        raise UnknownNameError("collection", name, known)
+
+
+def _measured(question: Question, snapshot: Snapshot) -> tuple[Scope, Quality]:
+    """Return what is compared, and by which measure."""
+    scope = scope_of(
+        snapshot, question.collection, question.golden_set, question.origin or (), question.runs or ()
+    )
+    answering = Answering(
+        as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
+    )
+    quality = quality_of(question.measure) if question.measure else choices(snapshot, scope).quality
+    quality, answering = agreed(quality, answering)
+    return replace(scope, answering=answering), quality
+
+
+def _limits(question: Question, quality: Quality, answering: Answering) -> Constraints:
+    floor = question.min_quality
+    if quality.is_share and floor is not None and not 0 <= floor <= 1:
+        raise InputError(f"--min-quality {floor:g}: {quality.name} lies between 0 and 1.", do="Write 0.6.")
+    return Constraints(
+        sla_ms=question.sla_ms,
+        budget=question.budget,
+        floor=floor,
+        max_harm=question.max_harm,
+        min_robust=question.min_robust,
+        jitter_ms=question.jitter_ms,
+        higher_is_better=quality.higher_is_better,
+        per_correct=answering.per == "correct answer",
+    )
+
+
+def _compared(
+    question: Question,
+    snapshot: Snapshot,
+    measured: tuple[Scope, Quality],
+    latency: Latency,
+    book: PriceBook,
+) -> Narrowed:
+    scope, quality = measured
+    wanted = judging(quality, question.judged, everywhere=question.every_golden_set)
+    if not question.together:
+        return narrow(snapshot, scope, quality, latency, book, choices=Choices(wanted))
+    if wanted:
+        raise InputError(
+            "--together takes everything; --judged and --every-golden-set do the opposite.",
+            do="Leave one of them out.",
+        )
+    return narrow(snapshot, scope, quality, latency, book, choices=Choices(as_they_are=True))
+
+
+def quality_of(text: str) -> Quality:
+    """Return the measure and cutoff that the user wrote.
+
+    One that the product cannot compute is read as reported.
+    """
+    try:
+        measure = Measure.parse(text)
+    except UnknownNameError:
+        bare, _, cutoff = text.strip().rpartition("@")
+        if bare and cutoff.isdecimal() and int(cutoff) > 0:
+            return Quality(bare, int(cutoff))
+        raise
+    if measure.k is None:
+        raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    return Quality(str(measure.at(None)), measure.k)
+
+
+def scope_of(
+    snapshot: Snapshot,
+    collection: str | None,
+    golden_set: str | None,
+    origins: Sequence[Origin],
+    names: Sequence[str] = (),
+) -> Scope:
+    """Return the collection, golden set and runs that were asked for, or the only ones there are."""
+    if collection is not None:
+        known_collection(snapshot, collection)
+    runs = snapshot.runs(collection)
+    if origins:
+        runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))
+    if names:
+        runs = runs.filter(pl.col("run_id").is_in(resolve_runs(runs, names)))
+    elif origins:
+        runs = unperturbed(runs)
+    collections = runs["collection_id"].unique().sort().to_list()
+    if len(collections) != 1:
+        what = (
+            f"{len(collections)} collections have such runs: {', '.join(collections)}"
+            if collections
+            else "No such run"
+        )
+        raise InputError(
+            f"{what}.", do="Choose one with --collection." if collections else "Import results first."
+        )
+    ids = tuple(runs["run_id"]) if origins or names else ()
+    return Scope(collections[0], golden_set_of(snapshot, collections[0], golden_set), ids)
+
+
+def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
+    """Return golden set to score a collection with: the one asked for, or else its only one beside audits."""
+    known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    if asked is None:
+        audited = audits(snapshot, collection)
+        whole = [name for name in known if name not in audited]
+        if len(whole) > 1:
+            raise InputError(
+                f"{collection} has {len(whole)} golden sets: {', '.join(whole)}.",
+                do="Choose one with --golden-set.",
+            )
+        return str(whole[0]) if whole else None
+    if asked in known:
+        return asked
+    everywhere = snapshot.golden_sets()["golden_set_id"].to_list()
+    if asked not in everywhere:
+        raise UnknownNameError("golden set", asked, everywhere)
+    return None
