@@ -12,6 +12,7 @@ import polars as pl
 
 from core.api.pages import Choices, Page, page_of
 from core.api.shown import Shown
+from core.tables import schema
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from core.views.workspace.view import View
 
 DASHBOARD = "http://localhost:8501/"
+_NEAR = schema(
+    "stack run_id limit value:float over:float unit gain:float set_to:float edge:bool near:bool "
+    "quality:float latency_ms:float cost:float cost_least:float cost_missing cost_per"
+)
+"""Columns of the near misses; see `core.views.decision.near.near_rows`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class Decision(Shown):
 
         view = self.view
         misses = near_misses(self.verdict.table, self.verdict.decision, view.constraints, view.rule)
-        return pl.DataFrame(near_rows(self.verdict.table, misses), infer_schema_length=None)
+        return pl.DataFrame(near_rows(self.verdict.table, misses), schema=_NEAR)
 
     @property
     def confidence(self) -> Confidence | None:
