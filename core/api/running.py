@@ -7,7 +7,6 @@ import inspect
 import json
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +33,6 @@ from core.views.run.own import OwnForm, specification
 from core.views.run.works import EVALUATION
 from core.views.workspace.asked import golden_set_of
 
-warnings.filterwarnings("ignore", message="IProgress not found")  # of a library, in notebooks without widgets
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 

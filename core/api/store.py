@@ -12,7 +12,7 @@ from core.api.decision import Decision, Gate
 from core.api.pages import Choices, Page, reads_results
 from core.api.results import Added, Measured
 from core.api.shown import Shown
-from core.api.workspace import Asked, Workspace
+from core.api.workspace import Asked, Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.prices import load_books, own_folder
 from core.store import Store
@@ -208,7 +208,8 @@ class Results(Shown):
             SpecError: With everything that is wrong with it.
             BudgetError: If it costs something, or may, and there is no budget.
         """
-        from core.api.running import ran, spec_of  # noqa: PLC0415 - the engines take a second to load
+        with loading():
+            from core.api.running import ran, spec_of  # noqa: PLC0415
 
         text = spec if isinstance(spec, str | Mapping) else Path(spec)
         return ran(self.store, spec_of(text), budget, bounded=True, quiet=quiet)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -221,7 +222,8 @@ class Workspace(Shown):
             InputError: If it, or the collection, cannot be used.
             ProviderError: If it cannot be begun, or fails query after query.
         """
-        from core.api.running import measured  # noqa: PLC0415 - the engines take a second to load
+        with loading():
+            from core.api.running import measured  # noqa: PLC0415
 
         form = {"name": name, "candidates": k, "version": version, "usd_per_query": usd_per_query}
         form |= {"limit": limit, "repeats": repeats, "golden_set": self.golden_set or "", **more}
@@ -248,6 +250,14 @@ class Workspace(Shown):
     @property
     def _made(self) -> str:
         return f"{self.store.path.name}, revision {self.store.revision()}."
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load what runs evaluations, which takes a second, without what a library says in plain notebooks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        yield
 
 
 def _remark(words: str) -> None:
