@@ -146,8 +146,14 @@ def noisy() -> list[Stack]:
     )
 
 
+def reranked() -> list[Stack]:
+    """Wordllama with the two rerankers that need no model."""
+    rerankers = ("bm25", "tf-idf")
+    return expand_axes(Axes(mode=("dense",), dim=(256,), candidates=(50,), reranker=rerankers))
+
+
 def _all() -> list[Stack]:
-    return list({stack.stack_id: stack for stack in (*grid(), *noisy())}.values())
+    return list({stack.stack_id: stack for stack in (*grid(), *noisy(), *reranked())}.values())
 
 
 def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[Stack] | None = None) -> Demo:
@@ -155,7 +161,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
 
     Args:
         sink: Receives two batches: the collection, then all runs.
-        stacks: What to run; by default the grid of 76 stacks, and those of `noisy`.
+        stacks: What to run; by default the grid of 76 stacks, those of `noisy` and of `reranked`.
     """
     tell = progress or (lambda *_: None)
     tell(0, 1, "read the documentation")

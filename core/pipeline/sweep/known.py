@@ -32,7 +32,7 @@ LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
     "fastembed": ("fastembed", "pip install fastembed"),
     "sentence-transformers": ("sentence_transformers", "pip install sentence-transformers"),
     "wordllama": ("wordllama", "pip install wordllama"),
-    "fake": ("", ""),
+    **dict.fromkeys(("fake", "bm25", "tf-idf"), ("", "")),
     NONE: ("", ""),
 }
 """Providers that run here: the module that each needs, and how to install it."""

@@ -14,7 +14,7 @@ from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.remote import Wired
-from core.providers.rerank import by_chat, local, remote
+from core.providers.rerank import by_chat, lexical, local, remote
 from core.providers.rerank.base import Reranked, Reranker, Scores
 
 __all__ = [
@@ -30,8 +30,7 @@ __all__ = [
 
 RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
     {
-        "none": ModelConfig(provider="none", model="none"),
-        "fake": ModelConfig(provider="fake", model="fake"),
+        **{name: ModelConfig(provider=name, model=name) for name in ("none", "bm25", "tf-idf", "fake")},
         **vendor_models("rerank"),
     }
 )
@@ -44,6 +43,8 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
         "onnx": local.OnnxReranker,
         "sentence-transformers": local.SentenceTransformersReranker,
         "none": local.NoReranker,
+        "bm25": lexical.Bm25Reranker,
+        "tf-idf": lexical.TfIdfReranker,
         "fake": local.FakeReranker,
     }
 )

@@ -17,7 +17,8 @@ from core.metrics.info import rel_param
 from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
-from core.stats.intervals import bootstrap_curve, bootstrap_means
+from core.records import JsonMap
+from core.stats.intervals import SEED, bootstrap_curve, bootstrap_means
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
@@ -144,6 +145,9 @@ GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them.
 FIXED = (5, 10, 20, 50)
 WHOLE = "everything"
 GAINS = ("gain", "gain_low", "gain_high")
+TUNED = "tuned on other queries"
+FOLDS, MOST = 5, 50
+PERCENTILES = (50, 60, 70, 80, 90, 95, 98)
 REL = int(rel_param().default)
 COLUMNS = {
     "way": pl.String(),
@@ -164,6 +168,46 @@ class Cuts:
     left_out: str  # why queries were left out, or why there are no rows; empty when all count
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Rankings of a stack that can be cut: of queries with anything relevant, and scores that order them."""
+
+    query_ids: tuple[str, ...]
+    scores: npt.NDArray[np.float64]  # [queries, depth], descending; NaN behind the end
+    deep: npt.NDArray[np.int64]  # [queries], how long each ranking is
+    grades: npt.NDArray[np.int8]  # [queries, depth]
+    relevant: npt.NDArray[np.int64]  # [queries], passages of the golden set that are
+    missing: int  # queries without scores, which are left out
+
+    def report(self, kept: npt.NDArray[np.int64]) -> CutReport:
+        """Score what ways keep [ways, queries]."""
+        return cut_report(kept, self.grades, self.relevant, threshold=REL)
+
+
+def listed(snapshot: Snapshot, scope: Scope, run_id: str) -> Listed | str:
+    """Read the rankings of a run that can be cut; or why there are none."""
+    runs = snapshot.runs().filter(pl.col("run_id") == run_id, "has_rankings")
+    if scope.golden_set_id is None or runs.is_empty():
+        return "Cutting needs rankings with scores, and judgements."
+    graded = evidence(snapshot, [run_id], scope.golden_set_id, only=among(snapshot, scope))
+    grades = graded.grades[0]
+    relevant = graded.counts_of(0)[:, REL - 1 :].sum(axis=1).astype(np.int64)
+    scores = _scores(snapshot, run_id, graded)
+    deep = (grades >= 0).sum(axis=1)
+    usable = [_descending(scores[row, : deep[row]]) for row in range(len(deep))]
+    rows = np.flatnonzero(np.array(usable) & (relevant > 0))
+    if not len(rows):
+        return "No ranking here has scores that it is ordered by."
+    return Listed(
+        query_ids=tuple(graded.query_ids[row] for row in rows),
+        scores=scores[rows],
+        deep=deep[rows],
+        grades=grades[rows],
+        relevant=relevant[rows],
+        missing=int((relevant > 0).sum() - len(rows)),
+    )
+
+
 def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: int) -> Cuts:
     """Cut every ranking of a run by every method, and at fixed depths.
 
@@ -175,29 +219,43 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
         Precision, recall and F1 of what is kept (grade 4 and better is relevant), averaged over the queries
         that have anything relevant and whose scores order the ranking.
     """
-    runs = snapshot.runs().filter(pl.col("run_id") == run_id, "has_rankings")
-    if scope.golden_set_id is None or runs.is_empty():
-        return Cuts(pl.DataFrame(schema=COLUMNS), "Cutting needs rankings with scores, and judgements.")
-    only = among(snapshot, scope)
-    graded = evidence(snapshot, [run_id], scope.golden_set_id, only=only)
-    grades = graded.grades[0]
-    relevant = graded.counts_of(0)[:, REL - 1 :].sum(axis=1).astype(np.int64)
-    scores = _scores(snapshot, run_id, graded)
-    deep = (grades >= 0).sum(axis=1)
-    usable = [_descending(scores[row, : deep[row]]) for row in range(len(deep))]
-    counted = np.array(usable) & (relevant > 0)
-    if not counted.any():
-        return Cuts(pl.DataFrame(schema=COLUMNS), "No ranking here has scores that it is ordered by.")
-    rows = np.flatnonzero(counted)
-    ways = _ways(scores[rows], deep[rows], fixed)
-    kept = np.stack(list(ways.values()))
-    report = cut_report(kept, grades[rows], relevant[rows], threshold=REL)
-    running = running_tokens(snapshot, runs, counts, depth=grades.shape[1], only=only).get(run_id)
-    queries = [graded.query_ids[row] for row in rows]
-    table = _table(tuple(ways), report, _tokens(running, queries, kept), f"K = {fixed}")
-    missing = int((relevant > 0).sum() - len(rows))
-    words = f"{text.count(missing, 'query has', 'queries have')} no scores to cut by." if missing else ""
-    return Cuts(table, words)
+    lists = listed(snapshot, scope, run_id)
+    if isinstance(lists, str):
+        return Cuts(pl.DataFrame(schema=COLUMNS), lists)
+    runs = snapshot.runs().filter(pl.col("run_id") == run_id)
+    ways = _ways(lists.scores, lists.deep, fixed)
+    best = tuned(lists)
+    kept = np.stack([*ways.values(), best])
+    depth = lists.grades.shape[1]
+    running = running_tokens(snapshot, runs, counts, depth=depth, only=among(snapshot, scope)).get(run_id)
+    table = _table(
+        (*ways, TUNED), lists.report(kept), _tokens(running, list(lists.query_ids), kept), f"K = {fixed}"
+    )
+    words = f"{text.count(lists.missing, 'query has', 'queries have')} no scores to cut by."
+    return Cuts(table, words if lists.missing else "")
+
+
+def tuned(lists: Listed) -> npt.NDArray[np.int64]:
+    """What is kept by the way that is best for the other queries, fold by fold [queries].
+
+    Of the ways to cut, every fixed K up to `MOST` and some percentiles, each fifth of the queries is cut by
+    the one with the best mean F1 over the other four.
+    """
+    deep = lists.deep
+    offered = [np.minimum(k, deep) for k in range(1, min(MOST, int(deep.max())) + 1)]
+    options: list[JsonMap] = [{"method": name} for name in usable() if name != "percentile"]
+    options += [{"method": "percentile", "percentile": float(share)} for share in PERCENTILES]
+    rows = list(zip(lists.scores, deep, strict=True))
+    offered += [np.array([keep(cut, row[:size]) for row, size in rows]) for cut in options]
+    kept = np.stack(offered)
+    f1 = lists.report(kept).f1
+    fold = np.random.default_rng(SEED).permutation(len(deep)) % FOLDS
+    chosen = np.zeros(len(deep), dtype=np.int64)
+    for number in range(FOLDS):
+        others = f1[:, fold != number]
+        best = int(others.mean(axis=1).argmax()) if others.shape[1] else 0
+        chosen[fold == number] = kept[best, fold == number]
+    return chosen
 
 
 def _scores(snapshot: Snapshot, run_id: str, graded: Evidence) -> npt.NDArray[np.float64]:
@@ -255,7 +313,13 @@ def _table(
 ) -> pl.DataFrame:
     low, high = bootstrap_means(report.f1)
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
-    columns = {"way": ways, "dynamic": [way in CUTS for way in ways], **means, "f1_low": low, "f1_high": high}
+    columns = {
+        "way": ways,
+        "dynamic": [way in (*CUTS, TUNED) for way in ways],
+        **means,
+        "f1_low": low,
+        "f1_high": high,
+    }
     columns |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
     apart = report.f1 - report.f1[ways.index(fixed if fixed in ways else WHOLE)]
     columns |= dict(zip(GAINS, (apart.mean(axis=1), *bootstrap_means(apart)), strict=True))
@@ -289,7 +353,7 @@ def answer(compared: Cuts, fixed: int) -> str:
     """Say whether a cutoff of each query's own beats the one for all, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
-    dynamic = compared.rows.filter("dynamic").sort("f1", descending=True)
+    dynamic = compared.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True)
     usual = compared.rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE]))
     best, row = dynamic.row(0, named=True), usual.row(0, named=True)
     verdict = "is better than" if best["gain_low"] > 0 else "is not measurably better than"

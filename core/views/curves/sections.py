@@ -10,6 +10,7 @@ from core.views.blocks import Answer, Blocks, Chart, Table, Text, section
 from core.views.columns import COLUMNS
 from core.views.cost.stack import models
 from core.views.curves import cuts, page
+from core.views.curves.cut_grid import cut_off_table
 from core.views.keep import keep
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.gaps import gap
@@ -131,4 +132,4 @@ CUT_MORE = (
     COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
     *("f1_low", "f1_high", "n"),
 )
-SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods)
+SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods, cut_off_table)

@@ -313,7 +313,8 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
     """Say how much is unseen by an estimate."""
     if row["total"] - found.known < 1:
         return f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged."
-    return f"About {text.percent(row['missing'])} of the relevant passages have not been judged, at least."
+    ends = " to ".join(text.percent(1 - found.known / row[end]) for end in ("total_low", "total_high"))
+    return f"About {text.percent(row['missing'])} of the relevant passages ({ends}) have not been judged."
 
 
 def _unjudged(found: Unseen, depth: int) -> str:

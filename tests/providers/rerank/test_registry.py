@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def test_every_known_model_can_be_planned_without_keys_and_packages():
     for name in [*RERANKERS, *(f"{way}:gpt-4o-mini" for way in BY_CHAT)]:
         made = make_reranker(name, keys=Keys({}, ()), ready=False)
         assert made.name == name
-        assert made.pointwise == (not (name == "none" or "-turn:" in name))
+        assert made.pointwise == (not (name in ("none", "bm25", "tf-idf") or "-turn:" in name))
         assert all(each.item == made.item for each in made.expected(10, [100, 200]))
         made.close()
 
@@ -66,6 +67,27 @@ def test_the_fake_one_counts_shared_words():
     assert reply.value.order.tolist() == [3, 1, 0, 2]
     assert [each.unit for each in reply.usage] == ["cpu_ms"]
     assert make_reranker("fake").rerank("?", ["a", "b"]).value.scores.tolist() == [0, 0]
+
+
+def test_bm25_weighs_rare_words_among_the_candidates():
+    """Thesis, equation 3.1 by hand: cats is in 2 of 3, sleep in 1; lengths 2, 2 and 4, their mean 8/3."""
+    reply = make_reranker("bm25").rerank("Cats sleep", ["cats purr", "Sleep well", "dogs bark at cats"])
+    cats, sleep = math.log(1.5 / 2.5 + 1), math.log(2.5 / 1.5 + 1)
+
+    def damped(length: int) -> float:
+        return 2.5 / (1 + 1.5 * (0.25 + 0.75 * length * 3 / 8))
+
+    np.testing.assert_allclose(reply.value.scores, [cats * damped(2), sleep * damped(2), cats * damped(4)])
+    assert reply.value.order.tolist() == [1, 0, 2]
+
+
+def test_tf_idf_takes_shares_of_a_passage():
+    """Thesis, equation 3.2 by hand; a word that all candidates hold tells nothing."""
+    passages = ["cats sleep", "cats cats dogs", "cats"]
+    reply = make_reranker("tf-idf").rerank("cats dogs sleep sleep", passages)
+    np.testing.assert_allclose(reply.value.scores, [2 * math.log(3) / 2, math.log(3) / 3, 0])
+    assert make_reranker("tf-idf").rerank("?!", passages).value.scores.tolist() == [0, 0, 0]
+    assert make_reranker("bm25").rerank("cats", ["", ""]).value.scores.tolist() == [0, 0]
 
 
 class StandIn:

@@ -1,5 +1,6 @@
 """Cut-offs and what is sent, against counting by hand."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
-from core.views.curves.cuts import answer, cuts, figure, tokens_sent, vocabulary
+from core.views.curves.cut_grid import printed, relatives
+from core.views.curves.cuts import TUNED, Listed, answer, cuts, figure, tokens_sent, tuned, vocabulary
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
@@ -44,6 +46,39 @@ def by_hand(demo: Snapshot, run_id: str):
     return made
 
 
+def test_the_tuned_cut_is_chosen_without_the_queries_that_it_cuts():
+    """Most queries are best cut at 1, where the last two alone would be at 3."""
+    grades = np.array([[5, 1, 1, 1]] * 10 + [[5, 5, 5, 1]] * 2, dtype=np.int8)
+    scores = np.tile([4.0, 3.0, 2.0, 1.0], (12, 1))
+    relevant = (grades >= 4).sum(axis=1)
+    lists = Listed(tuple(map(str, range(12))), scores, np.full(12, 4), grades, relevant, 0)
+    kept = tuned(lists)
+    assert kept.tolist() == [1] * 12
+    alone = np.minimum(np.arange(1, 5)[:, None], np.full(12, 4))
+    assert lists.report(alone).f1[2, -1] == 1.0, "what the last query would take for itself"
+    few = Listed(("a",), scores[:1], np.array([4]), grades[:1], relevant[:1], 0)
+    assert tuned(few).tolist() == [1]
+
+
+def test_the_table_of_rerankers_stands_beside_the_thesis(demo: Snapshot):
+    rows = printed()
+    one = rows.row(by_predicate=(pl.col("way") == "Max Gap") & (pl.col("chunking") == "page-split")
+                   & (pl.col("reranker") == "GTE ML Reranker Base"), named=True)  # fmt: skip
+    assert (one["f1"], one["recall"], one["items_passed"]) == (0.646, 0.797, 11.87)
+    assert rows.height == 7 * 4 * 2
+    table = runs_in(demo, DEMO)
+    run_id = one_run(demo)
+    alike = relatives(table, run_id)
+    assert run_id in alike["run_id"].to_list()
+    assert alike.select("reranker", "chunking").rows()[0] == ("none", "as the collection has them")
+    specs = [{"mode": "dense", "dim": 2, "reranker": name, "chunker": {"method": "fixed", "size": size}}
+             for name, size in (("none", 200), ("bm25", 200), ("bm25", 400))]  # fmt: skip
+    made = pl.DataFrame({"run_id": ["a", "b", "c"], "spec": [json.dumps(spec) for spec in specs]})
+    assert relatives(made, "a").rows() == [
+        ("b", "bm25", "fixed 200"), ("a", "none", "fixed 200"), ("c", "bm25", "fixed 400"),
+    ]  # fmt: skip
+
+
 def test_cuts_equal_counting_by_hand(demo: Snapshot):
     run_id = one_run(demo)
     found = cuts(demo, DEMO, run_id, counts=O200K, fixed=10)
@@ -74,10 +109,10 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
             row["f1"] - rows["everything"]["f1"]
         )  # no ranking is over 10 long
         assert row["gain_low"] <= row["gain"] <= row["gain_high"]
-    best = found.rows.filter("dynamic").sort("f1", descending=True).row(0, named=True)
+    best = found.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True).row(0, named=True)
     assert f"({best['way']})" in answer(found, 10)
     assert ("not measurably better" in answer(found, 10)) == (best["gain_low"] <= 0 <= best["gain_high"])
-    assert len(figure(found.rows).data) == 1 + len(CUTS)
+    assert len(figure(found.rows).data) == 1 + len(CUTS) + 1  # and the tuned one
 
 
 def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):

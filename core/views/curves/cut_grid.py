@@ -1,0 +1,113 @@
+"""Page K curves: every cut-off under every reranker and chunking, beside the thesis's tables 7.6 and 7.7."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.paths import PUBLISHED
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Fold, Table, section
+from core.views.columns import Column, Columns
+from core.views.curves import cuts
+from core.views.keep import keep
+from core.views.text import score
+from core.views.workspace.view import View
+
+PAPER = "The thesis's tables 7.6 and 7.7"
+ABOUT = (
+    "Stacks that differ from the chosen one in reranker and chunking alone. Passages kept and F1 are means "
+    "over the queries whose scores order the ranking. The best of many rows flatters itself; what is tuned "
+    "on other queries does not: a fifth at a time, by the way that is best for the other four."
+)
+_APART = ("reranker", "chunker", "cut")
+_MEASURES = ("precision", "recall", "f1", "items_passed", "docs_passed")
+
+
+def chunking(spec: Mapping[str, Any]) -> str:
+    """The chunking of a stack in words."""
+    made = spec.get("chunker")
+    if not isinstance(made, Mapping):
+        return "as the collection has them"
+    return " ".join(str(made[name]) for name in ("method", "size") if made.get(name) is not None)
+
+
+def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
+    """The stacks that differ from a run in reranker and chunking alone: run_id, reranker and chunking."""
+    specs = {run: json.loads(spec) for run, spec in table.select("run_id", "spec").iter_rows()}
+
+    def rest(spec: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in spec.items() if name not in _APART}
+
+    own = rest(specs[run_id])
+    rows = [
+        (run, str(spec.get("reranker") or "none"), chunking(spec))
+        for run, spec in specs.items()
+        if rest(spec) == own and not spec.get("cut")
+    ]
+    named = pl.DataFrame(rows, schema=["run_id", "reranker", "chunking"], orient="row")
+    return named.sort("chunking", "reranker")
+
+
+@keep("Cutting the rankings of every reranker…")
+def grid(view: View, run_id: str, counts: str) -> pl.DataFrame:
+    """Cut the rankings of a stack's relatives: reranker, chunking, and the columns of `cuts.COLUMNS`."""
+    parts = [pl.DataFrame(schema={"reranker": pl.String, "chunking": pl.String, **cuts.COLUMNS})]
+    for run, reranker, chunked in relatives(view.table, run_id).iter_rows():
+        made = cuts.cuts(view.snapshot, view.scope, run, counts=counts, fixed=view.quality.k).rows
+        named = made.select(pl.lit(reranker).alias("reranker"), pl.lit(chunked).alias("chunking"), pl.all())
+        parts.append(named)
+    return pl.concat(parts)
+
+
+def printed() -> pl.DataFrame:
+    """The thesis's tables: reranker, chunking, way, precision, recall, f1, items_passed and docs_passed."""
+    rows = pl.read_csv(PUBLISHED / "thesis_thresholds.csv", schema_overrides={"table": pl.String})
+    wide = rows.pivot("metric", index=["reranker", "chunking", "threshold"], values="value")
+    return wide.rename({"threshold": "way"}).select("reranker", "chunking", "way", *_MEASURES)
+
+
+def answer(rows: pl.DataFrame) -> str:
+    """Which reranker with which way is best by F1, beside the best fixed depth."""
+    best = rows.sort("f1", descending=True).row(0, named=True)
+    fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
+    said = (
+        f"{best['reranker']} with {best['way']} gives the best F1: {score(best['f1'])}"
+        f"{text.interval(best['f1_low'], best['f1_high'])}, {best['kept']:.1f} passages kept, "
+        f"{text.sample(best['n'])}"
+    )
+    if not best["dynamic"]:
+        return f"{said}."
+    return f"{said}; the best fixed depth is {fixed['way']} with {score(fixed['f1'])} ({fixed['reranker']})."
+
+
+@section("cut-off table", "Which cut-off suits which reranker and chunking?")
+def cut_off_table(view: View, ask: Ask) -> Blocks:
+    """Yield every reranker, chunking and cut-off of a stack's family with its score and passages kept."""
+    run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
+    paper = Fold(PAPER, [Table(printed(), "thesis_thresholds", (*NAMES, *THESIS))])
+    if run_id is None:
+        yield Answer("No stack is chosen.")
+        yield paper
+        return
+    rows = grid(view, run_id, cuts.vocabulary(None, view.book))
+    if rows.is_empty():
+        yield Answer("No ranking of this stack has scores that it is ordered by.")
+        yield paper
+        return
+    yield Answer(answer(rows), caveats={"how to read": ABOUT})
+    yield Table(rows, "cut_off_table", SHOWN, ("gain_low", "gain_high", "tokens"))
+    yield paper
+
+
+NAMES: Columns = (Column("reranker", "reranker"), Column("chunking", "chunking"), "way")
+THESIS: Columns = (
+    *("precision", "recall", "f1"),
+    Column("items_passed", "items", "number", "Chunks or pages kept.", 1),
+    Column("docs_passed", "documents", "number", "Documents of which something is kept.", 1),
+)
+SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", "gain", "precision", "recall", "n")
