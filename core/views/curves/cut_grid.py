@@ -12,7 +12,7 @@ from core.paths import PUBLISHED
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, section
-from core.views.columns import Column, Columns
+from core.views.columns import COLUMNS, Column, Columns
 from core.views.curves import cuts
 from core.views.keep import keep
 from core.views.text import score
@@ -100,7 +100,7 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield paper
         return
     yield Answer(answer(rows), caveats={"how to read": ABOUT})
-    yield Table(rows, "cut_off_table", SHOWN, ("gain_low", "gain_high", "tokens"))
+    yield Table(rows, "cut_off_table", SHOWN, MORE)
     yield paper
 
 
@@ -110,4 +110,10 @@ THESIS: Columns = (
     Column("items_passed", "items", "number", "Chunks or pages kept.", 1),
     Column("docs_passed", "documents", "number", "Documents of which something is kept.", 1),
 )
-SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", "gain", "precision", "recall", "n")
+_AGAINST = COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain")
+SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", _AGAINST, "precision", "recall", "n")
+MORE: Columns = (
+    COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
+    COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
+    "tokens",
+)
