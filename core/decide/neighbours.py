@@ -98,7 +98,7 @@ class _Model:
 
 
 def _fit(levels: pl.DataFrame, quality: Floats) -> _Model | None:
-    """Return least squares of the least norm, since the columns of an axis add up to one."""
+    """Solve least squares of the least norm, since the columns of an axis add up to one."""
     columns: dict[tuple[int, str | None], int] = {}
     for place, name in enumerate(levels.columns):
         for value in levels[name].unique().sort().to_list():

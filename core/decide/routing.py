@@ -69,7 +69,7 @@ def missing(final: pl.DataFrame, pool: pl.DataFrame) -> int:
 
 
 def replayed_ms(deep_ms: pl.Expr, depth: int, deep: int, line: tuple[float, float] | None) -> pl.Expr:
-    """Return latency of the reranker at a smaller K, modelled from the deep run's.
+    """Return the latency of the reranker at a smaller K, modelled from the deep run's.
 
     Args:
         deep_ms: The reranker's ms of a query at the deep run's K.

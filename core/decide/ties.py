@@ -74,7 +74,7 @@ class Paired:
         return mask
 
     def difference(self, of: int, best: int) -> tuple[float, float, float]:
-        """Return mean difference of a stack from another over the queries of both, and its 95 % interval."""
+        """Average the difference of a stack from another over the queries of both, with its 95 % interval."""
         one, other = paired_rows(self._sample, np.array([of]), np.array([best]))
         gap = Sample(one.top - other.top, one.bottom, one.applies)
         low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)

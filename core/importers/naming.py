@@ -183,7 +183,7 @@ def _measure(name: str, column: str) -> Value | None:
 
 
 def _known(key: str) -> str | None:
-    """Return measure of a name that stands without a cutoff; single letters are too little to know one by."""
+    """Find the measure of a name without a cutoff; single letters are too little to know one by."""
     bare = _bare(_FULL.get(key, key))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
     return measure or (key if key in _QUALITIES else None)

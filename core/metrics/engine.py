@@ -32,7 +32,7 @@ def score(
     depth: int | None = None,
     extra: Extra | None = None,
 ) -> Scores:
-    """Return value of a measure per query at every K = 1..D."""
+    """Return the value of a measure per query at every K = 1..D."""
     return score_all([measure], grades, pool_counts, pool_grades=pool_grades, depth=depth, extra=extra)[
         measure
     ]
@@ -174,7 +174,7 @@ def score_at(
     pool_grades: Grades | None = None,
     extra: Extra | None = None,
 ) -> NDArray[np.float64]:
-    """Return value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
+    """Return the value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
 
     Raises:
         InputError: If the measure has no cutoff, or needs something that is not given.

@@ -206,7 +206,7 @@ class PriceBook:
         return PriceBook(self.name, tuple(changed))
 
     def frame(self) -> pl.DataFrame:
-        """Return newest price of every item and unit as a table; columns of `PRICE_FRAME`, sorted by item."""
+        """List the newest price of every item and unit; columns of `PRICE_FRAME`, sorted by item."""
         columns = {name: [getattr(price, name) for price in self.newest.values()] for name in PRICE_FRAME}
         return pl.DataFrame(columns, schema=PRICE_FRAME).sort("provider", "item", "unit")
 

@@ -164,7 +164,7 @@ def totals(
     *,
     further: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Give total cost per run: the stages in its scope, which must be known, and further ones where they are.
+    """Sum the cost per run: the stages in its scope, which must be known, and further ones where they are.
 
     Args:
         costs: Columns of `STAGE_COST`.

@@ -59,7 +59,7 @@ class Message:
 
 
 def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages: Sequence[str]) -> Message:
-    """Return message to a reader; only passages are cut, to what is stated and to what the model can read."""
+    """Write the message to a reader; only passages are cut, to what is stated and what the model can read."""
     max_tokens, most = reader.max_tokens or prompt.max_tokens, reader.context_tokens
     if chat.context_tokens is not None:
         rest = chat.count_tokens(prompt.system(passages=True)) + chat.count_tokens(user(question, ()))

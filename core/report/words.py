@@ -228,7 +228,7 @@ def narrowed(view: View) -> bool:
 
 
 def named(view: View, column: str) -> tuple[str, ...]:
-    """Give chosen runs of a workspace by a column of the run table; none where all of the collection are."""
+    """Give a workspace's chosen runs by a column of the run table; none where all of the collection are."""
     chosen = set(view.scope.run_ids)
     whole = view.snapshot.runs(view.scope.collection_id)
     if not chosen or chosen == set(whole["run_id"]):

@@ -195,7 +195,7 @@ def interval(
     method: Method = "percentile",
     level: float = 0.95,
 ) -> tuple[Floats, Floats]:
-    """Return interval of a statistic from its resampled values.
+    """Return the interval of a statistic from its resampled values.
 
     Args:
         estimates: [P], the statistic itself.
@@ -268,7 +268,7 @@ def bootstrap_means(
     level: float = 0.95,
     whole: float | None = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Return interval of the mean over queries, for many rows at once.
+    """Return the interval of the mean over queries, for many rows at once.
 
     Percentile bootstrap with shared resamples.
 
@@ -307,7 +307,7 @@ def bootstrap_means(
 
 
 def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0) -> Floats:
-    """Return interval of the mean over few queries, row by row, without resampling.
+    """Return the interval of the mean over few queries, row by row, without resampling.
 
     Shares of a whole get the exact interval of a share with their sum for the successes (Clopper & Pearson
     1934, Biometrika 26), the widest that such values allow; others Student's t, and none where all are equal.
@@ -365,7 +365,7 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
 
 
 def _binomial_quantile(n: int, q: float, tail: float) -> int:
-    """Give smallest count whose cumulative binomial probability reaches `tail`; 0 for a tail of 0 or less."""
+    """Find the least count whose binomial probability, summed, reaches `tail`; 0 for a tail of 0 or less."""
     return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), tail))
 
 

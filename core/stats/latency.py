@@ -166,7 +166,7 @@ def _reason(percentile: str, n: int) -> str | None:
 def quantile_gap(
     first: NDArray[np.float64], second: NDArray[np.float64], q: float
 ) -> tuple[float, float, float]:
-    """Give difference of a quantile of two stacks with its 95 % bootstrap interval, paired over the queries.
+    """Estimate a quantile's difference of two stacks with its 95 % bootstrap interval, paired over queries.
 
     Args:
         first: [Q], one latency a query; ms.

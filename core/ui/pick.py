@@ -229,7 +229,7 @@ def pick_from_chart(
 
 
 def selected_row(key: str) -> int | None:
-    """Return row that is ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
+    """Find the row ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
     selection = st.session_state[key]["selection"]
     if rows := selection.get("rows"):
         return int(rows[0])

@@ -199,6 +199,6 @@ def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: s
 
 
 def _places(names: pl.Series, known: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return position of each name; -1 where it is not among those known."""
+    """Return the position of each name; -1 where it is not among those known."""
     places = names.cast(pl.Enum(list(known)), strict=False).to_physical()
     return places.cast(pl.Int64).fill_null(-1).to_numpy()

@@ -188,7 +188,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
 
 
 def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
-    """Give first stack with vectors of a model that runs here; found before anything is read or embedded."""
+    """Find the first stack with vectors of a model that runs here, before anything is read or embedded."""
     dense = [spec for spec in specs if spec["mode"] != "sparse"]
     if not dense:
         raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")

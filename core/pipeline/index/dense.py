@@ -278,7 +278,7 @@ class _Corpus:
             done += len(block)
 
     def extremes(self) -> Vectors:
-        """Return smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""
+        """Return the smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""
         pairs = np.concatenate([np.stack([b.min(axis=0), b.max(axis=0)]) for b in self.blocks()])
         return np.stack([pairs.min(axis=0), pairs.max(axis=0)])
 

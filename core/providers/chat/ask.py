@@ -83,7 +83,7 @@ class ByChat(Model):
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:
-    """Return speed of generation, as figure 1 of the REBEL paper measures it; None where no time passed."""
+    """Compute the speed of generation, as figure 1 of the REBEL paper does; None where no time passed."""
     return 1000 * characters / ms if ms > 0 else None
 
 

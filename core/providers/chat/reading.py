@@ -178,7 +178,7 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
 
 
 def only(answer: str, key: str, mark: str) -> tuple[object, str]:
-    """Give value of an object's only key, and why there is none; marks of the prompt must not be repeated."""
+    """Take an object's only value, or why there is none; marks of the prompt must not be repeated."""
     if mark and mark in answer:
         return None, "it repeats the marks"
     try:

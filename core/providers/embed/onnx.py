@@ -84,7 +84,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return TokenVectors(shortened(vectors, self.dim, scale=False), spans)
 
     def pooled(self, vectors: Vectors) -> Vectors:
-        """Give mean of some token vectors, as late chunking has it, scaled where the model's vectors are."""
+        """Average some token vectors, as late chunking has it, scaled where the model's vectors are."""
         single: Vectors = shortened(vectors.mean(axis=0)[np.newaxis], self.dim, scale=self.normalised)[0]
         return single
 

@@ -300,7 +300,7 @@ class _Shelf:
         self._owners = {table: whole[rules.kind] for table, rules in RULES.items()}
 
     def reference(self, what: str) -> _Reference | None:
-        """Give collection's own table, else its judgements or rankings, else the judgements that come now."""
+        """Find the collection's own table, else its judgements or rankings, else judgements that come now."""
         if self.stored(what) or self._brought(what).head(1).collect().height:
             return _Reference(what)
         if table := self.used(what):
@@ -308,7 +308,7 @@ class _Shelf:
         return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
 
     def used(self, what: str) -> str | None:
-        """Give table that names ids of a kind without their being the collection's own; None if none does."""
+        """Find a table that names ids of a kind that are not the collection's own; None if none does."""
         tables = (table for table in _AMONG if ID_COLUMNS[what] in TABLES[table])
         return next((table for table in tables if self.stored(table)), None)
 

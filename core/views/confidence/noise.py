@@ -72,7 +72,7 @@ def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
 
 
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
-    """Return golden set that is drawn from where nobody says: of `auditors` the first that is a mere sample.
+    """Name the golden set drawn from where nobody says: of `auditors` the first that is a mere sample.
 
     Of two whole golden sets neither is the truth for the other unless somebody says so.
     """

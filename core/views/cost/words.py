@@ -73,7 +73,7 @@ def answer(breakdown: CostBreakdown) -> str:
 
 
 def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
-    """Give share of the stage that most of the money goes to, and the stage; empty where nothing is paid."""
+    """Say the share of the stage that most money goes to, and the stage; empty where nothing is paid."""
     largest = max(breakdown.lines, key=lambda line: line.usd_per_query or 0.0)
     if not largest.usd_per_query or not breakdown.per_query:
         return "", ""

@@ -212,7 +212,7 @@ class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
 
 
 def figure_json(view: ParetoView) -> str:
-    """Give chart as a browser's Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
+    """Give a chart as browsers' Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
 
     Plotly's own way copies the chart and looks at every text in it: a fifth of what a slider move cost.
     """

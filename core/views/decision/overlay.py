@@ -189,7 +189,7 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
 
 
 def _per_million(axis: theme.Spec, ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
-    """Return title and ticks of an axis of costs per 1,000 that are too small to read."""
+    """Return the title and ticks of an axis of costs per 1,000 that are too small to read."""
     ticks = ticks_of(*ends, log=log)
     words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
     title = {**axis["title"], "text": axis["title"]["text"].replace("1,000", "million")}

@@ -74,7 +74,7 @@ def both(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def label() -> pl.Expr:
-    """Return embedder with its dimension."""
+    """Name an embedder with its dimension."""
     return pl.coalesce(pl.format("{} {} d", "embedder", "dim"), "embedder")
 
 

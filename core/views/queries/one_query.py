@@ -154,7 +154,7 @@ def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality:
 def _scores(
     snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str, quality: Quality
 ) -> tuple[float | None, float | None]:
-    """Return measure and its ceiling for this query; None where it is not applicable or nothing is judged."""
+    """Compute measure and ceiling for this query; None where it is not applicable or nothing is judged."""
     wanted = quality.measure, quality.ceiling
     if golden_set_id is None or quality.measure is None:
         return None, None

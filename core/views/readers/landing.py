@@ -136,7 +136,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
 def _ranked(
     snapshot: Snapshot, run_id: str, depth: int, questions: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return first passages of every question with a text; none where the run was asked and found nothing."""
+    """List the first passages of each question with a text; none where the run was asked and found none."""
     asked = {
         query for table in ("rankings", "timings") for query in snapshot.existing(table, [run_id], "query_id")
     }

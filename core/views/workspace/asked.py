@@ -180,7 +180,7 @@ def scope_of(
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """Return golden set to score a collection with: the one asked for, or else its only one beside audits."""
+    """Name the golden set to score a collection with: the one asked for, or its only one beside audits."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
         audited = audits(snapshot, collection)

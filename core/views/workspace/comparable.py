@@ -135,7 +135,7 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Give stack table with the latencies of one machine only; those of others count as unknown, with why."""
+    """Time a stack table on one machine only; latencies of others count as unknown, with why."""
     if chosen is None:
         return table
     pairs = table.select("environment", "origin").unique()

@@ -266,7 +266,7 @@ def _remote(snapshot: Snapshot, run_ids: list[str], latency: Latency) -> set[str
 
 
 def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
-    """Return chosen stack's band with where it comes from: ``0.017 ms (measured: …)``, or as it was typed."""
+    """Say the chosen stack's band and where it is from: ``0.017 ms (measured: …)``, or as it was typed."""
     if constraints.jitter_ms is not None:
         return f"{decision.jitter_ms:.3g} ms (as typed)"
     known = table.height and "jitter_note" in table.columns

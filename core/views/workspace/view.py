@@ -72,7 +72,7 @@ class View(Place):
         return decide(self.table, self.constraints, self.rule, paired=self.paired)
 
     def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
-        """Return same table asked otherwise: by another rule, within other limits, with other judge noise."""
+        """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""
         other = replace(self, **{"given": self.table, **changes})
         if "paired" in self.__dict__:
             other.__dict__["paired"] = self.paired

@@ -219,7 +219,7 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
 
 
 def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
-    """Return list of every question: query_id, rank, passage_id, score; the file's ranks decide the order."""
+    """List each question's ranking: query_id, rank, passage_id, score; the file's ranks decide the order."""
     rank, score = LISTS[kind]
     schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
     rows = stage_rows(folder.of(kind), schema)

@@ -93,7 +93,7 @@ def _words(means: Meaning, table: Table) -> list[str]:
 
 
 def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
-    """Give first columns with those of words with which no row repeats; alone where some do all the same."""
+    """Pick the first columns with those of words with which no row repeats; alone where some still do."""
     chosen, known = first, _different(table, first)
     for column in [word for word in words if word not in first]:
         if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:
