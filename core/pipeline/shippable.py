@@ -33,7 +33,8 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
     ]
     mode = spec.get("mode")
     if mode not in ("sparse", "dense", "hybrid"):
-        return [*parts, f"mode {mode}"]
+        own = f"{spec.get('name')} is your own pipeline, which runs already"
+        return [*parts, own if mode == "own" else f"mode {mode}"]
     if not spec.get("candidates"):
         parts.append("an unknown K")
     if mode != "sparse" and kind != ENGINE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from core.pipeline.evaluate import Protocol, corpus_of
@@ -23,6 +24,9 @@ from tests.views.made import BOOK
 CODE = """
 ANSWERS = {"sort a frame": "sort a frame by rows", "mean of rows": "a mean", "plot a chart": "no idea"}
 
+def plain(query):
+    return ["p0"]
+
 def ask(query, k=3):
     return {"calls": [["p0", "p1"], ["p2"]], "answer": ANSWERS[query], "usage": [{"usd": 0.002}]}
 """
@@ -33,9 +37,12 @@ def store(tmp_path: Path) -> Store:
     (tmp_path / "shop.py").write_text(CODE)
     one = asked.store_of(tmp_path)
     snapshot = one.read()
-    pipeline = OwnStack(name="shop", call="shop:ask", path=tmp_path, candidates=3)
+    shop = OwnStack(name="shop", call="shop:ask", path=tmp_path, candidates=3)
+    plain = OwnStack(name="plain", call="shop:plain", path=tmp_path, usd_per_query=0.001)
+    own = {"shop": shop, "plain": plain}
+    stacks = [Stack(pipeline.spec({})) for pipeline in own.values()]
     work = replace(
-        job([Stack(pipeline.spec({}))], protocol=Protocol(repeats=1), own={"shop": pipeline}),
+        job(stacks, protocol=Protocol(repeats=2), own=own),
         corpora={None: corpus_of(snapshot.passages("c"))},
         queries=snapshot.queries("c"),
     )
@@ -57,8 +64,15 @@ def test_it_stands_among_the_readers_and_where_answers_count(store: Store):
     per_correct = replace(scope, answering=Answering(scorer="exact_match", per="correct answer"))
     timed = Latency(scope="end-to-end", answers=Answering(scorer="exact_match").measure(3))
     table = stack_table(snapshot, per_correct, Quality(measure, 3), timed, BOOK)
-    row = table.filter(mode="own").row(0, named=True)
+    row = table.filter(pl.col("label").str.starts_with("shop")).row(0, named=True)
     assert (row["quality"], row["n"], row["calls"]) == (pytest.approx(2 / 3), 3, 2.0)
     # $ 2 per 1,000 queries, the answers within them, and two of three are correct
     assert (row["cost"], row["latency_basis"]) == (pytest.approx(3.0), "measured")
     assert table.filter(mode="r-a")["calls"].to_list() == [None]
+
+
+def test_the_jitter_of_a_function_is_that_of_its_passes_unless_it_reports_what_it_used(store: Store):
+    table = stack_table(store.read(), Scope("c", "g"), Quality("RR", 3), Latency(), BOOK).filter(mode="own")
+    notes = {label.partition(",")[0]: note for label, note in table.select("label", "jitter_note").rows()}
+    assert notes["plain"].startswith("measured")
+    assert notes["shop"].startswith("the paper's")

@@ -238,8 +238,10 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
     of a run. For the others it is the paper's.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
-    here = held.filter(pl.col("origin") == Origin.RUN.value)["run_id"].to_list()
-    remote = _remote(snapshot, here, latency)
+    timed = held.filter(pl.col("origin") == Origin.RUN.value)
+    here = timed["run_id"].to_list()
+    called = timed.filter(pl.col("spec").str.json_path_match("$.call").is_not_null())["run_id"].to_list()
+    remote = _remote(snapshot, here, called, latency)
     timings = snapshot.timings([run_id for run_id in here if run_id not in remote])
     differences = pass_differences(
         per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path")
@@ -257,11 +259,18 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Data
     )
 
 
-def _remote(snapshot: Snapshot, run_ids: list[str], latency: Latency) -> set[str]:
-    """Return runs of which a stage in the latency asks another machine."""
+def _remote(snapshot: Snapshot, run_ids: list[str], called: list[str], latency: Latency) -> set[str]:
+    """Tell which runs have a stage in the latency that asks another machine.
+
+    Args:
+        called: Runs of functions of one's own; what is said of their costs is no request that they send.
+    """
     stages = pl.col("stage").is_in(AFTER_RETRIEVAL)
     within = pl.lit(latency.scope == "end-to-end") | ~stages
-    used = snapshot.usage(run_ids).filter(~pl.col("unit").is_in(_LOCAL), within)
+    said = (pl.col("unit") == "requests") | (pl.col("basis") == "modelled")
+    used = snapshot.usage(run_ids).filter(
+        ~pl.col("unit").is_in(_LOCAL), within, ~(pl.col("run_id").is_in(called) & said)
+    )
     return set(used["run_id"])
 
 
