@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -16,9 +15,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from filelock import lock_descriptor, unlock_descriptor
+
 from core.errors import InputError
 
 _POLL_S = 0.02
+_ASKED = 3  # times
 _BUSY_S = 30.0
 
 
@@ -154,7 +156,9 @@ def _journal(db: sqlite3.Connection, mode: str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Force a file's bytes, or a folder's entries, to the disk."""
+    """Force a file's bytes, or a folder's entries, to the disk, where the system lets a folder be opened."""
+    if os.name == "nt" and path.is_dir():
+        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -175,40 +179,37 @@ def locked(path: Path, *, wait: Callable[[], None] | None = None) -> Iterator[bo
         Whether the lock is held; False only when not waiting.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        held = _try(handle, fcntl.LOCK_EX)
+        held = lock_descriptor(handle, blocking=False)
         while not held and wait is not None:
             wait()
             time.sleep(_POLL_S)
-            held = _try(handle, fcntl.LOCK_EX)
+            held = lock_descriptor(handle, blocking=False)
         try:
             yield held
         finally:
             if held:  # explicitly: a child forked meanwhile holds the open file too
-                fcntl.flock(handle, fcntl.LOCK_UN)
+                unlock_descriptor(handle)
     finally:
         os.close(handle)
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether somebody holds the lock right now."""
+    """Tell whether somebody holds the lock right now: no moment of others who ask counts."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        return not _try(handle, fcntl.LOCK_SH)
+        for _ in range(_ASKED):
+            if lock_descriptor(handle, blocking=False):
+                unlock_descriptor(handle)
+                return False
+            time.sleep(_POLL_S / 10)
+        return True
     finally:
         os.close(handle)
-
-
-def _try(handle: int, kind: int) -> bool:
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 _DATE = (1980, 1, 1, 0, 0, 0)

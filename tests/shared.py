@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from core.files import locked
 
 EVERY_PAGE = "CLQ_EVERY_PAGE" in os.environ
 """Whether tests over all pages take every place and store, which takes an hour of a processor; else some."""
@@ -27,8 +28,7 @@ def once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], obj
     base = factory.getbasetemp()
     root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / f"shared-{name}"
     root.mkdir(exist_ok=True)
-    with (root / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(root / "lock", wait=lambda: None):
         if not (root / "done").exists():
             build(root / "store")
             (root / "done").touch()

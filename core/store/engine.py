@@ -232,4 +232,5 @@ def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 ENGINE = Engine()
-os.register_at_fork(after_in_child=ENGINE.abandon)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=ENGINE.abandon)

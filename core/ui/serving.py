@@ -7,7 +7,6 @@ import gc
 import importlib
 import os
 import pkgutil
-import resource
 import socket
 import stat
 import time
@@ -77,7 +76,7 @@ def send_at_once() -> None:
     Streamlit binds its socket in a way that asyncio does not know for TCP; what a listening socket is set to
     holds for its connections.
     """
-    for handle in Path("/dev/fd").iterdir():
+    for handle in Path("/dev/fd").glob("*"):  # none where the system has no such folder
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(int(handle.name)).st_mode):
                 with socket.socket(fileno=os.dup(int(handle.name))) as listening:
@@ -107,6 +106,10 @@ def bound_handles() -> int:
     eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
     limit is raised as far as the system allows, and fewer are kept where it stays low.
     """
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return _MOST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:
