@@ -101,7 +101,7 @@ class ByTag:
     _names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Number the tags."""
+        """Give every tag a code."""
         names, codes = np.unique(np.asarray(self.tags, dtype=object).astype(str), return_inverse=True)
         object.__setattr__(self, "_names", tuple(map(str, names)))
         object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))

@@ -65,7 +65,7 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
 
 
 def hypervolume(paid: Sequence[ArrayLike], quality: ArrayLike, *, worst: Sequence[float]) -> float:
-    """Share of the box between the worst corner and the ideal one that is dominated by at least one stack.
+    """Compute the share of the box between worst and ideal corner that at least one stack dominates.
 
     Comparable between two sets of stacks only at one corner (Zitzler & Thiele 1999, IEEE Trans. Evol.
     Comput. 3). The ideal corner is cost 0, latency 0 and quality 1.

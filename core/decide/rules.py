@@ -164,7 +164,7 @@ class Decision:
 
 
 def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:
-    """Name and axis of everything that excludes, in the order in which it does."""
+    """Return name and axis of everything that excludes, in the order in which it does."""
     rest = [axis for axis in among if axis.key != QUALITY.key]
     quality = next(axis for axis in among if axis.key == QUALITY.key)
     return [

@@ -73,7 +73,7 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
 
 
 def arranged(rows: pl.DataFrame, seed: str) -> list[tuple[str, str]]:
-    """Query by query, so that a question is read once; queries and the passages of each are shuffled."""
+    """Arrange query by query, so that a question is read once; queries and passages of each are shuffled."""
     rows = rows.select(PAIR).sort(PAIR)
     of_query = pl.col("chance").min().over("query_id")
     shuffled = rows.with_columns(chance=pl.Series(_chances(f"{seed} order", rows.height)))

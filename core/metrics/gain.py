@@ -78,7 +78,7 @@ def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
 
 
 def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -> Scores:
-    """Sum of the K largest weights among passages with the given grade counts, at every K = 1..depth.
+    """Sum the K largest weights among passages with the given grade counts, at every K = 1..depth.
 
     The order is by weight, not by grade: a rare grade 3 can outweigh a very common grade 4.
 

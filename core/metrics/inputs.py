@@ -278,7 +278,7 @@ def tally_type(depth: int) -> type[np.int16 | np.int32]:
 
 
 def count_marks(marked: NDArray[np.bool_]) -> Counts:
-    """Number of marks along the first axis; groups that fit a byte are summed as bytes."""
+    """Count marks along the first axis; groups that fit a byte are summed as bytes."""
     ones, group = marked.view(np.int8), np.iinfo(np.int8).max
     counts = np.zeros(marked.shape[1:], dtype=np.int32)
     for first in range(0, len(ones), group):

@@ -147,7 +147,7 @@ def noisy() -> list[Stack]:
 
 
 def reranked() -> list[Stack]:
-    """Wordllama with the two rerankers that need no model."""
+    """List wordllama with the two rerankers that need no model."""
     rerankers = ("bm25", "tf-idf")
     return expand_axes(Axes(mode=("dense",), dim=(256,), candidates=(50,), reranker=rerankers))
 

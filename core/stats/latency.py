@@ -234,7 +234,7 @@ class Generation:
         return self.prompt_tokens + (self.chunks if chunks is None else chunks) * self.tokens_per_chunk
 
     def ms(self, prompt_tokens: float) -> float:
-        """Time of an answer to a prompt of so many tokens; ms."""
+        """Compute the time of an answer to a prompt of so many tokens; ms."""
         return self.speed.answer_ms(prompt_tokens, self.output_tokens)
 
 

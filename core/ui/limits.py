@@ -79,7 +79,7 @@ def _field(limit: Limit) -> float | None:
 
 
 def _short(key: str) -> None:
-    """Before a field is drawn: what would stand in the address as ``300.0`` becomes ``300``."""
+    """Let what would stand in the address as ``300.0`` become ``300``, before a field is drawn."""
     number = st.session_state.get(key)
     if isinstance(number, float) and number.is_integer():
         st.session_state[key] = int(number)

@@ -51,7 +51,7 @@ def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFram
 
 
 def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Line by line: for files with NaN, and to say which line is wrong."""
+    """Read line by line: for files with NaN, and to say which line is wrong."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     for number, row in json_rows(member):
         held = {name: _plain(row.get(name)) for name in schema}

@@ -170,7 +170,7 @@ class Resources:
 def resources(
     job: Job, steps: Graph, paid: Sequence[Paid], *, known: Known, rates: Rates, built: Callable[[Step], bool]
 ) -> Resources:
-    """Time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
+    """Estimate time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
     seconds: dict[str, float] = {}
     bases: dict[str, None] = {}

@@ -104,7 +104,7 @@ def _variants(question: str, _: list[str], __: JsonMap) -> list[str]:
 
 
 def share(question: str, passage: str) -> float:
-    """Share of the question's words that the passage has."""
+    """Compute the share of the question's words that the passage has."""
     asked = set(_WORDS.findall(question.lower()))
     return len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
 

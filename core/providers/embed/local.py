@@ -109,7 +109,7 @@ class WordLlamaEmbedder(LocalEmbedder):
         self._model = _wordllama(self.full_dim, self.dim)
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:  # noqa: ARG002 - one for both
-        """Mean of the token vectors of each text, scaled to unit length."""
+        """Average the token vectors of each text, scaled to unit length."""
         pooled = self._model.embed(list(texts), norm=False, batch_size=self.batch_items)
         return unit_rows(np.asarray(pooled, dtype=np.float32))
 

@@ -42,7 +42,7 @@ class LexicalReranker(LocalReranker):
 
     @abstractmethod
     def worth(self, counts: Scores, lengths: Scores) -> Scores:
-        """What each word of the query adds to each passage.
+        """Compute what each word of the query adds to each passage.
 
         Args:
             counts: [passages, words].
@@ -60,7 +60,10 @@ class Bm25Reranker(LexicalReranker):
         return {"k1": K1, "b": B}
 
     def worth(self, counts: Scores, lengths: Scores) -> Scores:
-        """IDF·f(k1 + 1) / (f + k1(1 − b + b·length / mean length)), IDF = ln((N − n + ½) / (n + ½) + 1)."""
+        """Compute IDF·f(k1 + 1) / (f + k1(1 − b + b·length / mean length)).
+
+        IDF = ln((N − n + ½) / (n + ½) + 1).
+        """
         holders = (counts > 0).sum(axis=0)
         idf = np.log((len(counts) - holders + 0.5) / (holders + 0.5) + 1)
         longer = lengths / max(lengths.mean(), 1.0)
@@ -73,6 +76,6 @@ class TfIdfReranker(LexicalReranker):
     provider = "tf-idf"
 
     def worth(self, counts: Scores, lengths: Scores) -> Scores:
-        """The word's share of the passage · ln(N / n)."""
+        """Compute the word's share of the passage · ln(N / n)."""
         holders = np.maximum((counts > 0).sum(axis=0), 1)
         return np.asarray(counts / np.maximum(lengths, 1)[:, None] * np.log(len(counts) / holders))

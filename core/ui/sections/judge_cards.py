@@ -162,7 +162,7 @@ def grades(queue: Queue, item: Item) -> None:
 
 
 def further(queue: Queue, places: list[int]) -> None:
-    """Skip and undo."""
+    """Draw the buttons that skip and undo."""
     skip = partial(book().skip, queue.queue_id, places)
     _key("skip", (queue, min(places), skip), "skip", "s")
     _undo(queue, min(places))

@@ -202,7 +202,7 @@ def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
 
 
 def _by_version(ids: Sequence[str]) -> Mapping[str, Sequence[tuple[int, str]]]:
-    """Number and id of what the store has under a name and its later versions, oldest first."""
+    """List number and id of what the store has under a name and its later versions, oldest first."""
     versions_of: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for name in ids:
         versions_of[name].append((1, name))

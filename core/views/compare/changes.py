@@ -142,7 +142,7 @@ def _pairs(axis: Axis, stacks: Iterable[_Stack], seen: set[frozenset[str]]) -> I
 
 @lru_cache(maxsize=4096)
 def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
-    """Order of values: what switches something off first, numbers by size."""
+    """Order values: what switches something off first, numbers by size."""
     parts = []
     for part in words.replace("=", " ").split():
         try:

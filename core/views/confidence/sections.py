@@ -183,7 +183,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
 
 
 def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
-    """Order and choice in every setting, beside one stack in them."""
+    """Return order and choice in every setting, beside one stack in them."""
     every = (
         Text("", label="Order and choice, setting by setting"),
         Chart(charts.agreement(grid, chosen), "agreement", "Order and choice in every setting"),

@@ -133,7 +133,7 @@ def score_grid(graded: Evidence, measure: Measure) -> Grid:
 
 
 def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
+    """Return the mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
     shape = values.shape[:-1]
     if not values.shape[-1]:  # no query is judged
         unknown = np.full(shape, np.nan)

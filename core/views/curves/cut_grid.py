@@ -29,7 +29,7 @@ _MEASURES = ("precision", "recall", "f1", "items_passed", "docs_passed")
 
 
 def chunking(spec: Mapping[str, Any]) -> str:
-    """The chunking of a stack in words."""
+    """Say the chunking of a stack in words."""
     made = spec.get("chunker")
     if not isinstance(made, Mapping):
         return "as the collection has them"
@@ -37,7 +37,7 @@ def chunking(spec: Mapping[str, Any]) -> str:
 
 
 def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
-    """The stacks that differ from a run in reranker and chunking alone: run_id, reranker and chunking."""
+    """List stacks that differ from a run in reranker and chunking alone: run_id, reranker and chunking."""
     specs = {run: json.loads(spec) for run, spec in table.select("run_id", "spec").iter_rows()}
 
     def rest(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,14 +65,14 @@ def grid(view: View, run_id: str, counts: str) -> pl.DataFrame:
 
 
 def printed() -> pl.DataFrame:
-    """The thesis's tables: reranker, chunking, way, precision, recall, f1, items_passed and docs_passed."""
+    """Read the thesis's tables: reranker, chunking, way, precision, recall, f1, items_ and docs_passed."""
     rows = pl.read_csv(PUBLISHED / "thesis_thresholds.csv", schema_overrides={"table": pl.String})
     wide = rows.pivot("metric", index=["reranker", "chunking", "threshold"], values="value")
     return wide.rename({"threshold": "way"}).select("reranker", "chunking", "way", *_MEASURES)
 
 
 def answer(rows: pl.DataFrame) -> str:
-    """Which reranker with which way is best by F1, beside the best fixed depth."""
+    """Say which reranker with which way is best by F1, beside the best fixed depth."""
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
     said = (

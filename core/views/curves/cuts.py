@@ -236,7 +236,7 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
 
 
 def tuned(lists: Listed) -> npt.NDArray[np.int64]:
-    """What is kept by the way that is best for the other queries, fold by fold [queries].
+    """Count what is kept by the way that is best for the other queries, fold by fold [queries].
 
     Of the ways to cut, every fixed K up to `MOST` and some percentiles, each fifth of the queries is cut by
     the one with the best mean F1 over the other four.

@@ -116,7 +116,7 @@ def usual_lists(offered: pl.DataFrame) -> list[str]:
 
 @keep("Comparing what the lists hold…")
 def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
-    """run_id, query_id, rank and grade (null = unjudged) of the lists, on the judged queries that count."""
+    """List run_id, query_id, rank and grade (null = unjudged), on the judged queries that count."""
     judged = view.snapshot.judgements(view.scope.golden_set_id or "").select(
         "query_id", "passage_id", "grade"
     )

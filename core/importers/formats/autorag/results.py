@@ -174,14 +174,14 @@ def answers(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None, g
 
 
 def stage_of(module: Module) -> str:
-    """Name of the stage that a module's time belongs to."""
+    """Return the name of the stage that a module's time belongs to."""
     if module.node == "retrieval":
         return {"sparse": "sparse", "hybrid": "fuse"}.get(_searches(module), "retrieve")
     return _STAGES.get(module.node, shown(module.node, 40))
 
 
 def embedders(files: Sequence[Member]) -> dict[str, str]:
-    """Name of a vector store → the embedding model that fills it, from configurations."""
+    """Map names of vector stores to the embedding model that fills each, from configurations."""
     models: dict[str, str] = {}
     for member in files:
         value = read_yaml(member)
