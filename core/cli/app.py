@@ -1,8 +1,8 @@
 """The command line: global options, commands, and errors as one plain line.
 
 Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage; of evaluations also 3 stopped by the budget
-and 130 interrupted; of `decide --gate` also 4, a recorded decision no longer holds. Results go to standard
-output, everything else to standard error.
+and 130 interrupted; of `decide --gate` also 4, a recorded decision no longer holds; of `gate` 4, 5 and 6 by
+the cause. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from core.cli import (
     decide,
     diagnose,
     export,
+    gate,
     golden,
     import_,
     page,
@@ -44,6 +45,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("score", score.run),
     ("measures", score.listed),
     ("decide", decide.run),
+    ("gate", gate.run),
     ("next", decide.evaluate_next),
     ("record", decide.record),
     ("snapshot", decide.snapshot),

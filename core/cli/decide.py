@@ -17,6 +17,7 @@ import typer
 
 from core.cli.context import Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
+from core.cli.gate import compared
 from core.files import write_text
 from core.importers.read.text import shown
 from core.stats.intervals import RESAMPLES
@@ -24,7 +25,6 @@ from core.written import escaped
 
 if TYPE_CHECKING:
     from core.report.data import Verdict
-    from core.report.gate import Held
     from core.views.workspace.view import View
 
 
@@ -50,25 +50,6 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
             emit(held.findings, form)
     if not held.holds:
         raise typer.Exit(FAILED)
-
-
-def compared(ctx: typer.Context, path: Path, question: Question, *, share: float) -> Held:
-    """Put a record beside what the store and the prices say today."""
-    from core.report.data import verdict  # noqa: PLC0415
-    from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
-
-    was = record_of(path)
-    given = [name for name in vars(question) if _given(ctx, name)]
-    snapshot = ctx.obj.store().read(question.revision)
-    view = asked_again(was, question, snapshot, given).on_page(ctx.obj)
-    if was.command is None:
-        complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    return Held(was, view, verdict(view), share)
-
-
-def _given(ctx: typer.Context, option: str) -> bool:
-    source = ctx.get_parameter_source(option)
-    return source is not None and source.name != "DEFAULT"
 
 
 _SHOWN = 20  # Rows of a table; JSON and CSV have all

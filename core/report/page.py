@@ -122,13 +122,14 @@ def as_data(said: Said) -> JsonMap:
         "version": VERSION,
         "page": said.page.name,
         "section": said.section or None,
-        "workspace": _workspace(said.place),
+        "workspace": workspace_data(said.place),
         "choices": dict(said.choices),
-        "blocks": [_block(block) for block in said.blocks],
+        "blocks": [block_data(block) for block in said.blocks],
     }
 
 
-def _workspace(place: Place) -> JsonMap:
+def workspace_data(place: Place) -> JsonMap:
+    """Return what numbers come from, by name."""
     view = place if isinstance(place, View) else None
     return {
         "collection": place.scope.collection_id or None,
@@ -146,7 +147,7 @@ def as_json(said: Said) -> str:
     return escaped(json.dumps(as_data(said), ensure_ascii=False, indent=2, allow_nan=False))
 
 
-def _block(block: Block) -> JsonMap:
+def block_data(block: Block) -> JsonMap:
     """Return a block by its kind and its fields; nothing that is empty but null."""
     own: JsonMap
     match block:
@@ -164,7 +165,7 @@ def _block(block: Block) -> JsonMap:
         case Table():
             own = _table(block)
         case Fold(_, blocks):
-            own = {"blocks": [_block(inner) for inner in blocks]}
+            own = {"blocks": [block_data(inner) for inner in blocks]}
         case Way(settings=settings):
             own = {"settings": {key: _value(value) for key, value in settings.items()}}
         case _:

@@ -33,7 +33,7 @@ def commands() -> str:
             "standard error. Exit code 0 done; 1 refused input or failed run; 2 wrong usage; of "
             "evaluations also 3 "
             "stopped by the budget and 130 interrupted; of `decide --gate` also 4, a recorded "
-            "decision no longer holds.",
+            "decision no longer holds; of `gate` 4, 5 and 6 by the cause.",
             table(("command", "what it does"), lines),
             "## Options of a decision",
             "Commands that rest on a decision take these, and those of their own.",

@@ -176,7 +176,7 @@ def _comments(source: str) -> dict[str, str]:
 
 def shapes() -> str:
     """Return the JSON of pages and decision records, and the tables of exports."""
-    schema = json.loads((ROOT / "core" / "report" / "page.schema.json").read_text(encoding="utf-8"))
+    schema = _schema("page")
     tables = "\n\n".join(
         f"### {name}\n\n{table(('column', 'type'), map(_column, rows.items()))}"
         for name, rows in TABLES.items()
@@ -194,9 +194,13 @@ def shapes() -> str:
                 for name, each in schema["$defs"].items()
                 if "properties" in each
             ),
+            "## A gate",
+            "`python -m core gate decision.json --json FILE`; the schema is `core/report/gate.schema.json`. Its "
+            "blocks are those of pages.",
+            _properties(_schema("gate")),
             "## A decision record",
             "`python -m core record decision.json`; `decide --format json` has the fields of the answer. "
-            "`decide --gate` reads it back.",
+            "`gate` reads it back.",
             table(("field", "type"), _fields(_example())),
             "## Tables of an export",
             "`python -m core export FOLDER` writes a Parquet file per table; `import` reads them "
@@ -204,6 +208,11 @@ def shapes() -> str:
             tables,
         ]
     )
+
+
+def _schema(name: str) -> Mapping[str, Any]:
+    text = (ROOT / "core" / "report" / f"{name}.schema.json").read_text(encoding="utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
 
 
 def _properties(schema: Mapping[str, Any]) -> str:

@@ -1,0 +1,85 @@
+"""What a gate says, as files that CI systems take: JSON by schema, JUnit XML, Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from xml.etree import ElementTree as Xml
+
+from core.records import JsonMap
+from core.report.files import pinned_link
+from core.report.gate import Held
+from core.report.gate_blocks import gate_blocks
+from core.report.page import as_text, block_data, made_of, workspace_data
+from core.written import upright
+
+FORMAT = "clq-explorer/gate"
+VERSION = 1
+"""Of the JSON, which `gate.schema.json` describes: grows where a field changes its meaning or goes."""
+CODES: Mapping[str, int] = {"": 0, "another": 4, "dominated": 4, "limit": 5, "gone": 6}
+"""Exit code by the first cause; 1 is refused input, 2 wrong usage."""
+CHECKS: Mapping[str, str] = {
+    "gone": "the chosen stack is in the workspace",
+    "limit": "it is within the limits",
+    "dominated": "no stack is as good in everything and better in something",
+    "another": "no other stack would be chosen with a large probability",
+}
+"""What is checked, by the cause of its failing, in order."""
+_NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_data(held: Held, *, dashboard: str) -> JsonMap:
+    """Return it as plain data; see `gate.schema.json`."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "holds": held.holds,
+        "cause": held.cause or None,
+        "exit_code": CODES[held.cause],
+        "stack": held.was.chosen.stack,
+        "sentence": held.sentence,
+        "share": held.share,
+        "link": pinned_link(held.view, dashboard),
+        "workspace": workspace_data(held.view),
+        "findings": held.findings.to_dicts(),
+        "changes": held.changes.to_dicts(),
+        "blocks": [block_data(block) for block in gate_blocks(held)],
+    }
+
+
+def as_markdown(held: Held, *, dashboard: str) -> str:
+    """Write it for a step's summary or a comment: texts of others in it are no markup."""
+    kind = f"Decision gate: {'holds' if held.holds else 'no longer holds'}"
+    return as_text(
+        "md",
+        tuple(gate_blocks(held)),
+        kind=kind,
+        sentence=held.sentence,
+        made=made_of(held.view),
+        link=pinned_link(held.view, dashboard),
+    )
+
+
+def as_junit(held: Held, name: str) -> str:
+    """Write it as JUnit XML: a test case per check, failed ones with what was, what is and why.
+
+    Args:
+        name: Of the record, for the suite.
+    """
+    findings = {row["check"]: row for row in held.findings.to_dicts()}
+    suite = Xml.Element("testsuite", name=_plain(f"clq gate {name}"), tests=str(len(CHECKS)),
+                        failures=str(len(findings)), errors="0", skipped="0")  # fmt: skip
+    for check, words in CHECKS.items():
+        case = Xml.SubElement(suite, "testcase", classname=_plain(name), name=_plain(words))
+        if row := findings.get(check):
+            failure = Xml.SubElement(case, "failure", type=check, message=_plain(row["reason"]))
+            failure.text = _plain(f"was: {row['was']}\nnow: {row['now']}")
+    Xml.SubElement(suite, "system-out").text = _plain(held.sentence)
+    suites = Xml.Element("testsuites")
+    suites.append(suite)
+    return Xml.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _plain(text: str) -> str:
+    """A text of others without characters that XML has no place for, or that turn what follows round."""
+    return _NO_XML.sub("\ufffd", upright(text))

@@ -1,0 +1,206 @@
+"""The gate in CI: exit codes by cause, files by schema, and the steps of the action and the template, run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import jsonschema
+import pytest
+import yaml
+from referencing import Registry, Resource
+
+from core import report
+from core.paths import ROOT
+from tests.cli.test_gate import BEFORE, LIMITS, call, store
+from tests.stores import HOSTILE, Lab
+
+WORSE = {**BEFORE, "better": (20, 190.0, 1.9)}
+FOLDER = Path(report.__file__).parent
+PAGES = json.loads((FOLDER / "page.schema.json").read_text())
+SCHEMA = json.loads((FOLDER / "gate.schema.json").read_text())
+REGISTRY = Registry().with_resource("page.schema.json", Resource.from_contents(PAGES))
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    done = call(store(folder / "store", **BEFORE), "record", folder / "record.json", *LIMITS)
+    assert done.exit_code == 0, done.output
+    return folder / "record.json"
+
+
+@pytest.mark.parametrize(
+    ("today", "options", "code", "cause", "changed"),
+    [
+        (BEFORE, [], 0, None, set()),
+        ({**BEFORE, "poor": (2, 30.0, 0.2)}, [], 0, None, {("data", "stacks that came")}),
+        (WORSE, [], 4, "another", {("data", "stacks that came")}),
+        ({**BEFORE, "same": (14, 149.0, 1.0)}, [], 4, "dominated", {("data", "stacks that came")}),
+        ({**BEFORE, "good": (14, 250.0, 1.0)}, [], 5, "limit", {("data", "chosen stack, latency ms")}),
+        (BEFORE, ["--sla-ms", "100"], 5, "limit", {("limit", "sla ms")}),
+        ({"cheap": (4, 20.0, 0.1)}, [], 6, "gone", {("data", "stacks that went")}),
+    ],
+)
+def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a column each
+    tmp_path: Path, record: Path, today: Any, options: list[str], code: int, cause: str | None, changed: Any
+):
+    path = store(tmp_path / "today", **today)
+    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md", "--json", tmp_path / "g.json"]
+    done = call(path, "gate", record, *options, *files)
+    assert done.exit_code == code, done.output
+    said = json.loads((tmp_path / "g.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA, registry=REGISTRY).validate(said)
+    assert (said["holds"], said["cause"], said["exit_code"]) == (code == 0, cause, code)
+    assert {(row["kind"], row["what"]) for row in said["changes"]} == changed
+    suite = Xml.parse(tmp_path / "j.xml").getroot()[0]  # noqa: S314 - just written
+    failed = [case[0].get("type") for case in suite.iter("testcase") if len(case)]
+    assert failed == [row["check"] for row in said["findings"]]
+    assert (suite.get("tests"), suite.get("failures")) == ("4", str(len(failed)))
+    written = (tmp_path / "m.md").read_text()
+    assert ("What flipped it" in written) == bool(code)
+    assert "recorded" in written
+    assert "localhost:8501/?ws=lab" in written
+
+
+def test_names_of_others_are_no_markup_in_any_of_the_files(tmp_path: Path):
+    queries = [f"q{number}" for number in range(20)]
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
+    for place, name in enumerate([*HOSTILE, "bell\a\u202e"]):
+        order = ["p", "x"] if place == 0 else ["x", "p"]
+        lab.run(f"r{place}", label=name, final=dict.fromkeys(queries, order), ms={"retrieve": [9.0] * 20})
+    lab.write(tmp_path / "store")
+    file = tmp_path / "record.json"
+    assert call(tmp_path / "store", "record", file, "--measure", "RR@10", "--run", "r0").exit_code == 0
+    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md"]
+    done = call(tmp_path / "store", "gate", file, "--sla-ms", "1", *files)
+    assert done.exit_code == 5
+    assert "<img" not in (tmp_path / "m.md").read_text().replace("\\<", "")
+    Xml.parse(tmp_path / "j.xml")  # noqa: S314 - just written
+
+
+class Runner:
+    """A clean folder with the programs that a runner has, in place of which scripts stand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.bin = folder, folder / "bin"
+        self.bin.mkdir()
+        (folder / "work").mkdir()
+        for name in ("bash", "sh", "cat", "mkdir", "rm", "tr", "head"):
+            (self.bin / name).symlink_to(str(shutil.which(name)))
+        self.program("clq", f'export PYTHONPATH="{ROOT}"\nexec "{sys.executable}" -m core "$@"')
+        self.program(
+            "python", f'if [ "$1" = - ]; then exec "{sys.executable}" "$@"; fi\necho "$@" >> "{folder}/pip"'
+        )
+        self.program("gh", f'exec "{sys.executable}" "{folder}/gh.py" "$@"')
+        (folder / "gh.py").write_text(GH.format(kept=folder / "comments.json"))
+        self.environ = {"PATH": str(self.bin), "HOME": str(folder), "LANG": "C.UTF-8"}
+
+    def program(self, name: str, text: str) -> None:
+        file = self.bin / name
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(file.stat().st_mode | stat.S_IEXEC)
+
+    def run(self, text: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.bin / "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
+            cwd=self.folder / "work", env={**self.environ, **environ}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    @property
+    def comments(self) -> list[str]:
+        file = self.folder / "comments.json"
+        return json.loads(file.read_text()) if file.exists() else []
+
+
+GH = """
+import json, pathlib, sys
+kept = pathlib.Path("{kept}")
+comments = json.loads(kept.read_text()) if kept.exists() else []
+words = sys.argv[1:]
+if "--method" not in words:
+    mark = words[words.index("--jq") + 1].split('startswith("')[1].split('")')[0]
+    print(*(place for place, body in enumerate(comments) if body.startswith(mark)), sep="\\n")
+else:
+    body = pathlib.Path(words[-1].removeprefix("body=@")).read_text()
+    address = words[words.index("--method") + 2]
+    if words[words.index("--method") + 1] == "POST":
+        comments.append(body)
+    else:
+        comments[int(address.rpartition("/")[2])] = body
+    kept.write_text(json.dumps(comments))
+"""
+
+
+@pytest.fixture
+def runner(tmp_path: Path, record: Path) -> Runner:
+    made = Runner(tmp_path)
+    (tmp_path / "work" / "decisions").mkdir()
+    shutil.copy(record, tmp_path / "work" / "decisions" / "search.json")
+    return made
+
+
+def acted(runner: Runner, given: dict[str, str]) -> tuple[int, dict[str, str], str]:
+    """Run the steps of the action as GitHub does: the exit code, the outputs, the summary."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {name: str(about.get("default", "")) for name, about in action["inputs"].items()} | given
+    files = {name: runner.folder / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    for file in files.values():
+        file.write_text("")
+    code = 0
+    for step in action["runs"]["steps"]:
+        if step.get("if") and inputs["comment"] != "true":
+            continue
+        own = {key: value.replace("${{ github.event.pull_request.number }}", "7") for key, value in
+               step.get("env", {}).items()}  # fmt: skip
+        for name, value in inputs.items():
+            own = {key: text.replace(f"${{{{ inputs.{name} }}}}", value) for key, text in own.items()}
+        done = runner.run(
+            step["run"], GITHUB_ACTION_PATH="/action", GITHUB_REPOSITORY="o/r", RUNNER_TEMP=str(runner.folder),
+            **{name: str(file) for name, file in files.items()}, **own,
+        )  # fmt: skip
+        code = done.returncode
+        assert code == 0 or step["id"] == "verdict", done.stderr
+    outputs = dict(line.partition("=")[::2] for line in files["GITHUB_OUTPUT"].read_text().splitlines())
+    return code, outputs, files["GITHUB_STEP_SUMMARY"].read_text()
+
+
+@pytest.mark.slow
+def test_the_steps_of_the_action(runner: Runner):
+    backup = runner.folder / "backup"
+    assert call(store(runner.folder / "old", **BEFORE), "store", "backup", backup).exit_code == 0
+    given = {"record": "decisions/search.json", "backup": str(backup), "comment": "true"}
+    code, outputs, summary = acted(runner, given)
+    assert (code, outputs["holds"], outputs["cause"]) == (0, "true", "")
+    assert summary.startswith("# Decision gate: holds")
+    assert (runner.folder / "pip").read_text().split() == ["-m", "pip", "install", "--quiet", "/action"]
+    shutil.rmtree(runner.folder / "work" / "clq-store")
+    store(runner.folder / "work" / "clq-store", **WORSE)
+    code, outputs, summary = acted(runner, {**given, "backup": ""})
+    assert (code, outputs["holds"], outputs["cause"]) == (4, "false", "another")
+    assert "What flipped it" in summary
+    (comment,) = runner.comments
+    assert comment.startswith("<!-- clq-gate decisions/search.json -->\n# Decision gate: no longer holds")
+    Xml.parse(outputs["junit"])  # noqa: S314 - just written
+    refused, outputs, summary = acted(runner, {"record": "decisions/none.json"})
+    assert (refused, outputs["holds"], summary) == (1, "", "")
+
+
+@pytest.mark.slow
+def test_the_job_of_the_template(runner: Runner):
+    job = yaml.safe_load((ROOT / "docs" / "ci" / "gitlab.yml").read_text())["clq-gate"]
+    store(runner.folder / "work" / "clq-store", **WORSE)
+    script = "\n".join([*job["before_script"], *job["script"]])
+    done = runner.run(script, **job["variables"])
+    assert done.returncode == 4, done.stderr
+    assert "What flipped it" in (runner.folder / "work" / "gate.md").read_text()
+    assert runner.run("\n".join(job["after_script"]), **job["variables"]).returncode == 0
+    assert os.listdir(runner.folder / "work" / "decisions") == ["search.json"]
