@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import stat
 import subprocess
@@ -96,9 +95,7 @@ class Runner:
         for name in ("bash", "sh", "cat", "mkdir", "rm", "tr", "head"):
             (self.bin / name).symlink_to(str(shutil.which(name)))
         self.program("clq", f'export PYTHONPATH="{ROOT}"\nexec "{sys.executable}" -m core "$@"')
-        self.program(
-            "python", f'if [ "$1" = - ]; then exec "{sys.executable}" "$@"; fi\necho "$@" >> "{folder}/pip"'
-        )
+        self.program("python", f'echo "$@" >> "{folder}/pip"')
         self.program("gh", f'exec "{sys.executable}" "{folder}/gh.py" "$@"')
         (folder / "gh.py").write_text(GH.format(kept=folder / "comments.json"))
         self.environ = {"PATH": str(self.bin), "HOME": str(folder), "LANG": "C.UTF-8"}
@@ -164,8 +161,8 @@ def acted(runner: Runner, given: dict[str, str]) -> tuple[int, dict[str, str], s
         for name, value in inputs.items():
             own = {key: text.replace(f"${{{{ inputs.{name} }}}}", value) for key, text in own.items()}
         done = runner.run(
-            step["run"], GITHUB_ACTION_PATH="/action", GITHUB_REPOSITORY="o/r", RUNNER_TEMP=str(runner.folder),
-            **{name: str(file) for name, file in files.items()}, **own,
+            step["run"], GITHUB_ACTION_PATH="/action", GITHUB_REPOSITORY="o/r",
+            RUNNER_TEMP=str(runner.folder), **{name: str(file) for name, file in files.items()}, **own,
         )  # fmt: skip
         code = done.returncode
         assert code == 0 or step["id"] == "verdict", done.stderr
@@ -203,4 +200,3 @@ def test_the_job_of_the_template(runner: Runner):
     assert done.returncode == 4, done.stderr
     assert "What flipped it" in (runner.folder / "work" / "gate.md").read_text()
     assert runner.run("\n".join(job["after_script"]), **job["variables"]).returncode == 0
-    assert os.listdir(runner.folder / "work" / "decisions") == ["search.json"]
