@@ -195,8 +195,8 @@ def shapes() -> str:
                 if "properties" in each
             ),
             "## A gate",
-            "`python -m core gate decision.json --json FILE`; the schema is `core/report/gate.schema.json`. Its "
-            "blocks are those of pages.",
+            "`python -m core gate decision.json --json FILE`; the schema is `core/report/gate.schema.json`. "
+            "Its blocks are those of pages.",
             _properties(_schema("gate")),
             "## A decision record",
             "`python -m core record decision.json`; `decide --format json` has the fields of the answer. "
