@@ -81,5 +81,5 @@ def as_junit(held: Held, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of others without characters that XML has no place for, or that turn what follows round."""
+    """Take from a text of others what XML has no place for, and what turns round the text behind it."""
     return _NO_XML.sub("\ufffd", upright(text))
