@@ -90,6 +90,7 @@ def in_questions(view: View) -> Blocks:
     sentence = named.answer(table, quality)
     yield Text(sentence)
     yield Chart(named.chart(table, quality), "names_asked", sentence)
+    yield Text(named.linked(table, quality))
     yield Fold("How it is compared", [Text(named.HOW)])
     rows = table.with_columns(what=pl.col("names").replace_strict(named.MEANS))
     yield Table(rows, "names_asked", ASKED, MORE_ASKED)

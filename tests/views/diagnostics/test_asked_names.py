@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -73,6 +74,27 @@ def test_quality_and_margin_stand_side_by_side(store: Path):
     assert "0.600" in asked_names.answer(rows, QUALITY)
     drawn = asked_names.chart(rows, QUALITY)
     assert [list(trace.x) for trace in drawn.data if trace.name.startswith("BM25")] == [[-0.5]]
+
+
+CHANGES = [(-10.0, -0.1), (-40.0, -0.2), (-70.0, -0.5), (-20.0, 0.0), (-50.0, -0.3), (-80.0, -0.25)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        # ranks of the margins 6 4 2 5 3 1 and of the quality 5 4 1 6 2 3: 1 − 6·(1+0+1+1+1+4)/210
+        ([*zip("aaabbb", CHANGES, strict=True)], "is +0.77 ["),
+        ([*zip("aaaa", CHANGES[:4], strict=True)], "is +0.80 (one stack only, so no interval)"),
+        (
+            [("a", (-10.0, None)), ("a", (-20.0, -0.1))],
+            "cannot be told: 1 pair of stack and form, 4 are needed.",
+        ),
+    ],
+)
+def test_margins_and_quality_are_correlated_over_stacks_and_forms(rows, says: str):
+    named = [{"stack": stack, "d_change": of[0], "change": of[1]} for stack, of in rows]
+    schema = {"stack": pl.String, "d_change": pl.Float64, "change": pl.Float64}
+    assert says in asked_names.linked(pl.DataFrame(named, schema=schema), QUALITY)
 
 
 def test_without_such_runs_there_is_nothing(tmp_path: Path):
