@@ -53,7 +53,8 @@ class Shown(ABC):
             yield Text(piece) if isinstance(piece, str) else piece  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        console = Console(file=io.StringIO(), width=_WIDTH, highlight=False, color_system=None)
+        text = io.StringIO()
+        # A console that finds itself in a notebook would show there what is to be returned.
+        console = Console(file=text, width=_WIDTH, highlight=False, color_system=None, force_jupyter=False)
         console.print(self)
-        text = console.file.getvalue()  # type: ignore[attr-defined]
-        return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")

@@ -61,6 +61,7 @@ def test_a_notebook_runs_and_keeps_its_promises(name: str, site: Path, tmp_path:
     for pattern in PROMISED[name]:
         assert any(re.search(pattern, text) for text in said), pattern
     assert any('<div class="clq">' in text for text in said)
+    assert not any("<pre" in text for text in said), "everything is shown once"
     complaints = [output["text"] for cell in notebook.cells for output in cell.get("outputs", [])
                   if output.get("name") == "stderr"]  # fmt: skip
     assert complaints == []
