@@ -49,13 +49,14 @@ def warn(problems: Sequence[Problem]) -> None:
         complain(f"{problem.severity}: {problem}")
 
 
-def execute(context: Context, job: Job, form: Format, on: str) -> None:
-    """Run an evaluation, or what is left of it, into the store, and print its runs."""
+def execute(context: Context, job: Job, form: Format, on: str) -> Outcome:
+    """Run an evaluation, or what is left of it, into the store, print its runs and return what it came to."""
     from core.views.run.works import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
 
     outcome = carried_out(context, WORK.folder, WORK.kept, partial(WORK.run, context.store(), job), on)
     _report(outcome, job, form)
     leave_if_cancelled(outcome)
+    return outcome
 
 
 def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R], on: str = "") -> R:

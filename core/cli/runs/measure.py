@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
+import polars as pl
 import typer
 
 from core.cli import runs
@@ -22,6 +25,7 @@ from core.errors import InputError, UnknownNameError
 from core.views.run.own import OwnForm, read_params, specification
 from core.views.run.plan import size_of
 from core.views.workspace.asked import golden_set_of
+from core.views.workspace.scope import Latency, Scope
 
 
 @runs.coded
@@ -121,12 +125,31 @@ def measure(
     made = plan(job, problems=problems)
     if dry_run:
         planning.show(made, form)
+        if made.unpriced:
+            complain("What a query costs is said by --usd-per-query, or --usd-per-hour of its machine.")
         return
     runs.warn(made.problems)
     complain(size_of(made))
     if not runs.agreed(made.usd, yes=yes):
         raise typer.Exit(1)
-    runs.execute(context, job, form, "")
+    outcome = runs.execute(context, job, form, "")
+    _scores(context, asked, [*(run.run_id for run in outcome.runs), *outcome.held])
+
+
+def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
+    """Say what the stacks scored, and where they stand beside the others."""
+    from core.views.decision.words import numbers  # noqa: PLC0415 - with the engines, a second
+    from core.views.workspace.choices import choices  # noqa: PLC0415
+    from core.views.workspace.stacks import stack_table  # noqa: PLC0415
+
+    snapshot, scope = context.store().read(), Scope(asked.collection, asked.golden_set or None)
+    quality = choices(snapshot, scope).quality
+    table = stack_table(snapshot, scope, quality, Latency(), context.book("list"))
+    new = table.filter(pl.col("run_id").is_in(list(run_ids)))
+    for row in new.iter_rows(named=True) if asked.limit is None else ():  # what was not asked counts as 0
+        complain(f"{row['name']}: {numbers(row, quality)}")
+    address = urlencode({"ws": asked.collection})
+    complain(f"Beside the others: `python -m core ui`, then http://localhost:8501/?{address}")
 
 
 def _params(texts: list[str]) -> dict[str, Any]:

@@ -115,8 +115,8 @@ def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[
     return ranked["name"].unique(maintain_order=True).to_list()
 
 
-def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str], ahead: str = "") -> str:
-    """Say who leads at the cutoff, by how much (`ahead`), and what it has at the deepest one."""
+def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
+    """Say who leads at the cutoff, and what it has at the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
@@ -129,7 +129,7 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str], ahead: st
     deeper = f"; at cutoff {deepest['k']} it has {text.score(deepest['value'])}"
     return (
         f"Of the stacks shown, {best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}{ahead}"
+        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
         f"{deeper if deepest['k'] > quality.k else ''}."
     )
 
@@ -179,22 +179,19 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
 
 
-def curves(
-    table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k", ahead: str = ""
-) -> CurvesView:
+def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k") -> CurvesView:
     """Draw the curves of `curve_table` or `against`.
 
     Args:
         quality: The measure of the main chart, with the cutoff to mark.
         colours: Colour by name of the stack, the one to stress first.
         x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
-        ahead: By how much the best is better than the next, and whether that is more than chance.
     """
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
     known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
     return CurvesView(
-        answer=answer(table.filter(own), quality, list(colours), ahead),
+        answer=answer(table.filter(own), quality, list(colours)),
         main=_main(known, quality, colours, x),
         beside=_beside(known.filter(~own), colours, x),
     )

@@ -163,7 +163,7 @@ def lacking(table: pl.DataFrame, decision: Decision) -> str:
     return " ".join(f"{words[:1].upper()}{words[1:]}" for words in lacks)
 
 
-def would_do(table: pl.DataFrame, other: Substitute | None, quality: Quality) -> str:
+def would_do(table: pl.DataFrame, other: Substitute | None) -> str:
     """Say that a faster or cheaper stack would do, and how surely; empty where none is known."""
     if other is None:
         return ""
@@ -174,8 +174,8 @@ def would_do(table: pl.DataFrame, other: Substitute | None, quality: Quality) ->
     ]
     low, high = (text.signed(end) for end in (other.low, other.high))
     return (
-        f"On these queries {row['name']} would do too: {' and '.join(gains)}, no significant difference in "
-        f"{quality.name} ({text.signed(other.difference)}, 95 % CI {low} to {high})."
+        f"{row['name']} would do: {', '.join(gains)}, no significant difference "
+        f"({text.signed(other.difference)}, 95 % CI {low} to {high})."
     )
 
 
@@ -185,7 +185,7 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substi
         return undecided(table) or _unscored(table) or _nearest(decision)
     if lacks := lacking(table, decision):
         return lacks
-    return f"{_best_of(decision, quality)} {would_do(table, other, quality)}".strip()
+    return f"{_best_of(decision, quality)} {would_do(table, other)}".strip()
 
 
 def _best_of(decision: Decision, quality: Quality) -> str:
@@ -194,7 +194,7 @@ def _best_of(decision: Decision, quality: Quality) -> str:
     left = f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        return f"Of {left} {len(decision.ties):,} tie for the best {quality.name}; chosen by {by}."
+        return f"{len(decision.ties):,} of {left} tie for the best {quality.name}; chosen by {by}."
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
