@@ -43,7 +43,7 @@ DEPENDENT = (
 )
 BOUNDS = (
     "As if the unseen passages had the grades of those that were seen, query by query. At most: with the "
-    "lower end of the estimate, which no better judging could raise above."
+    "lower end of the estimate, where no unjudged passage of a stack's own Top-K is relevant."
 )
 JUDGED = 0.95
 """Share of the lists that must be judged for them to count as looked through."""
