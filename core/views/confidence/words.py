@@ -208,7 +208,11 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
             f"{cells - others} of {cells}",
             "settings of alpha, cap4, cap3 tried",
         ),
-        ("Same order", f"≥ {taus.min():.2f}", f"of 1 = the same; Kendall's tau-b of {stacks} stacks"),
+        (
+            "Same order",
+            f"≥ {taus.min():.2f}",
+            f"of 1 = the same; Kendall's tau-b of {text.count(stacks, 'stack')}",
+        ),
         ("Pairs that swap", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
     ]
 

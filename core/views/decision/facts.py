@@ -127,13 +127,15 @@ def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
     if n is None:
         chips["n unknown"] = "How many queries the chosen stack was scored on is not known."
     elif n < FEW_QUERIES:
-        chips[f"{n} queries"] = f"Few queries: the chosen stack was scored on {n}."
+        chips[text.count(n, "query")] = f"Few queries: the chosen stack was scored on {n}."
     if sla is not None and high is not None and high > sla:
         chips["latency near the SLA"] = (
             f"The SLA of {text.ms(sla)} lies within the interval of its latency (up to {text.ms(high)})."
         )
     if n is not None and timed is not None and timed < min(n, P95_MIN_QUERIES):
-        chips[f"{timed} queries timed"] = f"Its latency rests on {timed} queries only, its quality on {n}."
+        chips[f"{text.count(timed, 'query')} timed"] = (
+            f"Its latency rests on {text.count(timed, 'query')} only, its quality on {n}."
+        )
     if share is not None and share < SURE:
         chips["may break the limits"] = (
             f"In {text.percent(share)} of the resamples of the queries only does it meet the limits."

@@ -65,7 +65,7 @@ def sentences(outcome: Outcome, job: Job) -> Iterator[str]:
         calls = count(status.calls_again, "call")
         yield f"{calls} whose answers were lost were sent again and may have been paid twice"
     yield (
-        f"{status.state}: {status.runs_done} of {status.runs_total} stacks,"
+        f"{status.state}: {status.runs_done} of {count(status.runs_total, 'stack')},"
         f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
     )
     for run in outcome.runs:

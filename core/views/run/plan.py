@@ -97,11 +97,12 @@ def services(plan: Plan) -> list[str]:
 def size_of(plan: Plan) -> str:
     """Say what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
     passages = ", ".join(
-        f"{number:,} passages" + (f" ({name})" if name else "") for name, number in plan.passages.items()
+        f"{count(number, 'passage')}" + (f" ({name})" if name else "")
+        for name, number in plan.passages.items()
     )
     stacks = count(len(plan.stacks), "stack")
     stacks = stacks if plan.begun is None else f"Up to {plan.begun:,} of {stacks}"
-    return f"{stacks}, {plan.queries:,} questions asked {plan.asked} times, {passages}"
+    return f"{stacks}, {count(plan.queries, 'question')} asked {count(plan.asked, 'time')}, {passages}"
 
 
 def button(plan: Plan) -> str:

@@ -173,7 +173,9 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
     usual = int(counts["n"][0])
     odd = reported.filter(pl.col("n") != usual)
     words = f"The averages rest on different numbers of queries: most on {usual}, others on {_ns(odd)}"
-    return {run_id: f"rests on {n} queries" for run_id, n in odd.select("run_id", "n").iter_rows()}, words
+    return {
+        run_id: f"rests on {text.count(n, 'query')}" for run_id, n in odd.select("run_id", "n").iter_rows()
+    }, words
 
 
 @remembered
