@@ -198,7 +198,7 @@ def _unknown(archive: Archive, nearest: Format, score: float) -> InputError:
     if score <= 0:
         do = "The list of formats says what can be imported."
         if member.head.startswith(PARQUET):
-            do = "It begins as a Parquet file does, but cannot be read as one: it was probably cut off."
+            do = "It begins as a Parquet file does, but was cut off or has no column that is known here."
         elif member.head[:1] == b"\x80" and member.head[1:2] in _PICKLES:
             do = "It looks like a Python pickle, which is never opened: it could run code. Write JSON or CSV."
         return InputError(f"{_UNKNOWN}.", where=archive.name, do=do)

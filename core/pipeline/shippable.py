@@ -34,7 +34,8 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
     mode = spec.get("mode")
     if mode not in ("sparse", "dense", "hybrid"):
         own = f"{spec.get('name')} is your own pipeline, which runs already"
-        return [*parts, own if mode == "own" else f"mode {mode}"]
+        other = f"mode {mode}" if mode else "how it retrieves is unknown"
+        return [*parts, own if mode == "own" else other]
     if not spec.get("candidates"):
         parts.append("an unknown K")
     if mode != "sparse" and kind != ENGINE:
