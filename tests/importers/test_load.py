@@ -55,7 +55,7 @@ NEAREST = {
     "broken JSON line": ('{"q1": 1}\n{"q2": 2}\n{"q3": \n', "x:3: This is not valid JSON: Expecting value"),
     "sound JSON of no format": ('{"a": {"b": "hello"}}', "of no format known here"),
     "pickle": (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", "looks like a Python pickle"),
-    "half a Parquet file": (b"PAR1\x15\x00\x15", "probably cut off"),
+    "half a Parquet file": (b"PAR1\x15\x00\x15", "was cut off"),
     "blank": (" \n\n", "The file is empty."),
 }
 
