@@ -69,16 +69,16 @@ def _alpha_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
 
 def _looked_at(judged: Judged, values: Values) -> Floats:
     """Return the chance that a reader gets to every rank: [K, 1, 1]."""
-    return np.asarray(float(values["beta"]) ** (judged.cutoffs - 1.0))
+    return np.asarray(float(values["patience"]) ** (judged.cutoffs - 1.0))
 
 
 def _per_source(judged: Judged, values: Values) -> Floats:
-    """Return (1 − (1 − alpha)·beta) over the number of sources with a relevant passage.
+    """Return (1 − (1 − alpha)·patience) over the number of sources with a relevant passage.
 
     NaN where there is none.
     """
     present = or_nan(_present(judged.depths, least(values))[0])
-    return np.asarray((1.0 - (1.0 - float(values["alpha"])) * float(values["beta"])) / present)
+    return np.asarray((1.0 - (1.0 - float(values["alpha"])) * float(values["patience"])) / present)
 
 
 def _nrbp(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -118,7 +118,7 @@ NRBP = _diverse(
     name="NRBP",
     text="Rank-biased precision in which every relevant passage of a source is worth less than the last.",
     formula=(
-        "(1 − (1 − alpha)·beta) / S · sum over ranks i ≤ K with a relevant passage of beta^(i − 1)·"
+        "(1 − (1 − alpha)·patience) / S · sum over ranks i ≤ K with a relevant passage of patience^(i − 1)·"
         "(1 − alpha)^c, S = sources with a relevant passage, c = relevant passages of its source before it"
     ),
     section="Clarke, Kolla and Vechtomova 2009, eq. 14; ndeval",
@@ -126,7 +126,7 @@ NRBP = _diverse(
     ceiling=_nrbp_ceiling,
     params=(
         _ALPHA,
-        Param(name="beta", default=0.5, low=0, high=1, step=0.05, text="Persistence of the reader"),
+        Param(name="patience", default=0.5, low=0, high=1, step=0.05, text="Patience of the reader"),
         rel_param(),
     ),
     differs=f"{_ONE} ndeval sums over the whole ranking, here over the first K.",

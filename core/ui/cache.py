@@ -49,7 +49,7 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
     keys = {
         **BY_DIGEST,
         View: lambda view: repr(table_key(view)),
-        Snapshot: lambda data: f"{data.revision} {store().path}",
+        Snapshot: lambda data: f"{data.revision} {data.path}",
     }
     return st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=keys)
 
@@ -71,7 +71,7 @@ def snapshot(revision: int | None) -> Snapshot:
 def table_key(view: View) -> tuple[object, ...]:
     """Key what follows from the stack table of a workspace, for caching, by what the table is made from."""
     book = (view.book.name, view.book.digest)
-    return (str(store().path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
+    return (str(view.snapshot.path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
 
 
 def books() -> dict[str, PriceBook]:

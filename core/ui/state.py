@@ -53,6 +53,7 @@ SETTINGS: Mapping[str, Setting] = {
     "cap4": Setting("cap4", number=True, dependent=True, rare=True),
     "cap3": Setting("cap3", number=True, dependent=True, rare=True),
     "beta": Setting("beta", number=True, dependent=True, rare=True),
+    "patience": Setting("patience of the reader", number=True, dependent=True, rare=True),
     "mix": Setting("alpha between 0 and 1", number=True, dependent=True, rare=True),
     "p": Setting("persistence p", number=True, dependent=True, rare=True),
     "rel": Setting("relevance threshold", number=True, dependent=True, rare=True),

@@ -10,7 +10,8 @@ WEIGHTING = {
     "alpha": 1.0, "cap4": 1.0, "cap3": 0.25, "b4": 0.5, "b3": 0.1, "fallback4": 1.0, "fallback3": 0.2,
 }  # fmt: skip
 OTHERS = {
-    "beta": 0.5, "rel": 4, "p": 0.8, "gain": "linear", "use": 1.0, "pull": 1.0, "distraction": 0.3333,
+    "beta": 0.5, "patience": 0.5, "rel": 4, "p": 0.8, "gain": "linear", "use": 1.0, "pull": 1.0,
+    "distraction": 0.3333,
 }  # fmt: skip
 DEFAULTS = WEIGHTING | OTHERS
 HALF = ("F", "F_e", "T", "T_u", "alpha-nDCG", "NRBP")
@@ -224,8 +225,8 @@ def nrbp(top, judged, _k, values, world):
         return None
     subtopics = len({source.get(passage) or ("alone", passage) for passage in good})
     parts = novel_parts(top, judged, values, source)
-    total = sum(part * values["beta"] ** place for place, part in enumerate(parts))
-    return (1 - (1 - values["alpha"]) * values["beta"]) / subtopics * total
+    total = sum(part * values["patience"] ** place for place, part in enumerate(parts))
+    return (1 - (1 - values["alpha"]) * values["patience"]) / subtopics * total
 
 
 def udcg(top, judged, _k, values, _world):

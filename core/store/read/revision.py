@@ -61,6 +61,11 @@ class Revision:
         self.revision = revision
         self.everything = everything
 
+    @property
+    def path(self) -> Path:
+        """The folder of the store."""
+        return self._root
+
     def with_deleted(self) -> Self:
         """Return the same revision, showing what was deleted as if it were there."""
         return type(self)(self.catalogue, self._root, self.revision, everything=True)

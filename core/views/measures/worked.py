@@ -219,10 +219,10 @@ def _alpha_ndcg(ranked: Ranked) -> str:
 
 
 def _nrbp(ranked: Ranked) -> str:
-    alpha, beta = ranked.param("alpha"), ranked.param("beta")
+    alpha, patience = ranked.param("alpha"), ranked.param("patience")
     sources = len({SOURCES[name] for name in JUDGED if GRADES[name] >= ranked.rel})
-    terms = [f"{beta}^{rank - 1}·{worth}" for rank, worth in _fading(ranked, ranked.top)]
-    return f"(1 − (1 − {alpha})·{beta}) / {sources}·({_sum(terms)})"
+    terms = [f"{patience}^{rank - 1}·{worth}" for rank, worth in _fading(ranked, ranked.top)]
+    return f"(1 − (1 − {alpha})·{patience}) / {sources}·({_sum(terms)})"
 
 
 def _udcg(ranked: Ranked) -> str:

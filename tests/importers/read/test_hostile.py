@@ -13,10 +13,10 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
-from core.cli import import_
 from core.cli.app import app
 from core.importers import Limits, Options
 from core.store import Store
+from core.views.add import imports
 from core.views.add.imports import bring, plan
 from core.views.text import to_csv
 from tests.importers.formats.test_autorag import project
@@ -100,7 +100,7 @@ def test_refused_and_nothing_written(data, message, tmp_path):
 @pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
 def test_refused_by_the_command_line(data, message, tmp_path, monkeypatch):
     """Exit code 1, one line on standard error, no revision."""
-    monkeypatch.setattr(import_, "Options", partial(Options, limits=LIMITS))
+    monkeypatch.setattr(imports, "Options", partial(Options, limits=LIMITS))
     (tmp_path / "evil").write_bytes(data)
     said = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "import", str(tmp_path / "evil")])
     assert (said.exit_code, said.stdout) == (1, "")

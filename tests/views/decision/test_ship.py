@@ -19,7 +19,7 @@ CASES: dict[str, tuple[dict[str, Any], str | None, str]] = {
     "a reranker": ({**SPARSE, "reranker": "cohere"}, None, "reranker cohere"),
     "an index": ({**DENSE, "index": "hnsw-f32"}, None, "index hnsw-f32"),
     "as published": ({"mode": "dense", "embedder": "wordllama"}, None, "an unknown K, index unknown"),
-    "no mode": ({"name": "theirs"}, None, "mode None"),
+    "no mode": ({"name": "theirs"}, None, "how it retrieves is unknown"),
     "one's own": ({"mode": "own", "name": "shop", "call": "shop:find"}, None, "runs already: shop:find"),
 }
 
