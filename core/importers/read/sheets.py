@@ -14,11 +14,20 @@ from pathlib import Path
 import fastexcel
 import polars as pl
 
+_MOST_SHEETS = 1_000
+"""Every one may be the same part of the file, and is read anew."""
+
 
 def main(workbook: str, folder: str) -> None:
-    """Write every sheet that can be read, and what went wrong with the others."""
+    """Write every sheet that can be read, and what went wrong with the others.
+
+    Raises:
+        ValueError: The workbook lists too many sheets.
+    """
     into = Path(folder)
     reader = fastexcel.read_excel(workbook)
+    if len(reader.sheet_names) > _MOST_SHEETS:
+        raise ValueError(f"it lists {len(reader.sheet_names):,} sheets, more than {_MOST_SHEETS:,}")
     problems: dict[int, str] = {}
     for number, name in enumerate(reader.sheet_names):
         try:
