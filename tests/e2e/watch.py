@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urljoin, urlsplit
 
@@ -93,12 +94,13 @@ class Visit:
         return str(self.page.evaluate("location.href"))
 
     def slider(self, label: str) -> Locator:
-        """The slider with a label, to be moved by keyboard."""
-        return self.page.get_by_role("slider", name=label)
+        """The slider whose label begins so, to be moved by keyboard."""
+        return self.page.get_by_role("slider", name=re.compile(f"^{re.escape(label)}"))
 
     def field(self, label: str) -> Locator:
         """The field of a limit, to be typed into."""
-        return self.page.locator(".clq-strip").get_by_role("textbox", name=label)
+        fields = self.page.locator(".clq-strip")
+        return fields.get_by_role("textbox", name=re.compile(f"^{re.escape(label)}"))
 
     def press(self, target: Locator, key: str, times: int = 1) -> None:
         """Press a key on an element some times and wait for what follows."""

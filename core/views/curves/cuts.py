@@ -356,11 +356,16 @@ def answer(compared: Cuts, fixed: int) -> str:
     dynamic = compared.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True)
     usual = compared.rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE]))
     best, row = dynamic.row(0, named=True), usual.row(0, named=True)
-    verdict = "is better than" if best["gain_low"] > 0 else "is not measurably better than"
-    verdict = "is worse than" if best["gain_high"] < 0 else verdict
+    low, high = best["gain_low"], best["gain_high"]
+    if low is None:  # too few queries
+        verdict, interval = "is not measurably better than", "no interval"
+    else:
+        verdict = "is better than" if low > 0 else "is not measurably better than"
+        verdict = "is worse than" if high < 0 else verdict
+        interval = f"95 % CI {text.signed(low)} to {text.signed(high)}"
     return (
         f"A cutoff chosen query by query {verdict} the first {fixed} for all: F1 {text.score(best['f1'])} at "
-        f"best ({best['way']}), not {text.score(row['f1'])} ({text.signed(best['gain'])}, 95 % CI "
-        f"{text.signed(best['gain_low'])} to {text.signed(best['gain_high'])}, {text.sample(best['n'])}), "
+        f"best ({best['way']}), not {text.score(row['f1'])} ({text.signed(best['gain'])}, {interval}, "
+        f"{text.sample(best['n'])}), "
         f"with {best['kept']:.1f} passages a query."
     )

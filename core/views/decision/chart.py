@@ -43,7 +43,7 @@ from core.views.decision.marks import (
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import harm_measure
 
-HEIGHT = 384
+HEIGHT = 360
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "robust", "reranker")
 """Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (

@@ -27,7 +27,7 @@ WHISKERS_UP_TO = 40
 LABELS = 6
 STRIP_FROM = 0.9
 """Where the strip of stacks without a number begins, as a share of the chart's width."""
-_WIDTH, _HEIGHT = 880.0, 300.0
+_WIDTH, _HEIGHT = 880.0, 276.0
 """Of the area between the axes in a window of 1280 pixels."""
 _WIDEST = 0.5
 """Share of the axis that a jitter band says something on."""

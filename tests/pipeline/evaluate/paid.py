@@ -88,7 +88,9 @@ def book() -> PriceBook:
     return PriceBook("fake", tuple(Price(item=item, **made) for item in ("e", "r")))
 
 
-def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: Any) -> Outcome:
+def work(
+    folder: Path, url: str, key: str, asked: Job | None = None, *, before: Any = None, **options: Any
+) -> Outcome:
     """Run the evaluation or what is left of it, into a store."""
     store = Store.open(folder / "store")
 
@@ -99,7 +101,8 @@ def work(folder: Path, url: str, key: str, asked: Job | None = None, **options: 
     held = store.read().runs()["run_id"].to_list()
     keys = keys_for(url, KEY=key)
     whole = asked or job(url)
-    return run_job(whole, sink, site=Site(work=folder / "evaluations", keys=keys, **options), held=held)
+    site = Site(work=folder / "evaluations", keys=keys, **options)
+    return run_job(whole, sink, site=site, held=held, before=before)
 
 
 def work_much(folder: Path, url: str, key: str, on: str = "") -> Outcome:
