@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.controls import unfold
 from tests.e2e.watch import Visit
 from tests.server import Server
 
@@ -25,6 +26,7 @@ def test_a_quality_floor_moves_the_choice_cell_by_cell(server: Server, visit: Op
     page.press(floor, "PageUp", 12)
     assert page.answer != before
     assert page.answer.startswith("No stack is within the limits as usual")
+    unfold(page)  # what changes nothing is folded
     expect(page.page.get_by_text("– = none")).to_be_visible()
     colleague = visit(page.copy_link())
     assert colleague.answer == page.answer
