@@ -213,6 +213,7 @@ def test_nothing_stands_out():
     )
 
 
+@pytest.mark.extras  # the search proposes them
 def test_parameters_of_own_pipelines_are_axes_that_no_step_leaves():
     """One of four points of each pipeline is left out; K of other stacks is no step of theirs."""
     grid = [(alpha, ef) for alpha in (0.3, 0.5) for ef in (64, 256)]
