@@ -174,10 +174,9 @@ def underway(
     begun = known(work)
     running = [one for one in begun if str(one.status.state) == paid.RUNNING]
     names = [one.name for one in running]
-    if st.session_state.get(runs) != names:
-        st.session_state[runs] = names
-        st.session_state[watched] = {*st.session_state.get(watched, ()), *names}
-        st.rerun()
+    changed = st.session_state.get(runs, names) != names
+    st.session_state[runs] = names
+    st.session_state[watched] = {*st.session_state.get(watched, ()), *names}
     for one in running:
         with st.container(border=True):
             st.markdown(f"**{plain(one.status.name)}**")
@@ -187,6 +186,8 @@ def underway(
     for one in begun:
         if one.name in st.session_state.get(watched, ()) and one not in running:
             _how_it_ended(work, one, may_start=may_start, finish=finish, inside=inside)
+    if changed:  # last, or a button that was pressed meanwhile would be forgotten
+        st.rerun()
 
 
 def earlier(

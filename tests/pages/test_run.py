@@ -247,3 +247,16 @@ def test_every_evaluation_is_listed_with_how_it_ended(
     settings = json.loads(table.proto.columns)
     assert not [name for name in table.value.columns if settings.get(name, {}).get("hidden")]
     assert settings["began"]["type_config"]["type"] == "datetime"
+
+
+def test_a_press_counts_in_the_moment_that_an_evaluation_ends(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    runs = {"collection_id": "python-docs", "runs_done": 9, "runs_total": 9, "name": "local"}
+    status = [Status(state=State.RUNNING, **runs)]
+    monkeypatch.setattr(Work, "known", lambda *_: [Known("local-1", status[0], Folder(tmp_path))])
+    app = open_page(demo_store, "run", ws="python-docs")
+    status[0] = Status(state=State.FINISHED, **runs)
+    app.button(key="show_local-1").click().run()
+    assert_sound(app)
+    assert answer(app).startswith("Ship ")
