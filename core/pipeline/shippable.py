@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 
 from core.records import JsonMap
@@ -25,17 +26,12 @@ _ANALYZERS = (
 
 def missing(spec: JsonMap, kind: str) -> list[str]:
     """List in words the parts of a stack that cannot be written so; empty = all of it can."""
-    usual = {"rewrite": "none", "reranker": "none", "metric": "cosine"}
-    parts = [
-        f"{key} {spec[key]}"
-        for key in ("rewrite", "reranker", "metric", "chunker", "dedup", "cut", "perturb")
-        if spec.get(key) and spec[key] != usual.get(key)
-    ]
+    parts = [f"{key} {_said(spec, key)}" for key in spec if key not in _WRITTEN and spec[key] not in _NOTHING]
     mode = spec.get("mode")
+    if mode == "own":
+        return [f"{spec.get('name')} is your own pipeline, which runs already"]
     if mode not in ("sparse", "dense", "hybrid"):
-        own = f"{spec.get('name')} is your own pipeline, which runs already"
-        other = f"mode {mode}" if mode else "how it retrieves is unknown"
-        return [*parts, own if mode == "own" else other]
+        return [f"mode {mode}" if mode else "how it retrieves is unknown"]
     if not spec.get("candidates"):
         parts.append("an unknown K")
     if mode != "sparse" and kind != ENGINE:
@@ -51,10 +47,15 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
 
 
 _DENSE = {"embedder": "wordllama", "index": "flat"}
+_WRITTEN = {"name", "mode", "sparse", "bm25", "dim", "fusion", "candidates", "chunks_sent", *_DENSE}
+"""What an adapter does, or says; an axis that is new is named as missing until one does it."""
+_NOTHING: tuple[object, ...] = (None, "", "none", "cosine", {})
+"""Values of other axes that leave a ranking as it is."""
 
 
 def _said(spec: JsonMap, part: str) -> str:
-    return str(spec.get(part) or "unknown")
+    value = spec.get(part) or "unknown"
+    return " ".join(map(str, chain(*value.items()))) if isinstance(value, Mapping) else str(value)
 
 
 def language_of(spec: JsonMap) -> str:

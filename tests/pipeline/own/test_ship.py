@@ -72,6 +72,7 @@ REFUSED = {
     "embedder": {**DENSE, "embedder": "voyage-3.5"},
     "index": {**DENSE, "index": "hnsw-f32"},
     "chunker": {**SPARSE, "chunker": {"method": "sentence"}},
+    "spelling method mend": {**SPARSE, "spelling": {"method": "mend"}},  # an axis that no adapter knows
     "own": {"mode": "own", "name": "x", "candidates": 5},
 }
 
