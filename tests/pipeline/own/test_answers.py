@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections import namedtuple
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from core.pipeline.own.process import WORKER
+from core.pipeline.own.worker import clq_worker
 from core.pipeline.own.worker.clq_worker import Refused, understood
 
 LANGCHAIN = SimpleNamespace(page_content="cats purr", metadata={"doc_id": "a"}, id=None)
@@ -78,6 +80,12 @@ def test_more_is_taken_where_it_is_there():
     assert found["stages"] == {"rerank": 3.0}
     assert found["usage"] == [{"model": "rerank-2", "input_tokens": 12.0}]
     assert (found["calls"], found["answer"]) == (2, "Cats.")
+
+
+def test_an_interpreter_that_is_too_old_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(clq_worker, "OLDEST", (99, 1))
+    fault = clq_worker.Server(io.BytesIO(), io.BytesIO()).begin({"call": "os.path:join"})["fault"]
+    assert "Python 99.1 or later is needed, found 3." in fault["text"]
 
 
 def test_the_worker_is_for_python_3_9_and_needs_no_package():

@@ -27,6 +27,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+OLDEST = (3, 9)
+"""The first version of Python that this runs on."""
 HITS = ("hits", "results", "documents", "passages", "nodes", "source_nodes", "matches", "ranking", "ids")
 """Keys of a mapping under which passages are looked for, in this order."""
 IDS = ("id", "_id", "passage_id", "doc_id", "docid", "document_id", "chunk_id", "pid", "source_id", "key")
@@ -631,6 +633,10 @@ def _finite(hits: list[Any], notes: dict[str, int]) -> list[Any]:
     return hits
 
 
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
 def _fault(kind: str, error: BaseException) -> dict[str, Any]:
     """Return a fault with the end of its traceback that lies in the pipeline's own code."""
     frames = [
@@ -670,7 +676,10 @@ class Server:
 
     def begin(self, told: dict[str, Any]) -> dict[str, Any]:
         """Look up what is to be asked; says what runs here, or the fault."""
-        begin = time.perf_counter()
+        begin, version = time.perf_counter(), tuple(sys.version_info[:3])
+        if version < OLDEST:
+            text = f"Python {_dotted(OLDEST)} or later is needed, found {_dotted(version)}"
+            return {"fault": {"kind": "start", "text": text, "where": ""}}
         self._most = int(told.get("max_bytes") or 0)
         _limit_memory(told.get("memory_mb"))
         try:
@@ -685,7 +694,7 @@ class Server:
         return {
             "ready": True,
             "start_s": time.perf_counter() - begin,
-            "python": ".".join(map(str, sys.version_info[:3])),
+            "python": _dotted(version),
             "packages": _versions(),
             "spans": self._spans.on,
         }
