@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.cli import questions
 from core.cli.context import Context, Format, FormatOption, complain, emit
 from core.cli.deciding import Question, deciding
-from core.cli.runs.paid import add_commands
+from core.cli.runs.paid import add_commands, add_resume, add_status
 from core.errors import InputError
 from core.golden.refine.base import Method, RefineSettings
 from core.importers.read.text import shown
@@ -211,6 +212,9 @@ app = typer.Typer(
 )
 app.command("new")(new_spec)
 add_commands(app, _HELPS, _work, _built, empty="No golden set was built here.")
+app.command("questions")(questions.run)
+add_resume(app, "questions-resume", questions.RESUME, questions.work, questions.made)
+add_status(app, "questions-status", questions.STATUS, questions.work, "No questions were made here.")
 app.command("simulate")(simulated)
 app.command("next")(proposed)
 

@@ -82,7 +82,19 @@ def add_commands(
 
     add_resume(app, *resumes, load, show)
 
-    @app.command(last[0], help=last[1])
+    add_status(app, *last, load, empty)
+
+
+def add_status(
+    app: typer.Typer, name: str, help_text: str, load: Callable[[], Work[Any, Any, Any]], empty: str
+) -> None:
+    """Add the command that lists what was begun.
+
+    Args:
+        empty: Said where none was.
+    """
+
+    @app.command(name, help=help_text)
     def _status(ctx: typer.Context, form: FormatOption = Format.TABLE) -> None:
         work = load()
         known = work.known(ctx.obj.store().path)

@@ -14,6 +14,7 @@ from core.views.text import count, duration, usd
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.plan import GoldenPlan
+    from core.golden.questions.planned import QuestionsPlan
     from core.pipeline.evaluate import Status
     from core.pipeline.sweep.plan import Bill
     from core.readers.plan import ReaderPlan
@@ -43,7 +44,7 @@ def line_rows(plan: Bill) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_LINES, orient="row")
 
 
-def dollars(plan: GoldenPlan | ReaderPlan) -> str:
+def dollars(plan: GoldenPlan | ReaderPlan | QuestionsPlan) -> str:
     """Say what it costs, how long it takes, and whether the budget is enough."""
     if not plan.lines:
         return "Nothing is paid for: everything runs on this machine."

@@ -14,6 +14,11 @@ from core.golden import build
 from core.golden import plan as judging
 from core.golden.job import GoldenJob
 from core.golden.plan import GoldenPlan
+from core.golden.questions import planned as questions_planned
+from core.golden.questions import run as questions_run
+from core.golden.questions.job import QuestionsJob
+from core.golden.questions.planned import QuestionsPlan
+from core.golden.questions.spec import QuestionsSpec
 from core.golden.spec import GoldenSpec
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
@@ -32,6 +37,7 @@ from core.readers.run import ReaderSpec
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.diagnostics import landing as diagnosed
+from core.views.golden import asking as questions
 from core.views.golden import form as golden
 from core.views.library.export import StoreShelf
 from core.views.readers import landing as answered
@@ -79,6 +85,11 @@ def _read_names(
 
 def _diagnose(store: Store, job: NamesJob, site: Site) -> Result:
     return diagnosis.run_job(job, land=partial(diagnosed.land, store), site=site)
+
+
+def _ask(store: Store, job: QuestionsJob, site: Site) -> Result:
+    del store  # a set of questions is a folder, which evaluations read
+    return questions_run.run_job(job, site=site)
 
 
 def _plan_golden(job: GoldenJob, problems: Sequence[Problem]) -> GoldenPlan:
@@ -149,4 +160,20 @@ NAMES: Work[NamesJob, NamesPlan, Result] = Work(
     button=diagnosed.button,
     ended=diagnosed.ended,
     table=diagnosed.table,
+)
+QUESTIONS: Work[QuestionsJob, QuestionsPlan, Result] = Work(
+    noun="set of questions",
+    kept="what was written is kept, and golden questions-resume goes on",
+    folder="questions",
+    begins=("golden", "questions", "--yes", "--spec"),
+    resumes=("golden", "questions-resume"),
+    model=QuestionsSpec,
+    read=questions.read,
+    plan=lambda job, problems: questions_planned.plan(job, problems=problems),
+    run=_ask,
+    size_of=questions.size_of,
+    costs=questions.costs,
+    button=questions.button,
+    ended=questions.ended,
+    table=questions.table,
 )

@@ -1,0 +1,156 @@
+"""Drafted questions, the material that they are drawn from, and how texts are sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.pipeline.chunk import chunk
+from core.pipeline.chunk.methods import LANGUAGES as CUT_IN
+from core.pipeline.index.terms import LANGUAGES, Analyzer
+from core.records import Collection, short_hash
+
+Kind = Literal["fact", "typed", "several passages", "comparison", "unanswerable"]
+KINDS: tuple[Kind, ...] = get_args(Kind)  # What a model can be asked for
+UNANSWERABLE, LOG = "unanswerable", "log"  # Kinds without a quote
+ITEM_TOKENS = 120  # The most tokens of a stretch that a question is drawn from (ours)
+_LEAST_TERMS = 6  # Different terms without which a stretch says too little to be asked about
+_READ = 200  # Texts whose words tell the language
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A stretch of a document: ``document[start:end]`` is the text."""
+
+    source: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A question as it was drafted."""
+
+    text: str
+    kind: str  # "known-item", "heading", "log", or one of `KINDS`
+    quotes: tuple[Quote, ...] = ()  # Where its answer stands; none where there is no answer, or it is unknown
+    answer: str = ""  # The right answer in words, where a model gave one
+    model: str = ""  # Who wrote it; empty = nobody, it follows from the text
+    prompt: str = ""  # Hash of the instructions
+    usd: float | None = None  # What it cost; None = not known, or nothing was paid
+    frequency: int = 1  # How often it was asked, of a log
+    part: str = ""  # Head or tail of a log
+    twin_of: str = ""  # The question that it says in other words
+
+
+@dataclass(frozen=True)
+class Material:
+    """Documents, and the stretches of them that can be asked about."""
+
+    documents: pl.DataFrame = field(repr=False)  # Columns of `core.pipeline.documents.SCHEMA`
+    language: str  # Of stemmer and stop words
+    size: int = ITEM_TOKENS  # The most tokens of a stretch
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """What turns its texts into terms."""
+        return Analyzer(self.language)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The documents by name."""
+        return dict(self.documents.select("source", "text").iter_rows())
+
+    @cached_property
+    def items(self) -> tuple[Quote, ...]:
+        """Stretches of whole sentences, in the order of the documents; copies of a text only once.
+
+        Raises:
+            InputError: If no document has text.
+        """
+        cut = self.language if self.language in CUT_IN else "other"
+        way = {
+            "method": "sentence",
+            "size": self.size,
+            "overlap": 0,
+            "metadata": "none",
+            "language": cut,
+            "tokenizer": "estimate",
+        }
+        whole = Collection(collection_id="questions", name="questions")
+        chunks = chunk(self.documents, way, collection=whole).chunks
+        places = chunks.select("source", "start_char", "end_char").iter_rows()
+        quotes = (Quote(name, start, end, self.texts[name][start:end]) for name, start, end in places)
+        seen = {" ".join(quote.text.split()): quote for quote in quotes}
+        found = tuple(quote for quote in seen.values() if self._says_enough(quote.text))
+        if not found:
+            raise InputError(
+                "The documents say too little to ask about.",
+                where="texts",
+                do=f"A stretch needs {_LEAST_TERMS} different words that are no stop words.",
+            )
+        return found
+
+    def _says_enough(self, text: str) -> bool:
+        return len(set(self.analyzer.terms(text))) >= _LEAST_TERMS
+
+    @property
+    def digest(self) -> str:
+        """What identifies the texts."""
+        return short_hash(*(part for row in self.documents.select("source", "text").rows() for part in row))
+
+
+def language_of(texts: Sequence[str]) -> str:
+    """Return the language whose stop words are the largest share of the words; English where none shows."""
+    step = max(1, len(texts) // _READ)
+    words = [word for text in texts[::step] for word in Analyzer("none").words(text[:2_000])]
+    shares = {name: sum(map(Analyzer(name).is_stop_word, words)) for name in LANGUAGES if name != "none"}
+    best = max(shares, key=lambda name: (shares[name], name == "english"))
+    return best if shares[best] else "english"
+
+
+def generator(*seeds: str) -> np.random.Generator:
+    """Return chance that follows from texts."""
+    return np.random.default_rng(int(short_hash(*seeds), 16))
+
+
+def sampled(
+    items: Sequence[Quote], seed: str, topics: NDArray[np.int64] | None = None
+) -> Iterator[tuple[int, Quote]]:
+    """Yield all stretches with their place, so that the first are as evenly spread as can be.
+
+    One of each topic in turn, within it one of each source, by chance.
+
+    Args:
+        topics: Number of the topic of each stretch; None = all are of one.
+    """
+    chance = generator(seed, "sample").random(len(items))
+    rows = pl.DataFrame(
+        {
+            "at": np.arange(len(items)),
+            "source": [item.source for item in items],
+            "topic": np.zeros(len(items), dtype=np.int64) if topics is None else topics,
+            "chance": chance,
+        }
+    ).sort("chance")
+    rows = rows.with_columns(turn=pl.int_range(pl.len()).over("source"))
+    rows = rows.sort("turn", "chance").with_columns(again=pl.int_range(pl.len()).over("topic"))
+    yield from ((at, items[at]) for at in rows.sort("again", "turn", "chance")["at"])
+
+
+def first(drafts: Iterable[Draft], count: int) -> list[Draft]:
+    """Return the first drafts of different texts."""
+    kept: dict[str, Draft] = {}
+    for draft in drafts:
+        kept.setdefault(draft.text.casefold(), draft)
+        if len(kept) >= count:
+            break
+    return list(kept.values())

@@ -1,0 +1,172 @@
+"""A set of questions: the form and its specification, what it will take and can show, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.store import Snapshot
+from core.tables import schema
+from core.views.library.export import StoreShelf
+from core.views.run.paid import closing, dollars, fact, listed, now, press
+from core.views.text import count, score
+from core.written import toml_text
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.questions.folder import QuestionSet
+    from core.golden.questions.job import QuestionsJob
+    from core.golden.questions.planned import QuestionsPlan
+    from core.golden.questions.spec import QuestionsSpec
+    from core.pipeline.evaluate import Status
+    from core.pipeline.sweep.problems import Problem
+    from core.prices import PriceBook
+
+RULES: Mapping[str, str] = {
+    "known-item": "known-item: words drawn from a stretch of a document",
+    "headings": "headings and titles, with what stands below",
+    "log": "a log: what people really asked",
+}
+"""Methods that need no model, in words."""
+HEAD = "Questions from documents alone: each comes with the place that answers it."
+GOOD_FOR = (
+    "Good for latency, cost and a first order of stacks. One place is known for each question: measures that "
+    "need several good passages (N-Recall4+, RA-nWG, nDCG) say little here; RR and Success hold."
+)
+OF_LOGS = "Real questions have no known answer yet: run stacks, then judge what they find."
+_LIKE = schema("query_id question type method quote source overlap:float frequency:int64 reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Values of the form's fields."""
+
+    name: str
+    documents: str  # a path, or a stored collection
+    stored: bool = False  # whether it is one
+    method: str = "known-item"
+    count: int = 64
+    kinds: Sequence[str] = ("fact",)
+    log: str = ""  # a path, or a stored collection
+    log_stored: bool = False
+    column: str = ""
+    twins: bool = False
+    closed_book: bool = True
+    budget: float | None = None
+
+
+def specification(form: Form) -> str:
+    """Return the form as the text of a specification (TOML)."""
+    by_model = form.method not in RULES
+    head = {
+        "name": form.name,
+        f"collection.{'stored' if form.stored else 'path'}": form.documents,
+        "method": form.method,
+        "count": form.count,
+        "kinds": list(form.kinds) if by_model else None,
+        "closed_book": form.closed_book if by_model else None,
+        "twins": form.twins if by_model else None,
+        "budget_usd": form.budget if by_model else None,
+        f"log.{'stored' if form.log_stored else 'path'}": form.log if form.method == "log" else None,
+        "log.column": form.column if form.method == "log" else None,
+    }
+    return toml_text(("", head))
+
+
+def read(
+    snapshot: Snapshot, spec: QuestionsSpec, books: Mapping[str, PriceBook], *, to_run: bool
+) -> tuple[QuestionsJob, list[Problem]]:
+    """Read what a specification names, with a store as its shelf."""
+    from core.golden.questions.job import read_job  # noqa: PLC0415 - with the engines, a second
+
+    return read_job(spec, books, StoreShelf(snapshot), to_run=to_run)
+
+
+def headline(known: Sequence[Status]) -> str:
+    """Say how many were made and which are now."""
+    if not known:
+        return HEAD
+    return f"{count(len(known), 'set')} of questions begun; {now(known, 'being made', 'none is under way')}."
+
+
+def size_of(plan: QuestionsPlan) -> str:
+    """Say from what questions are made, and how small a difference they show."""
+    texts = f"{count(plan.stretches, 'stretch', 'stretches')} of {count(plan.sources, 'document')}"
+    return f"{count(plan.count, 'question')} from {texts}, {plan.language}. {shows(plan)}"
+
+
+def shows(plan: QuestionsPlan) -> str:
+    """Say what so many questions tell apart, and how many a finer difference asks for."""
+    told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
+    if plan.count >= plan.needed:
+        return f"{told} (power 80 %, level 5 %)."
+    return f"{told}; for .03 ask {plan.needed:,} (power 80 %, level 5 %)."
+
+
+def costs(plan: QuestionsPlan) -> str:
+    """Say what that costs."""
+    return dollars(plan)
+
+
+def button(plan: QuestionsPlan) -> str:
+    """Name the button: ``Make 64 questions · $0``."""
+    return press(f"Make {count(plan.count, 'question')}", plan, plan.seconds)
+
+
+def ended(status: Status) -> str:
+    """Say how it ended: how many there are, what was thrown out, and whom they favour."""
+    made = status.facts.get("questions")
+    if made is None:
+        return closing(status, "", ())
+    thrown = status.facts.get("thrown_out")
+    remarks = []
+    if isinstance(thrown, Mapping) and thrown:
+        counted = ", ".join(f"{reason} {number}" for reason, number in thrown.items())
+        remarks.append(f"Thrown out: {counted}.")
+    mean = status.facts.get("overlap")
+    if isinstance(mean, float):
+        from core.golden.questions.overlap import favours  # noqa: PLC0415 - with the engines, a second
+
+        remarks.append(f"{favours(mean)}.")
+    if twins := status.facts.get("twins"):
+        remarks.append(f"{count(int(str(twins)), 'twin')} in other words beside it.")
+    return closing(status, count(int(str(made)), "question"), remarks)
+
+
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """Return all of them, newest first: name, state, folder, questions, usd, began (UTC), message."""
+    columns = {"folder": fact("folder"), "questions": fact("questions")}
+    return listed(known, columns, questions=pl.Int64())
+
+
+def made_in(status: Status) -> Path | None:
+    """Return the folder of a finished set; None where there is none."""
+    folder = status.facts.get("folder")
+    path = Path(str(folder)) if folder else None
+    return path if path is not None and (path / "set.json").is_file() else None
+
+
+def rows(made: QuestionSet) -> pl.DataFrame:
+    """List every draft of a set with what became of it; reason is empty for what is asked."""
+    from core.golden.questions.overlap import overlap  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.index.terms import Analyzer  # noqa: PLC0415
+
+    analyzer, method = Analyzer(str(made.about["language"])), str(made.about["method"])
+    listed_rows = [
+        (
+            entry.query_id,
+            entry.draft.text,
+            entry.draft.kind,
+            method,
+            " … ".join(quote.text for quote in entry.draft.quotes),
+            ", ".join(dict.fromkeys(quote.source for quote in entry.draft.quotes)),
+            overlap(entry.draft, analyzer),
+            entry.draft.frequency,
+            entry.reason or None,
+        )
+        for entry in made.entries
+    ]
+    return pl.DataFrame(listed_rows, schema=_LIKE, orient="row")
