@@ -202,9 +202,10 @@ def _scope(snapshot: Snapshot, collection: str, golden: tuple[str, ...]) -> tupl
 def _quality(offered: Choices) -> Quality:
     left, right = st.columns([3, 2])
     choice = ASKED["measure"].choice
+    asked = (str(st.session_state.get(choice.key, "")), st.query_params.get(choice.key, ""))
     name = left.selectbox(
         choice.label,
-        offered.measures,
+        [*offered.measures, *(name for name in offered.unsaid if name in asked)],
         **bound(choice.key, offered.measures[0]),
         help="  \n".join(
             f"**{name}** {REGISTRY[name].text}" for name in offered.measures if name in REGISTRY

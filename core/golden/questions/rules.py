@@ -31,6 +31,7 @@ REASONS: Mapping[str, str] = {
 }
 """Reason → what it means, in the order in which the rules are tried."""
 SAME = 90.0  # Likeness of sorted terms, 0..100, from which on two questions are copies of each other (ours)
+_NUMBERED = re.compile(r"\d")
 _BLOCK = 512  # Questions that are compared at once
 
 _ASKS = (
@@ -52,7 +53,7 @@ _REFERS = re.compile(
     rf"|\b(?:selon|d['’]après|dans) ?(?:l['’]|le |la |ce |cet |cette |ces )?(?:{_FR})\b"
     rf"(?! (?:de loi|du code|\w*\d))|\b(?:ce|cet|cette) (?:{_FR})\b"
     rf"|\b(?:le|la|l['’]) ?(?:{_FR}) (?:dit|indique|mentionne|décrit|précise)\b"
-    r"|\b(?:mentionnée?s?|décrite?s?|indiquée?s?) (?:ci-dess[uo]us|plus haut|dans le)\b|\bl['’]auteur\b",
+    r"|\b(?:mentionnée?s?|décrite?s?|indiquée?s?) (?:ci-desso?us|plus haut|dans le)\b|\bl['’]auteur\b",
     re.IGNORECASE,
 )
 
@@ -129,16 +130,19 @@ def _rules(material: Material) -> dict[str, Callable[[Draft], bool]]:
 
 
 def near_copies(texts: Sequence[str], analyzer: Analyzer) -> dict[int, int]:
-    """Return texts that nearly repeat an earlier one: their place → that one's, which repeats none."""
+    """Return texts that nearly repeat an earlier one: their place → that one's, which repeats none.
+
+    Texts with different numbers in them ("error 404", "error 405") are no copies.
+    """
     said = [" ".join(sorted(analyzer.terms(text))) or text.casefold() for text in texts]
+    numbers = [sorted(filter(_NUMBERED.search, text.split())) for text in said]
     copies: dict[int, int] = {}
     for begin in range(0, len(said), _BLOCK):
         block = said[begin : begin + _BLOCK]
         likeness = process.cdist(block, said[: begin + len(block)], scorer=fuzz.ratio, score_cutoff=SAME)
         for row, place in enumerate(range(begin, begin + len(block))):
-            earlier = next(
-                (int(at) for at in likeness[row, :place].nonzero()[0] if int(at) not in copies), None
-            )
-            if earlier is not None:
-                copies[place] = earlier
+            alike = (int(at) for at in likeness[row, :place].nonzero()[0])
+            firsts = (at for at in alike if at not in copies and numbers[at] == numbers[place])
+            if (first := next(firsts, None)) is not None:
+                copies[place] = first
     return copies

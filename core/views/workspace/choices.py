@@ -93,6 +93,9 @@ def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
 _USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, where a workspace has them
+_OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
+"""Measures that say something where one place is known for each question, the first one first; those that
+weigh several good passages or their grades only repeat them there under names that promise more."""
 _NEARLY_ALL = 0.9
 """Share of a golden set's queries that a run has to rank for the set to be shown before others."""
 
@@ -110,6 +113,9 @@ class Choices:
     scorers: tuple[str, ...] = ()  # what scored the answers, likewise
     unnamed: bool = False  # whether the usual reader has no name
     sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
+    # Measures that can be computed but are not offered, as one place is known for each question: a link may
+    # still ask for one
+    unsaid: tuple[str, ...] = ()
 
     def cutoffs(self, measure: str) -> list[int]:
         """Return the cutoffs at which a measure can be shown, ascending; never empty."""
@@ -140,17 +146,35 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     there = _there(snapshot, runs) if computed else frozenset()
     own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
     answered = _answered(snapshot, runs["run_id"].to_list())
+    unsaid: tuple[str, ...] = ()
+    if computed and one_known(snapshot, scope.golden_set_id):
+        unsaid = tuple(name for name in own if name not in _OF_ONE)
+        own = [name for name in own if name in _OF_ONE]
     own += [ANSWER.name] if answered["sent"] else []
     known = sorted({*own, *came}, key=lambda name: (name not in REGISTRY, name))
-    names = sorted(known, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
+    usual = _OF_ONE if unsaid else _USUAL
+    names = sorted(known, key=lambda name: usual.index(name) if name in usual else len(usual))
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
         measures=tuple(names) or (_FIRST,),
         computed=computed,
         reported=came,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
+        unsaid=unsaid,
         **answered,
     )
+
+
+def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
+    """Tell whether a golden set names one good place for each question and nothing else."""
+    known = snapshot.golden_sets().filter(golden_set_id=golden_set_id)
+    if golden_set_id is None or not known["spans"].sum():
+        return False
+    spans = snapshot.spans(golden_set_id)
+    return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())
+
+
+_GOOD = 4  # The least grade of a passage that answers
 
 
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
