@@ -19,6 +19,8 @@ SCORERS = (
 """The scorers of this product; scores that are imported keep the names of their tool."""
 IMPORTED, GRADE = "imported", "imported, the grade"
 """Source of a score that was imported, and of the one of its answer that says how good it is."""
+BY_PEOPLE = "judging"
+"""Source of a score that a person gave on page Golden sets."""
 EARLIER = pl.Schema({"grade": pl.Float64(), "scale": pl.String(), "judge": pl.String()})
 """Columns that answers had before their scores had a table of their own."""
 _UNNAMED = "grade"

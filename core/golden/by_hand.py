@@ -14,14 +14,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from core.answers import KEY
+from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.book import PAIR, Book, Item, Queue
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet, JsonMap
 from core.tables import frame, schema
 
-BY_PEOPLE = "judging"  # What the manifest of a golden set says was used to make it
 RUBRIC = {
     5: "clear answer with the key elements",
     4: "substantial: most of the answer",

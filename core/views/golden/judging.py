@@ -10,11 +10,10 @@ from statistics import median
 
 import polars as pl
 
-from core.answers import KEY
+from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.book import FILE, PAIR, Book, Item, Mode, Queue
 from core.golden.by_hand import (
-    BY_PEOPLE,
     CORRECTNESS,
     OF_FIVE,
     RUBRIC,

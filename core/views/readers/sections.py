@@ -13,7 +13,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
 from core.views.keep import keep
-from core.views.readers import charts, data, generators, joint, rerankers, scores
+from core.views.readers import charts, data, generators, joint, judges, rerankers, scores
 from core.views.readers.charts import points
 from core.views.readers.data import EVERY, NO_SCORES, WITH, WITHOUT, Answered, Need, Rules
 from core.views.text import MINUS, NOT_APPLICABLE
@@ -304,7 +304,7 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     yield Table(shown, "rerankers", RERANKED, MORE_RERANKED, whole)
 
 
-SECTIONS = (by_depth, with_and_without_gold, matrix, joint_k, side_by_side, what_rerankers_do)
+SECTIONS = (by_depth, with_and_without_gold, matrix, joint_k, side_by_side, judges.judges, what_rerankers_do)
 CRITERION = "Mean of its judges, over the cases that all of them scored."
 POINTS_ENDS = tuple(
     COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)

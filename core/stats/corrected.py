@@ -1,0 +1,257 @@
+"""Means that a judge scored on every question, corrected by the few that people graded.
+
+Prediction-powered inference (Angelopoulos et al. 2023, Science 382; power-tuned: Angelopoulos, Duchi and
+Zrnic 2023, "PPI++", arXiv:2311.01453): the mean of the people's grades, moved by how far the judge's mean
+over all questions lies from its mean over the graded ones, times the weight that makes the variance least.
+With one judge that is the regression estimator of two-phase sampling (Cochran 1977, Sampling Techniques,
+ch. 12). Here the weight is a least-squares fit over questions, so that one formula covers a mean, the
+difference of two stacks whose graded questions overlap in part, and several judges. Graded questions have to
+be drawn at random.
+
+Rogan and Gladen (1978, Am. J. Epidemiol. 107) for yes and no, with the interval over test and calibration
+data of Lee et al. (2025, arXiv:2511.21140): for stacks that nobody graded, where the judge errs on them as on
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+Floats = NDArray[np.float64]
+FEW = 10
+"""Graded questions below which nothing is corrected."""
+_TINY = 1e-12
+_RARE = (
+    2.0  # Differing grades of usual size, added to those seen: none in 40 does not mean that there is none
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What people and judges say of one stack's answers by question; NaN = not graded or not scored."""
+
+    graded: Floats  # [Q], by people, 0..1
+    judged: Floats  # [Q] or [Q, J], by one judge or several, 0..1
+
+    def columns(self) -> Floats:
+        """Return the judges' scores [Q, J]."""
+        return self.judged.reshape(len(self.graded), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A mean, or a difference of two, corrected by people's grades."""
+
+    value: float
+    low: float  # ends of the interval; NaN where too few are graded
+    high: float
+    alone: float  # what people's grades alone say, with its interval
+    alone_low: float
+    alone_high: float
+    judged: float  # what the judge says
+    graded: int  # questions that people graded; of a difference those of the stack that has fewer
+    questions: int  # that the judge scored
+    effective: float  # as many grades without a judge would be as sure
+    influence: Floats  # [Q], of each question on the value: their squares add up to its variance
+    left: float = 0.0  # share of that variance that no further grade takes away
+
+    @property
+    def moved(self) -> float:
+        """How far the correction moved the judge's figure."""
+        return self.value - self.judged
+
+    def width(self, more: int = 0) -> float:
+        """Return how wide the interval is, or about would be with more grades drawn at random."""
+        rest = (1 - self.left) * self.graded / (self.graded + more) + self.left
+        return float((self.high - self.low) * np.sqrt(rest))
+
+
+def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) -> Corrected:
+    """Correct a stack's mean, or how far its mean lies above that of another on the same questions.
+
+    Args:
+        one: The stack's scores.
+        other: Those of the stack that is subtracted; None = the mean itself.
+        level: Coverage in (0, 1).
+
+    Returns:
+        Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack. The
+        interval is Student's; where all grades are yes or no, Wilson's of as many as it is worth.
+    """
+    parts = [(_moments(one), 1.0)] + ([(_moments(other), -1.0)] if other is not None else [])
+    alone = sum(sign * part.alone for part, sign in parts)
+    judged = sum(sign * part.judged for part, sign in parts)
+    base = np.sum([sign * part.base for part, sign in parts], axis=0)
+    levers = np.concatenate([sign * part.levers for part, sign in parts], axis=1)
+    shifts = np.concatenate([sign * part.shifts for part, sign in parts])
+    n = min(part.graded for part, _ in parts)
+    plain = _wider(base, n, 0)
+    fitted, tuned = _fit(base, levers, n)
+    shares = other is None and _yes_or_no(one.graded)
+    rare = sum(_RARE * float(np.sum(part.base**2)) / max(part.graded, 1) for part, _ in parts)
+    ends = _interval(alone, plain, 0.0, n, level, shares=shares)
+    better = _interval(float(alone - shifts @ fitted), tuned, rare, n, level, shares=shares)
+    if not fitted.any() or better[1] - better[0] >= ends[1] - ends[0]:  # the judge is of no use
+        fitted, tuned, rare, better = np.zeros_like(fitted), plain, 0.0, ends
+    unsure = [float(np.sum(some**2)) + more for some, more in ((plain, 0.0), (tuned, rare))]
+    few = n < FEW
+    return Corrected(
+        value=float(alone - shifts @ fitted),
+        low=np.nan if few else better[0],
+        high=np.nan if few else better[1],
+        alone=float(alone),
+        alone_low=np.nan if few else ends[0],
+        alone_high=np.nan if few else ends[1],
+        judged=float(judged),
+        graded=n,
+        questions=max(part.questions for part, _ in parts),
+        effective=n * unsure[0] / unsure[1] if unsure[1] > _TINY else float(n),
+        influence=tuned,
+        left=_left(parts, fitted, unsure[1]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How a judge who says yes or no errs, by people's grades of the same answers."""
+
+    right_yes: int  # the judge says yes, people too
+    yes: int  # people say yes
+    right_no: int
+    no: int
+
+    @classmethod
+    def of(cls, graded: NDArray[np.bool_], judged: NDArray[np.bool_]) -> Errors:
+        """Count them of answers that both looked at [n]."""
+        return cls(
+            int((graded & judged).sum()),
+            int(graded.sum()),
+            int((~graded & ~judged).sum()),
+            int((~graded).sum()),
+        )
+
+    @property
+    def sensitivity(self) -> float:
+        """Share of the good answers that the judge finds good; NaN where there is none."""
+        return self.right_yes / self.yes if self.yes else np.nan
+
+    @property
+    def specificity(self) -> float:
+        """Share of the bad answers that the judge finds bad; NaN where there is none."""
+        return self.right_no / self.no if self.no else np.nan
+
+
+def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the share of good answers by a judge who errs as `errors` say, with its interval.
+
+    Args:
+        judged: [n] 0 or 1, answers that nobody graded.
+        errors: Of other answers, on which the judge has to err alike.
+
+    Returns:
+        Share and ends in 0..1; NaN where the judge does no better than chance, or either class has no grade.
+    """
+    n = len(judged)
+    if not n or not errors.yes or not errors.no or errors.sensitivity + errors.specificity <= 1:
+        return np.nan, np.nan, np.nan
+    share = float(np.mean(judged))
+    point = (share + errors.specificity - 1) / (errors.sensitivity + errors.specificity - 1)
+    z = float(ndtri((1 + level) / 2))
+    of_test, of_bad, of_good = n + z**2, errors.no + 2, errors.yes + 2
+    test, bad, good = (
+        (n * share + z**2 / 2) / of_test,
+        (errors.right_no + 1) / of_bad,
+        (errors.right_yes + 1) / of_good,
+    )
+    smooth = (test + bad - 1) / (bad + good - 1)
+    spread_bad, spread_good = bad * (1 - bad) / of_bad, good * (1 - good) / of_good
+    shift = 2 * z**2 * (smooth * spread_good - (1 - smooth) * spread_bad)
+    variance = test * (1 - test) / of_test + (1 - smooth) ** 2 * spread_bad + smooth**2 * spread_good
+    reach = z * np.sqrt(variance) / (bad + good - 1)
+    ends = np.clip([point, smooth + shift - reach, smooth + shift + reach], 0.0, 1.0)
+    return float(ends[0]), float(ends[1]), float(ends[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Influence of each question on a mean of grades, and of a judge's scores on what it is moved by."""
+
+    alone: float
+    judged: float
+    base: Floats  # [Q]
+    levers: Floats  # [Q, J]
+    every: Floats  # [Q, J], of the levers what the judge's mean over all questions adds
+    shifts: Floats  # [J], a judge's mean over the graded questions less that over all
+    graded: int
+    questions: int
+
+
+def _moments(of: Scored) -> _Moments:
+    judged = of.columns()
+    scored = np.asarray(~np.isnan(judged).any(axis=1))
+    known = np.asarray(~np.isnan(of.graded))
+    both = known & scored
+    n, every = int(known.sum()), int(scored.sum())
+    alone = float(of.graded[known].mean()) if n else np.nan
+    base = np.where(known, of.graded - alone, 0.0) / max(n, 1)
+    levers, every_part, shifts = np.zeros_like(judged), np.zeros_like(judged), np.zeros(judged.shape[1])
+    if both.sum() > 1 and every > both.sum():
+        filled = np.where(scored[:, None], judged, 0.0)
+        of_graded, of_all = filled[both].mean(axis=0), filled[scored].mean(axis=0)
+        levers += np.where(both[:, None], filled - of_graded, 0.0) / both.sum()
+        every_part = np.where(scored[:, None], filled - of_all, 0.0) / every
+        levers -= every_part
+        shifts = of_graded - of_all
+    mean = float(np.nanmean(judged[scored])) if every else np.nan
+    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, n, every)
+
+
+def _left(parts: list[tuple[_Moments, float]], weights: Floats, variance: float) -> float:
+    """Return the share of the variance that comes from the judge's mean over all questions."""
+    every = np.concatenate([sign * part.every for part, sign in parts], axis=1) @ weights
+    return min(1.0, float(np.sum(every**2)) / variance) if variance > _TINY else 0.0
+
+
+def _fit(base: Floats, levers: Floats, n: int) -> tuple[Floats, Floats]:
+    """Return the weights that make the variance least, and each question's influence then."""
+    weights = np.linalg.lstsq(levers, base, rcond=1e-9)[0] if levers.any() else np.zeros(levers.shape[1])
+    used = int(np.count_nonzero(np.abs(weights) > _TINY))
+    if n <= used + 2:
+        return np.zeros_like(weights), _wider(base, n, 0)
+    return np.asarray(weights), _wider(base - levers @ weights, n, used)
+
+
+def _wider(influence: Floats, n: int, used: int) -> Floats:
+    """Make up for what was fitted: a mean, and as many weights as are used."""
+    return np.asarray(influence * np.sqrt(n / max(n - 1 - used, 1)))
+
+
+def _yes_or_no(grades: Floats) -> bool:
+    known = grades[~np.isnan(grades)]
+    return bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def _interval(
+    value: float, influence: Floats, rare: float, n: int, level: float, *, shares: bool
+) -> tuple[float, float]:
+    """Return the ends; Student's with as many degrees of freedom as the spread of the influences bears.
+
+    Few questions on which judge and people differ tell little of how many there are (Satterthwaite 1946).
+    """
+    variance, fourth = float(np.sum(influence**2)) + rare, float(np.sum(influence**4)) + rare**2
+    more = fourth - variance**2 / max(n, 1)
+    freedom = min(2 * variance**2 / more, n - 1.0) if more > 0 else n - 1.0
+    reach = float(stdtrit(max(freedom, 1.0), (1 + level) / 2))
+    if not shares:
+        spread = np.sqrt(variance)
+        return float(value - reach * spread), float(value + reach * spread)
+    inside = min(max(value, 0.0), 1.0)
+    even = inside * (1 - inside)
+    worth = even / variance if variance > _TINY and even > _TINY else float(max(n, 1))
+    middle = (inside + reach**2 / (2 * worth)) / (1 + reach**2 / worth)
+    half = reach / (1 + reach**2 / worth) * np.sqrt(even / worth + reach**2 / (4 * worth**2))
+    return float(middle - half), float(middle + half)

@@ -1,0 +1,86 @@
+"""Several judges as a panel, each with the weight that its agreement with the others earns.
+
+Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
+Statistics 28: the true class of every item is unknown, every judge confuses classes in a way of its own, and
+expectation and maximisation take turns. A weak prior keeps a judge of few items from 0 and 1. It takes judges
+to err independently of one another given the truth: two models of one family do not, and it then believes
+them too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+ROUNDS, ENOUGH = 200, 1e-7
+_PRIOR = (
+    0.5  # Items that a judge is taken to have confused each way, and to have got right, before any was seen
+)
+_RIGHT = 1.0  # More of those that it got right: without it the classes could change their names
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What several judges together say."""
+
+    likely: Floats  # [items, classes], how likely each class is; rows add up to 1
+    confusion: Floats  # [judges, classes, classes]: how often a judge says the column where the row is true
+    sizes: Floats  # [classes], shares of the items
+    weight: Floats  # [judges], sums to 1: what a judge tells of the truth, in shares of what all tell
+    rounds: int
+
+    @property
+    def said(self) -> NDArray[np.int64]:
+        """The likeliest class of each item, the lowest of equal ones: [items]."""
+        return np.asarray(self.likely.argmax(axis=1))
+
+
+def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] | None = None) -> Panel:
+    """Weigh judges by how they agree.
+
+    Args:
+        said: [items, judges], class from 0; -1 = not judged.
+        classes: How many there are.
+        known: [items], what is known to be true, as people graded it; -1 = unknown. None = nothing.
+
+    Returns:
+        The panel; an item that nobody judged has the shares of the classes.
+    """
+    seen = np.stack([said == one for one in range(classes)], axis=2).astype(np.float64)  # [items, judges, C]
+    votes = seen.sum(axis=1)
+    likely = (votes + 1 / classes) / (votes + 1 / classes).sum(axis=1, keepdims=True)
+    fixed = None if known is None else known >= 0
+    truth = None if known is None else np.eye(classes)[np.maximum(known, 0)]
+    before = np.full_like(likely, np.nan)
+    prior = _PRIOR + _RIGHT * np.eye(classes)
+    done = 0
+    for done in range(1, ROUNDS + 1):  # noqa: B007
+        if fixed is not None and truth is not None:
+            likely = np.where(fixed[:, None], truth, likely)
+        confusion = np.einsum("it,ijs->jts", likely, seen) + prior
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        sizes = (likely.sum(axis=0) + 1) / (len(likely) + classes)
+        if np.abs(likely - before).max(initial=0.0) < ENOUGH:
+            break
+        before = likely
+        logs = np.log(sizes) + np.einsum("ijs,jts->it", seen, np.log(confusion))
+        likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+        likely /= likely.sum(axis=1, keepdims=True)
+    told = _information(confusion, sizes)
+    return Panel(likely, confusion, sizes, told / max(told.sum(), 1e-12), done)
+
+
+def _information(confusion: Floats, sizes: Floats) -> Floats:
+    """Return what each judge tells of the true class, in bits: mutual information [judges]."""
+    joint = sizes[None, :, None] * confusion
+    expected = sizes[None, :, None] * joint.sum(axis=1)[:, None, :]
+    return np.asarray((joint * np.log2(joint / expected)).sum(axis=(1, 2)))
+
+
+def majority(said: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """Return what most judges say of each item, the lowest of equal ones: [items]; -1 where nobody judged."""
+    votes = np.stack([(said == one).sum(axis=1) for one in range(classes)], axis=1)
+    return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)

@@ -1,0 +1,303 @@
+"""Section Judges of Readers: how far a judge of answers can be believed, and what people make of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.stats.corrected import FEW
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.readers import corrected
+from core.views.readers.charts import points
+from core.views.readers.corrected import COMPUTED, PANEL, Graded, Judge
+from core.views.text import NOT_APPLICABLE
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+
+NO_GRADES = "Nobody has graded answers by hand here, so how far their judge errs is unknown."
+NO_JUDGE = "People graded answers here, and no judge or computed score looks at the same stacks."
+TO_GRADE = (
+    "Grade about 40 answers of each stack: Golden sets → judge → grade answers. They are drawn at random and "
+    "blind; the judge's mean over all questions is then set right by them."
+)
+HOW = (
+    "Corrected: people's mean, moved by how far the judge's mean over all questions lies from that over the "
+    "graded ones, times the weight that makes the interval least (PPI++). It holds where the graded answers "
+    "were drawn at random."
+)
+STACK: Columns = ("name", COLUMNS["label"].but("reader"))
+_POINTS, _GAP = (COLUMNS["difference"].but("", "", form=form, digits=1) for form in ("number", "signed"))
+
+
+def _ends(of: str, words: str = "", like: Column = _POINTS) -> Columns:
+    """Return the columns of an interval's ends."""
+    return tuple(
+        like.but(f"{words} {end}".strip(), "95 % interval.", name=f"{of}_{end}".lstrip("_"))
+        for end in ("low", "high")
+    )
+
+
+SCORES: Columns = (
+    *(*STACK, "corrected", *_ends(""), "judged_score", "moved", "alone", "graded"),
+    *(COLUMNS["queries"].but("judged", "Questions whose answers the judge scored."), "effective"),
+)
+MORE_SCORES: Columns = (*_ends("alone", "alone"), "by_errors", *_ends("by_errors", "by errors"))
+AGREEMENT: Columns = (
+    *(*STACK, "judge_bias", *_ends("judge_bias", like=_GAP)),
+    *("agree", "sensitivity", "specificity", "graded"),
+)
+GAPS: Columns = (
+    *(*STACK, _GAP.but("corrected", "Points, to the compared stack."), *_ends("difference", like=_GAP)),
+    _GAP.but("judge's", "Points.", name="judged_difference"),
+    _GAP.but("people alone", "Points.", name="alone_difference"),
+    *_ends("alone_difference", "alone", _GAP),
+    *("graded", COLUMNS["graded"].but("both", "Questions of which people graded both answers.", name="both")),
+    "effective",
+)
+NEXT: Columns = (*STACK, "graded", "width", "width_then", "minutes", "narrower")
+PANEL_COLUMNS: Columns = (
+    *("judge", COLUMNS["n"].but("answers", "That it judged.", name="answers"), "told"),
+    *("agree", "sensitivity", "specificity", "graded"),
+)
+
+
+@keep("Reading what people graded…", entries=8)
+def graded(view: View) -> Graded | None:
+    """Return the scores of single answers of a workspace."""
+    return corrected.graded(view.snapshot, view.scope)
+
+
+@keep("Correcting the judge…", entries=16)
+def table_of(view: View, judge: Judge, least: float) -> pl.DataFrame:
+    """Return every stack's score, corrected."""
+    of = graded(view)
+    return pl.DataFrame() if of is None else corrected.corrected_table(of, judge, least)
+
+
+@section("judges", "How far can the judge of the answers be believed?")
+def judges(view: View, ask: Ask) -> Blocks:
+    """Show what people's grades make of a judge's scores."""
+    of = graded(view)
+    if of is None or not of.judges:
+        yield Answer(NO_GRADES if of is None else NO_JUDGE)
+        yield Text(TO_GRADE, "guide")
+        yield Way("golden", "Grade answers", "judge")
+        return
+    named = {judge.label: judge for judge in of.judges}
+    judge = named[ask.listed("Judge", named, "trust")]
+    least = 0.5
+    with ask.aside("Rules"):
+        least = (
+            ask.number("Good from", "goodfrom", least, 0.05, 1.0, step=0.05, about="Score 0 to 1.") or least
+        )
+    table = table_of(view, judge, least)
+    sentence = answer(table, judge)
+    yield Answer(sentence, caveats=caveats(view, of, judge, table))
+    known = table.filter(pl.col("corrected").is_not_null())
+    if known.height:
+        yield Cards(cards(known.row(0, named=True)))
+        yield Chart(
+            drawn(known),
+            "judges",
+            sentence,
+            "Dot: corrected, with its 95 % interval. Diamond: judge. Cross: people alone.",
+        )
+    yield Table(table, "corrected", SCORES, MORE_SCORES)
+    if known.height > 1:
+        yield from compared(of, judge, least, table, ask)
+    yield Fold("Agreement of judge and people, stack by stack", [Table(table, "judge_agreement", AGREEMENT)])
+    yield Fold("Whom to grade next", next_grades(table))
+    for scorer in sorted({one.scorer for one in of.judges if one.name == PANEL}):
+        rows = corrected.panel_table(of, scorer, least)
+        yield Fold(f"Several judges of {scorer}", [Text(of_panel(rows)), Table(rows, "panel", PANEL_COLUMNS)])
+    yield Way("golden", "Grade answers", "judge")
+
+
+def compared(of: Graded, judge: Judge, least: float, table: pl.DataFrame, ask: Ask) -> Blocks:
+    """Show the differences to one stack."""
+    names = [_named(row) for row in table.iter_rows(named=True)]
+    able = [name for name, known in zip(names, table["corrected"].is_not_null(), strict=True) if known]
+    base = ask.listed("Compared with", able, "over")
+    rows = corrected.differences(of, judge, least, table, names.index(base))
+    yield Text(of_gap(rows, base), label="Differences")
+    yield Table(rows, "corrected_differences", GAPS)
+
+
+def next_grades(table: pl.DataFrame) -> Blocks:
+    """Say which stack's answers to grade next."""
+    few = table.filter(pl.col("graded") < FEW)
+    rows = pl.concat(
+        [few, table.filter(pl.col("graded") >= FEW).sort("narrower", descending=True, nulls_last=True)]
+    )
+    first = rows.row(0, named=True)
+    if first["graded"] < FEW:
+        yield Text(f"First those of {_named(first)}: below {FEW} grades nothing is corrected.")
+    elif first["narrower"] is not None:
+        yield Text(
+            f"Ten more of {_named(first)}: its interval narrows from {points(first['width'])} to about "
+            f"{points(first['width_then'])} points in {first['minutes']:.0f} minutes."
+        )
+    yield Table(rows, "grade_next", NEXT)
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['label']} on {row['name']}"
+
+
+def answer(table: pl.DataFrame, judge: Judge) -> str:
+    """Say who is best once the judge is corrected, and what that moved."""
+    known = table.filter(pl.col("corrected").is_not_null())
+    total = int(table["graded"].sum())
+    if known.is_empty():
+        most = max(table["graded"], default=0)
+        graded_so_far = f"People graded {text.count(total, 'answer')}, at most {most} of one stack"
+        return f"{graded_so_far}: {FEW} are needed to correct {judge.label}."
+    best = known.row(0, named=True)
+    moved = text.signed(best["moved"], "{:.1f}".format)
+    score = f"{points(best['corrected'])}{points(best['low'], best['high'])} points"
+    by = f"by {text.count(best['graded'], 'grade')} of people"
+    return f"{_named(best)} scores {score}, {moved} against {judge.label}, {by}."
+
+
+def cards(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the numbers of the best stack."""
+    return [
+        (
+            "Corrected",
+            points(row["corrected"]),
+            f"{points(row['low'], row['high']).strip()} {text.sample(row['queries'])}",
+        ),
+        (
+            "Judge",
+            points(row["judged_score"]),
+            f"{text.signed(row['moved'], '{:.1f}'.format)} by the correction",
+        ),
+        (
+            "People alone",
+            points(row["alone"]),
+            f"{points(row['alone_low'], row['alone_high']).strip()} {text.sample(row['graded'])}",
+        ),
+        ("Worth", f"{row['effective']:.0f} grades", f"with the judge, of {row['graded']} given"),
+    ]
+
+
+def of_gap(rows: pl.DataFrame, base: str) -> str:
+    """Say of how many stacks the difference is sure, and of how many the judge alone says otherwise."""
+    told = rows.drop_nulls(["difference_low", "difference_high"])
+    if told.is_empty():
+        return f"No other stack has {FEW} grades to compare with {base}."
+    sure = told.filter((pl.col("difference_low") > 0) | (pl.col("difference_high") < 0)).height
+    turned = told.filter(pl.col("difference") * pl.col("judged_difference") < 0).height
+    tail = f"; of {turned} the judge alone says the opposite" if turned else ""
+    return f"{sure} of {text.count(told.height, 'stack')} surely differ from {base}{tail}."
+
+
+def of_panel(rows: pl.DataFrame) -> str:
+    """Say whether the weighed panel is nearer to people than the majority."""
+    panel, majority = (row["agree"] for row in rows.tail(2).iter_rows(named=True))
+    if panel is None or majority is None:
+        return "Weights from agreement alone (Dawid–Skene); people graded none of these answers."
+    n = int(rows["graded"].tail(1).item())
+    return (
+        f"The panel agrees with people on {text.percent(panel)}, the majority on {text.percent(majority)} "
+        f"({text.sample(n)}). Judges of one family err together, and are then weighed too high."
+    )
+
+
+def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[str, str]:
+    """Say what the correction rests on, where the judge is no stranger, and whom it favours."""
+    found = {"how to read": HOW, **dict(circular(view, of, judge))}
+    apart = corrected.favours(table)
+    if apart is not None and apart[3] > 0:
+        liked, other, gap, low, high = apart
+        more = f"{points(gap)}{points(low, high)} points more"
+        found["favours a stack"] = f"Beside people, the judge gives {liked} {more} than {other}."
+    few = table.filter(pl.col("graded") < FEW)
+    if few.height:
+        found["too few grades"] = (
+            f"{text.count(few.height, 'stack')} with fewer than {FEW} grades cannot be corrected."
+        )
+    if corrected.made_up(judge):
+        found["made up"] = f"{judge.name} makes its scores up."
+    return found
+
+
+def circular(view: View, of: Graded, judge: Judge) -> Iterator[tuple[str, str]]:
+    """Tell where a judge judges what it made itself: answers, order of passages, their grades, questions."""
+    if judge.name == COMPUTED:
+        return
+    names = {one.name for one in of.panel_of(judge.scorer)} if judge.name == PANEL else {judge.name}
+    readers = sorted({str(name) for name in of.points["reader"].unique()} & names)
+    if readers:
+        yield "judges itself", f"{', '.join(readers)} judges answers that it wrote."
+    runs = runs_in(view.snapshot, view.scope).filter(
+        pl.col("run_id").is_in(of.points["run_id"].unique().to_list())
+    )
+    reranked = sorted({str(name) for name in runs["reranker"].unique()} & names)
+    if reranked:
+        yield "judge is reranker", f"{', '.join(reranked)} also put the passages in order."
+    sets = view.snapshot.golden_sets(view.scope.collection_id)
+    graders = sorted(name for name in names if any(name in str(judged or "") for judged in sets["judge"]))
+    if graders:
+        yield "judge graded passages", f"{', '.join(graders)} also graded the passages of a golden set."
+    wrote = sorted(names & set(_askers(sets)))
+    if wrote:
+        yield "judge wrote questions", f"{', '.join(wrote)} also wrote the questions."
+    if any(json.loads(spec or "{}").get("mode") == "own" for spec in runs["spec"]):
+        yield (
+            "prompt may be known",
+            "A pipeline of your own that knows the judge's prompt can write for it (arXiv:2601.13227).",
+        )
+
+
+def _askers(sets: pl.DataFrame) -> Iterator[str]:
+    """Name the models that wrote questions, as the manifests of golden sets say."""
+    for manifest in sets["manifest"]:
+        about = json.loads(manifest or "{}")
+        asked = about.get("questions")
+        if isinstance(asked, dict):
+            yield from (str(name) for name in (asked.get("model"), *(about.get("models") or {})) if name)
+
+
+def drawn(rows: pl.DataFrame) -> go.Figure:
+    """Draw corrected scores with their intervals, beside the judge's and people's own.
+
+    Args:
+        rows: Of `corrected.corrected_table`, with corrected scores.
+    """
+    names = [_named(row) for row in rows.iter_rows(named=True)]
+    places = list(range(len(names)))
+    hover = [
+        f"{text.escape(name)}: {points(value)}{points(low, high)}, {text.sample(n)} graded"
+        for name, (value, low, high, n) in zip(
+            names, rows.select("corrected", "low", "high", "graded").rows(), strict=True
+        )
+    ]
+    bars = theme.whiskers(
+        *(rows[name].to_numpy() for name in ("low", "corrected", "high")),
+        thickness=2,
+        color=theme.OKABE_ITO[0],
+    )
+    look = {"color": theme.OKABE_ITO[0], "size": 10}
+    traces = [
+        theme.scatter(
+            "corrected", rows["corrected"].to_list(), places, hover=hover, marker=look, error_x=bars
+        )
+    ]
+    for column, name, symbol, colour in (
+        ("judged_score", "judge", "diamond-open", theme.OKABE_ITO[1]),
+        ("alone", "people alone", "x-thin-open", theme.NEUTRAL),
+    ):
+        said = [f"{name}: {points(value) or NOT_APPLICABLE}" for value in rows[column]]
+        style = {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}}
+        traces.append(theme.scatter(name, rows[column].to_list(), places, hover=said, marker=style))
+    figure = theme.figure(traces, x="score, points", height=110 + 38 * max(len(names), 2))
+    return theme.name_rows(figure, names)
