@@ -78,6 +78,13 @@ TABLES: Mapping[str, pl.Schema] = {
     # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
     # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
     "signals": schema("run_id query_id signal k:int32 value:float"),
+    # What a reranker rated passages on beyond relevance, by its place from 1; query_id null = all queries.
+    # origin: "fixed", "own" (of the specification), "inferred" from the query, "fallback" (what is used where
+    # nothing, or no weight, could be inferred).
+    "criteria": schema("run_id query_id position:int16 criterion meaning weight:float origin"),
+    # How it rated a candidate on the criterion of that place; 0 = its relevance. One that was discarded for
+    # its relevance has that alone, one whose rating could not be read has none.
+    "ratings": schema("run_id query_id passage_id position:int16 rating:float"),
     # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
     # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
     # to fit. What is not known is null.

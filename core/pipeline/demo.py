@@ -147,8 +147,8 @@ def noisy() -> list[Stack]:
 
 
 def reranked() -> list[Stack]:
-    """List wordllama with the two rerankers that need no model."""
-    rerankers = ("bm25", "tf-idf")
+    """List wordllama with the rerankers that need no model."""
+    rerankers = ("bm25", "tf-idf", "rebel-rules")
     return expand_axes(Axes(mode=("dense",), dim=(256,), candidates=(50,), reranker=rerankers))
 
 

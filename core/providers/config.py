@@ -56,6 +56,16 @@ class ChatOptions(BaseModel):
     thinking_tokens: int = Field(default=0, ge=0)
 
 
+class RatedOn(BaseModel):
+    """A quality that passages are rated on beyond relevance, from 0 to 5."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=60)  # One to a few words
+    meaning: str = Field(min_length=1, max_length=300)  # What 5 and 0 mean
+    weight: float = Field(default=0.5, ge=0, le=1)  # What a point of its rating adds to the score
+
+
 class ModelConfig(BaseModel):
     """One model."""
 
@@ -100,6 +110,17 @@ class ModelConfig(BaseModel):
     # What a local model runs on; None = a graphics processor where its package finds one
     device: Device | None = None
     chat: ChatOptions = ChatOptions()  # What the endpoint of a chat model understands
+
+    # What passages are rated on where a chat model reranks by REBEL's way; empty = the paper's five
+    criteria: tuple[RatedOn, ...] = Field(default=(), max_length=8)
+
+    @field_validator("criteria")
+    @classmethod
+    def _apart(cls, given: tuple[RatedOn, ...]) -> tuple[RatedOn, ...]:
+        names = [" ".join(criterion.name.lower().split()) for criterion in given]
+        if len(set(names)) < len(names) or "relevance" in names:
+            raise ValueError("criteria have names of their own, and relevance is rated anyway.")
+        return given
 
     @field_validator("base_url")
     @classmethod

@@ -98,6 +98,14 @@ RULES: Mapping[str, Rules] = {
     "usage": _rules("run_id stage item unit query_id", "run_id stage item unit basis"),
     "aggregates": _rules("run_id measure k stage source", "run_id measure value"),
     "signals": _rules("run_id signal k query_id", "run_id query_id signal value"),
+    "criteria": _rules(
+        "run_id query_id position", "run_id position criterion weight", checks={"weight": _NUMBER}
+    ),
+    "ratings": _rules(
+        "run_id query_id passage_id position",
+        "run_id query_id passage_id position rating",
+        checks={"rating": _NUMBER},
+    ),
     "answers": _rules(_KEY, "run_id query_id", checks={"k": _COUNT}, grows=True),
     "answer_scores": _rules(f"{_KEY} scorer judge", "run_id scorer value", checks={"k": _COUNT}, grows=True),
     "gold_answers": _rules("collection_id query_id answer", "collection_id query_id answer"),

@@ -58,7 +58,7 @@ def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
 def test_the_whole_grid_ranks_every_question():
     sunk: list[Batch] = []
     made = run_demo(sunk.append)
-    assert len(made.runs) == 102
+    assert len(made.runs) == 103
     rankings = sunk[1].frames["rankings"]
     assert isinstance(rankings, pl.DataFrame)
     asked = rankings.group_by("run_id").agg(pl.col("query_id").n_unique())

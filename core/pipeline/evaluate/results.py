@@ -23,6 +23,7 @@ from core.pipeline.evaluate.folder import Block, Measurements
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results, Signals
+from core.pipeline.evaluate.rated import rated
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.own.config import OWN
 from core.pipeline.own.model import OwnRetriever, faults
@@ -116,6 +117,7 @@ class Writer:
             "usage": usage(run.run_id, route, self._results, ids, self._lengths(route.chunking)),
             "signals": self._signals.frame(run.run_id, route, ids),
         }
+        frames |= rated(run.run_id, route, self._results, ids, corpus.passage_ids)
         if (said := answers(run.run_id, route, self._results, ids)).height:
             frames["answers"] = said
         return run, frames

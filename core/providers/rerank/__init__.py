@@ -14,8 +14,9 @@ from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.remote import Wired
-from core.providers.rerank import by_chat, lexical, local, remote
+from core.providers.rerank import by_chat, lexical, local, remote, surface
 from core.providers.rerank.base import Reranked, Reranker, Scores
+from core.providers.rerank.criteria import Criteria, own_criteria
 
 __all__ = [
     "BY_CHAT",
@@ -30,7 +31,10 @@ __all__ = [
 
 RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
     {
-        **{name: ModelConfig(provider=name, model=name) for name in ("none", "bm25", "tf-idf", "fake")},
+        **{
+            name: ModelConfig(provider=name, model=name)
+            for name in ("none", "bm25", "tf-idf", "rebel-rules", "fake")
+        },
         **vendor_models("rerank"),
     }
 )
@@ -45,12 +49,13 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
         "none": local.NoReranker,
         "bm25": lexical.Bm25Reranker,
         "tf-idf": lexical.TfIdfReranker,
+        "rebel-rules": surface.SurfaceReranker,
         "fake": local.FakeReranker,
     }
 )
 """Values that `ModelConfig.provider` may have for a reranker that is no chat model."""
 
-BY_CHAT: Mapping[str, Callable[[Chat], by_chat.ChatReranker]] = MappingProxyType(
+BY_CHAT: Mapping[str, Callable[[Chat, Criteria], by_chat.ChatReranker]] = MappingProxyType(
     {kind.method: kind for kind in by_chat.KINDS}
 )
 """Ways of reranking by a chat model; a reranker is named "<way>:<chat model>"."""
@@ -100,7 +105,7 @@ def make_reranker(
     way, config = reranker_config(model, models)
     if way:  # the chat model keeps its replies, so that the reranker need not
         chat = make_chat(config, ready=False, **wired)
-        reranker: Reranker = BY_CHAT[way](chat)
+        reranker: Reranker = BY_CHAT[way](chat, own_criteria(config.criteria))
     else:
         reranker = PROVIDERS[config.provider](config, wired)
     if ready:

@@ -10,7 +10,6 @@ criteria, which are put into a second prompt of ours, where the paper lets the m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,19 +22,21 @@ from core.providers.rerank.base import Reranker, Scores
 from core.providers.rerank.criteria import (
     AUTHORITY,
     FIVE,
+    HIGHEST_CRITERION,
+    HIGHEST_RELEVANCE,
     POINTS,
     QUALITIES,
+    THRESHOLD,
     USUAL_ANSWER_TOKENS,
+    Criteria,
     Criterion,
     FirstTurn,
     Inferred,
+    composite,
     listed,
+    told,
 )
 
-HIGHEST_RELEVANCE = 10
-HIGHEST_CRITERION = 5
-THRESHOLD = 3
-"""The paper's figures: §2.1, items 2 and 3; E.2, instruction 1."""
 MOST_PASSAGES = 100
 _ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
 _MARK_TOKENS = 32  # what the marks around one text cost
@@ -97,15 +98,6 @@ exactly one line. Example for two passages:
 If you are asked for JSON: {{"ratings": [[1, 8], [2, 1]]}}"""
 
 
-def composite(
-    relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
-) -> float:
-    """Return the final score of a passage: relevance + Σ weight · rating (§2.1, item 3)."""
-    if relevance < threshold:
-        return -math.inf
-    return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
-
-
 class ChatReranker(ByChat, Reranker):
     """A reranker that asks a chat model for ratings.
 
@@ -116,10 +108,11 @@ class ChatReranker(ByChat, Reranker):
     selective = True
     method: str
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, own: Criteria = ()) -> None:
         super().__init__(chat)
         self.name, self.provider = f"{self.method}:{chat.name}", self.method
         self.concurrency = chat.concurrency
+        self.own = own  # criteria of one's own, for a way that rates on any
 
     def count_tokens(self, text: str) -> int:
         """Return tokens of a text between marks."""
@@ -191,11 +184,12 @@ class ListwiseReranker(ChatReranker):
     batch_items = MOST_PASSAGES
     system = _ALL
     label = ""  # what is shown beside the question
-    rated: tuple[Criterion, ...] = ()  # the criteria that passages are rated on unless others are inferred
+    rated: Criteria = ()  # the criteria that passages are rated on unless others are inferred
     first: FirstTurn | None = None  # what infers them, or points that a relevant passage speaks about
 
-    def __init__(self, chat: Chat) -> None:
-        super().__init__(chat)
+    def __init__(self, chat: Chat, own: Criteria = ()) -> None:
+        super().__init__(chat, own)
+        self.rated = own if own and self.rated else self.rated
         self.turns = 1 if self.first is None else 2
         if chat.context_tokens is not None:
             self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
@@ -203,10 +197,13 @@ class ListwiseReranker(ChatReranker):
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
         """Rate passages in one prompt; of two turns, time and usage are those of both."""
         if self.first is None:
-            return self._scored(query, passages, self.rated, extra)
+            origin = "own" if self.own else "fixed"
+            return self._scored(query, passages, self.rated, extra, origin=origin)
         inferred = self.first.infer(self.chat, query, extra=extra)
         shown = inferred.value.value.criteria or self.rated
-        second = self._scored(query, passages, shown, extra)
+        usable = inferred.value.value.criteria and inferred.value.value.weighted
+        origin = "inferred" if usable else "fallback"
+        second = self._scored(query, passages, shown, extra, origin=origin)
         both = in_sequence([inferred, second])
         details = self._inferred_details(inferred.value, shown)
         return carrying(both, second.value, {**second.details, **both.details, **details})
@@ -230,7 +227,7 @@ class ListwiseReranker(ChatReranker):
         return {"criteria": names, **weights} | ({} if usable else {"criteria_problem": reading.problem})
 
     def _scored(
-        self, query: str, passages: Sequence[str], shown: Sequence[Criterion], extra: str
+        self, query: str, passages: Sequence[str], shown: Sequence[Criterion], extra: str, *, origin: str
     ) -> Reply[Scores]:
         """Return composite scores; ties go to authority, else to the first criterion.
 
@@ -250,7 +247,9 @@ class ListwiseReranker(ChatReranker):
         ties = _scores(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
         weights = [criterion.weight for criterion in criteria]
         scores = _scores(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
-        return carrying(reply, scores, {**reply.details, "ties": np.nan_to_num(ties).tolist()})
+        rows = [reply.value.get(at) for at in range(len(passages))]
+        about = told(criteria, origin, rows) if criteria else {}
+        return carrying(reply, scores, {**reply.details, **about, "ties": np.nan_to_num(ties).tolist()})
 
 
 class RelevanceOneTurn(ListwiseReranker):

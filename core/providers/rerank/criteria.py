@@ -7,19 +7,34 @@ a passage must speak about; without worked examples, as in the paper. The prompt
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.providers.base import Amount, Reply
 from core.providers.chat.ask import NOTICE, Chat, Task, ask, mark_for, marked
 from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
+from core.providers.config import RatedOn
 
 WEIGHT = 0.5
 """The paper's, in all of its experiments (§2.1, item 3)."""
 HIGHEST_WEIGHT = 1.0
 """Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
+HIGHEST_RELEVANCE = 10
+HIGHEST_CRITERION = 5
+THRESHOLD = 3
+"""The paper's figures: §2.1, items 2 and 3; E.2, instruction 1."""
+
+
+def composite(
+    relevance: float, ratings: Sequence[float], weights: Sequence[float], *, threshold: float = THRESHOLD
+) -> float:
+    """Return the final score of a passage: relevance + Σ weight · rating (§2.1, item 3)."""
+    if relevance < threshold:
+        return -math.inf
+    return relevance + math.fsum(weight * rating for weight, rating in zip(weights, ratings, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,29 @@ class Criterion:
     name: str  # one to a few words
     meaning: str  # what a high and a low rating mean
     weight: float = WEIGHT  # what a point of its rating adds to the score, 0 to `HIGHEST_WEIGHT`
+
+
+Criteria = tuple[Criterion, ...]
+
+
+def own_criteria(given: Sequence[RatedOn]) -> Criteria:
+    """Return the criteria of a model's configuration."""
+    return tuple(Criterion(each.name, each.meaning, each.weight) for each in given)
+
+
+def told(
+    criteria: Sequence[Criterion], origin: str, ratings: Sequence[Sequence[float] | None]
+) -> dict[str, Any]:
+    """Return details of a reply that let others weigh the ratings anew.
+
+    Args:
+        origin: As in the table "criteria".
+        ratings: Per passage, in the order given: its relevance, then a rating on each criterion; the first
+            alone where it was discarded, None where it cannot be read.
+    """
+    named = [[criterion.name, criterion.meaning, criterion.weight] for criterion in criteria]
+    rows = [None if row is None else [float(rating) for rating in row] for row in ratings]
+    return {"rated": {"criteria": named, "origin": origin, "ratings": rows}}
 
 
 AUTHORITY = "Authority"

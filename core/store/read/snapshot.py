@@ -125,6 +125,14 @@ class Snapshot(Revision):
         asked = {} if signal is None else {"signal": signal}
         return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
+    def criteria(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """Return what rerankers rated passages on beyond relevance, with the weight of each."""
+        return self._rows("criteria", run_ids)
+
+    def ratings(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """Return how rerankers rated the candidates, by place of the criterion; 0 = relevance."""
+        return self._rows("ratings", run_ids)
+
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """Return the answers of readers, of every reader, prompt, temperature, mode, k and pass."""
         return self._rows("answers", run_ids)

@@ -53,6 +53,8 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "rankings": ("ranked passage", "ranked passages"),
     "timings": ("timing", "timings"),
     "usage": ("usage record", "usage records"),
+    "criteria": ("criterion of a reranker", "criteria of rerankers"),
+    "ratings": ("rating of a passage", "ratings of passages"),
     "signals": ("figure of one query", "figures of one query each"),
     "aggregates": ("figure over all queries", "figures over all queries"),
     "answers": ("answer", "answers"),

@@ -28,6 +28,7 @@ from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
 from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
+from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
 from core.views.workspace.gaps import gap
 from core.views.workspace.view import View
@@ -281,4 +282,4 @@ WAYS_MORE = (
     COLUMNS["over_high"].but("over chance, high", name="gain_high"),
     *("over", "over_low", "over_high", "note"),
 )
-SECTIONS = (scenarios, latency_targets, larger_k, route)
+SECTIONS = (scenarios, latency_targets, larger_k, route, criteria_weights)

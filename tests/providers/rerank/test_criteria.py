@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.providers.rerank.by_chat import composite
-from core.providers.rerank.criteria import FIVE, WEIGHT
+from core.providers.rerank.criteria import FIVE, WEIGHT, composite
 
 FIXED = [each.weight for each in FIVE]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
 from core.pipeline.sweep.model import Axes
+from core.providers.config import ModelConfig
 from core.records import Batch, Collection, GoldenSet, Stack
 from core.store import Store
 from core.tables import frame
@@ -23,23 +24,34 @@ DENSE = {"mode": "dense", "embedder": "fake", "dim": 16, "index": "flat", "reran
 QUESTIONS = 24
 
 
-def write(path: Path, depths: Sequence[int], *, deepest: bool = False) -> Store:
-    """Run the fake reranker at some depths of a dense search; grades are drawn at random.
+def write(
+    path: Path,
+    depths: Sequence[int],
+    *,
+    deepest: bool = False,
+    rerankers: Sequence[str] = ("fake",),
+    models: Mapping[str, ModelConfig] | None = None,
+) -> Store:
+    """Run rerankers at some depths of a dense search; grades are drawn at random.
 
     Args:
         path: Where the store is made.
         depths: Candidate depths, a run each.
         deepest: Ask the reranker at the deepest only, so that the others have no latency.
+        rerankers: By name.
+        models: That no catalogue has.
     """
     texts = passages(random_texts(60, seed=7))
     asked = queries(random_texts(QUESTIONS, seed=8))
-    stacks = [Stack({**DENSE, "candidates": depth}) for depth in depths]
+    each = [{**DENSE, "reranker": name, "candidates": depth} for name in rerankers for depth in depths]
+    stacks = [Stack(spec) for spec in each]
     job = Job(
         name="routed",
         collection_id="c",
         corpora={None: corpus_of(texts)},
         queries=asked,
         stacks=stacks,
+        models=models or {},
         protocol=Protocol(repeats=1, warm_up=0, deepest=deepest),
     )
     random = np.random.default_rng(3)

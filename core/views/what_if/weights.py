@@ -1,0 +1,257 @@
+"""Page What if: other weights of the criteria that a reranker rated passages on, replayed for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.decide.weighing import Floats, offered, tuned
+from core.providers.rerank.criteria import THRESHOLD
+from core.stats.intervals import bootstrap_means
+from core.views import text, theme
+from core.views.ask import Ask, run_of
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.text import score
+from core.views.what_if.weighable import Weighable, rated_runs, weighable
+from core.views.workspace.view import View
+
+USED, EQUAL, ALONE, CHOSEN = "as it ran", "equal weights", "relevance alone", "as chosen here"
+TUNED, BEST, RETRIEVED = "tuned on other queries", "best on these very queries", "order of retrieval"
+MOST = 8  # criteria that have a slider
+ABOUT_WEIGHT = "What a point of this rating, 0 to 5, adds to the relevance, 0 to 10. The paper's is 0.5."
+ABOUT_THRESHOLD = "Passages of less relevance are discarded; what was discarded in the run has no ratings."
+NOTHING = "No stack here was reranked by several criteria."
+NEEDS = 'Rerank with "rebel-one-turn:MODEL", "rebel-two-turn:MODEL", or "rebel-rules", which needs no model.'
+HOW = (
+    "Ratings are stored by passage, so other weights cost no call. Tuned: a fifth of the queries at a "
+    "time gets the weights that are best for the other four fifths, of some 500. Best on these very queries "
+    "flatters itself. Gains are over equal weights, with 95 % bootstrap intervals paired by query."
+)
+WAYS = {
+    "weighed": pl.String(),
+    "weights": pl.String(),
+    **dict.fromkeys(("quality", "low", "high", "gain", "gain_low", "gain_high"), pl.Float64()),
+    "n": pl.Int64(),
+}
+_LEVELS = np.round(np.linspace(0, 1, 11), 2)
+_PER_QUERY = "query by query"
+
+
+@section("criteria weights", "Would other weights of its criteria make the reranker better?")
+def criteria_weights(view: View, ask: Ask) -> Blocks:
+    """Yield what other weights would have ranked, tuned ones beside equal ones and one's own."""
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    rated = [names[run] for run in rated_runs(view)]
+    if not rated:
+        yield Answer(NOTHING, NEEDS)
+        return
+    run_id = run_of(view.table, ask.listed("Stack", rated, "rated", width=290))
+    read = weighable(view, run_id)
+    if isinstance(read, str):
+        yield Answer(read)
+        return
+    (threshold,) = ask.slide(
+        "Least relevance", "rwt", (THRESHOLD,), THRESHOLD, 10, step=0.5, about=ABOUT_THRESHOLD
+    )
+    own = [
+        ask.slide(name, f"rw{place}", (float(weight),), 0, 1, step=0.05, about=ABOUT_WEIGHT)[0]
+        for place, (name, weight) in enumerate(zip(read.names[:MOST], read.used, strict=False), 1)
+    ]
+    chosen = np.array([*own, *read.used[MOST:]])
+    rows = ways(read, view.seed, view.quality.higher_is_better, threshold, chosen)
+    said = answer(rows, view.quality.name, higher_is_better=view.quality.higher_is_better)
+    yield Answer(said, caveats={"how to read": HOW})
+    yield Cards(cards(rows, view.quality.name))
+    yield Table(rows, "criteria_weights", SHOWN)
+    by_weight = response(read, threshold, chosen)
+    drawn = chart(by_weight, read.names, view.quality.name)
+    yield Chart(drawn, "criteria_response", "Quality by the weight of one criterion, the others as chosen.")
+    yield Fold("The line behind each criterion", [Table(by_weight, "criteria_response", RESPONSE)])
+    yield Fold(
+        "What was rated, and how it was weighed", [Table(trail(read), "criteria", TRAIL, whole=read.trail)]
+    )
+    every = read.rows.sort("query_id", "rank", "position").with_columns(
+        pl.col("criterion").fill_null("Relevance")
+    )
+    shown = every.filter(pl.col("query_id") == every["query_id"].first()) if every.height else every
+    yield Fold(
+        "Ratings of the first query; all are downloaded", [Table(shown, "ratings", RATED, whole=every)]
+    )
+
+
+@keep("Weighing the ratings anew…", entries=32)
+def _offered(read: Weighable, seed: int, threshold: float) -> tuple[Floats, Floats]:
+    """Return weight vectors [W, C] and the measure of each query under them [W, Q]."""
+    weights = offered(len(read.names), read.equal, seed)
+    return weights, read.scored(weights, threshold)
+
+
+def ways(
+    read: Weighable, seed: int, higher_is_better: bool, threshold: float, chosen: Floats
+) -> pl.DataFrame:
+    """Compare ways of weighing: `WAYS`, equal weights first."""
+    weights, values = _offered(read, seed, threshold)
+    picked = tuned(values, seed, higher_is_better=higher_is_better)
+    means = np.nanmean(values, axis=1)
+    best = int(np.nanargmax(means if higher_is_better else -means))
+    fixed = {EQUAL: read.equal, ALONE: np.zeros(len(read.names)), USED: read.used, CHOSEN: chosen}
+    of = dict(zip(fixed, read.scored(np.stack(list(fixed.values())), threshold), strict=True))
+    of[USED] = read.scored(read.used)[0]
+    of |= {
+        TUNED: values[picked, np.arange(values.shape[1])],
+        BEST: values[best],
+        RETRIEVED: read.unranked()[0],
+    }
+    said = {name: worded(read.names, vector) for name, vector in {**fixed, BEST: weights[best]}.items()}
+    said[TUNED] = folds_worded(read.names, weights[np.unique(picked)])
+    every = np.stack(list(of.values()))
+    gains = every - of[EQUAL]
+    low, high = bootstrap_means(every)
+    gain_low, gain_high = bootstrap_means(gains, whole=None)
+    columns = {
+        "weighed": list(of),
+        "weights": [said.get(name, "") for name in of],
+        "quality": np.nanmean(every, axis=1),
+        "low": low,
+        "high": high,
+        "gain": np.nanmean(gains, axis=1),
+        "gain_low": gain_low,
+        "gain_high": gain_high,
+        "n": (~np.isnan(every)).sum(axis=1),
+    }
+    return pl.DataFrame(columns, schema_overrides=WAYS).fill_nan(None)
+
+
+def worded(names: Sequence[str], weights: Floats) -> str:
+    """Write weights beside their criteria."""
+    return ", ".join(f"{name} {weight:g}" for name, weight in zip(names, weights.tolist(), strict=True))
+
+
+def folds_worded(names: Sequence[str], weights: Floats) -> str:
+    """Write the span of the weights that the folds chose."""
+    spans = zip(names, weights.min(axis=0).tolist(), weights.max(axis=0).tolist(), strict=True)
+    return ", ".join(
+        f"{name} {low:g}" if low == high else f"{name} {low:g}–{high:g}" for name, low, high in spans
+    )
+
+
+def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -> str:
+    """Say whether tuned weights beat equal ones, on queries that they were not tuned on."""
+    of = {row["weighed"]: row for row in rows.iter_rows(named=True)}
+    made, equal = of[TUNED], of[EQUAL]
+    sign = 1 if higher_is_better else -1
+    low, high = made["gain_low"], made["gain_high"]
+    if low is None or low <= 0 <= high:
+        verdict = "are not measurably better than"
+    else:
+        verdict = "are better than" if sign * low > 0 else "are worse than"
+    return (
+        f"Weights tuned on other queries {verdict} equal ones: {quality} {score(made['quality'])}"
+        f"{text.interval(made['low'], made['high'])} instead of {score(equal['quality'])} "
+        f"({text.signed(made['gain'])}{text.interval(made['gain_low'], made['gain_high'])}, "
+        f"{text.sample(made['n'])}); relevance alone has {score(of[ALONE]['quality'])}."
+    )
+
+
+def cards(rows: pl.DataFrame, quality: str) -> list[tuple[str, str, str]]:
+    """Return the numbers of the answer."""
+    of = {row["weighed"]: row for row in rows.iter_rows(named=True)}
+    return [
+        (
+            name.capitalize(),
+            score(of[name]["quality"]),
+            f"{quality}{text.interval(of[name]['low'], of[name]['high'])}",
+        )
+        for name in (EQUAL, TUNED, ALONE, CHOSEN)
+    ]
+
+
+def response(read: Weighable, threshold: float, chosen: Floats) -> pl.DataFrame:
+    """Return quality by the weight of each criterion, the others as chosen."""
+    weights = np.repeat(chosen[None], len(read.names) * len(_LEVELS), axis=0)
+    at = np.repeat(np.arange(len(read.names)), len(_LEVELS))
+    weights[np.arange(len(at)), at] = np.tile(_LEVELS, len(read.names))
+    values = read.scored(weights, threshold)
+    low, high = bootstrap_means(values)
+    return pl.DataFrame(
+        {
+            "criterion": [read.names[place] for place in at],
+            "weight": np.tile(_LEVELS, len(read.names)),
+            "quality": np.nanmean(values, axis=1),
+            "low": low,
+            "high": high,
+            "n": (~np.isnan(values)).sum(axis=1),
+        }
+    ).fill_nan(None)
+
+
+def chart(rows: pl.DataFrame, names: Sequence[str], quality: str) -> go.Figure:
+    """Draw a line per criterion."""
+    traces = []
+    for place, name in enumerate(names):
+        part = rows.filter(pl.col("criterion") == name)
+        colour = theme.OKABE_ITO[place % len(theme.OKABE_ITO)]
+        hover = [
+            f"{text.escape(name)}, weight {row['weight']:g}<br>{score(row['quality'])}"
+            f"{text.interval(row['low'], row['high'])}, {text.sample(row['n'])}"
+            for row in part.iter_rows(named=True)
+        ]
+        marker = {"symbol": theme.SYMBOLS[place % len(theme.SYMBOLS)], "color": colour, "size": 8}
+        x, y = part["weight"].to_numpy(), part["quality"].to_numpy()
+        look = {"mode": "lines+markers", "line": {"color": colour}, "marker": marker}
+        traces.append(theme.scatter(text.escape(text.shorten(name)), x, y, hover=hover, **look))
+    return theme.figure(traces, x="weight of the criterion", y=quality, height=360)
+
+
+def trail(read: Weighable) -> pl.DataFrame:
+    """Return each criterion with its meaning, origin, weight (mean, least, most) and queries."""
+    grouped = read.trail.group_by("criterion", "origin", maintain_order=True).agg(
+        pl.col("meaning").first(),
+        pl.col("weight").mean(),
+        pl.col("weight").min().alias("least"),
+        pl.col("weight").max().alias("most"),
+        pl.col("query_id").n_unique().alias("queries"),
+    )
+    return grouped.with_columns(
+        of=pl.when(pl.lit(read.inferred)).then(pl.col("queries").cast(pl.String)).otherwise(pl.lit("all"))
+    )
+
+
+_QUALITY = COLUMNS["quality"].but(about="Mean over n queries.")
+_WEIGHT = Column("weight", "weight", "number", "What a point of the rating adds to the relevance.", 2)
+_CRITERION = Column("criterion", "criterion")
+SHOWN: Columns = (
+    Column("weighed", "weights"),
+    *(_QUALITY, "low", "high"),
+    Column("gain", "over equal", "signed", "Over equal weights, on the same queries."),
+    Column("gain_low", "over equal, low", "signed", "95 % bootstrap interval, paired by query."),
+    Column("gain_high", "over equal, high", "signed", "95 % bootstrap interval, paired by query."),
+    "n",
+    Column("weights", "which", width=420),
+)
+RESPONSE: Columns = (_CRITERION, _WEIGHT, _QUALITY, "low", "high", "n")
+TRAIL: Columns = (
+    _CRITERION,
+    Column("meaning", "5 and 0 mean", width=420),
+    _WEIGHT,
+    Column("least", "least", "number", "Lowest weight of any query.", 2),
+    Column("most", "most", "number", "Highest weight of any query.", 2),
+    Column("of", "queries"),
+    Column(
+        "origin",
+        "from",
+        "text",
+        "The paper, your specification, or the query; fallback: nothing usable was inferred.",
+    ),
+)
+RATED: Columns = (
+    *("query_id", "rank", "passage_id", _CRITERION),
+    Column("rating", "rating", "number", "Relevance 0 to 10, criteria 0 to 5.", 1),
+    _WEIGHT,
+    Column("grade", "grade", "number", "In the golden set; empty = unjudged.", 0),
+)
