@@ -55,11 +55,10 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     if isinstance(read, str):
         yield Answer(read)
         return
-    (threshold,) = ask.slide(
-        "Least relevance", "rwt", (THRESHOLD,), THRESHOLD, 10, step=0.5, about=ABOUT_THRESHOLD
-    )
+    least = float(THRESHOLD)
+    (threshold,) = ask.slide("Least relevance", "rwt", (least,), least, 10.0, step=0.5, about=ABOUT_THRESHOLD)
     own = [
-        ask.slide(name, f"rw{place}", (float(weight),), 0, 1, step=0.05, about=ABOUT_WEIGHT)[0]
+        ask.slide(name, f"rw{place}", (float(weight),), 0.0, 1.0, step=0.05, about=ABOUT_WEIGHT)[0]
         for place, (name, weight) in enumerate(zip(read.names[:MOST], read.used, strict=False), 1)
     ]
     chosen = np.array([*own, *read.used[MOST:]])
