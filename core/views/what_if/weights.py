@@ -55,12 +55,15 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     if isinstance(read, str):
         yield Answer(read)
         return
-    least = float(THRESHOLD)
-    (threshold,) = ask.slide("Least relevance", "rwt", (least,), least, 10.0, step=0.5, about=ABOUT_THRESHOLD)
     own = [
         ask.slide(name, f"rw{place}", (float(weight),), 0.0, 1.0, step=0.05, about=ABOUT_WEIGHT)[0]
         for place, (name, weight) in enumerate(zip(read.names[:MOST], read.used, strict=False), 1)
     ]
+    least = float(THRESHOLD)
+    with ask.aside("Least relevance"):
+        (threshold,) = ask.slide(
+            "Relevance at least", "rwt", (least,), least, 10.0, step=0.5, about=ABOUT_THRESHOLD
+        )
     chosen = np.array([*own, *read.used[MOST:]])
     rows = ways(read, view.seed, view.quality.higher_is_better, threshold, chosen)
     said = answer(rows, view.quality.name, higher_is_better=view.quality.higher_is_better)
