@@ -26,6 +26,9 @@ from core.readers.prompts import Prompt, prompt
 from core.records import JsonMap, short_hash
 from core.tables import TABLES
 
+DOSED = frozenset({"harm_before", "harm_after"})  # Modes that add harmful passages to the gold ones
+OF_GOLD = frozenset({"gold", "gold_only", "no_gold"}) | DOSED  # Modes that must know which passages are gold
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -35,6 +38,7 @@ class Replay:
     searched: str  # the collection, or the part of it with chunks, whose passages it ranks
     ranked: Mapping[str, tuple[str, ...]]  # by question: its passages, best first, as deep as is needed
     gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by question: gold passages
+    harmful: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # candidates of grade 1 or 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,10 @@ class ReaderJob:
             return ()
         if mode == "gold":
             return gold or None
+        if mode in DOSED:
+            harmful = replay.harmful.get(query_id, ())[:k]
+            added = harmful if gold and k is not None and len(harmful) == k else None
+            return added and ((*gold, *added) if mode == "harm_after" else (*added, *gold))
         first, known = ranked[:k], set(gold)
         if mode == "top_k":
             return first
@@ -208,7 +216,7 @@ def require_material(job: ReaderJob) -> None:
             where="reader.runs",
             do="Name runs with rankings, of a collection whose questions and passages are stored.",
         )
-    asked = ", ".join(sorted({"gold", "gold_only", "no_gold"} & set(reader.modes)))
+    asked = ", ".join(sorted(OF_GOLD & set(reader.modes)))
     if asked and not any(replay.gold for replay in material.replays):
         raise InputError(
             f"No passage has grade {reader.gold_from} or more: {asked} cannot be told.",

@@ -158,6 +158,7 @@ SETTINGS: Mapping[str, Setting] = {
     "fig": Setting("figure of the matrix"),
     "read": Setting("stack that was read", dependent=True),
     "reader": Setting("reader", dependent=True),
+    "bear": Setting("bearable loss", number=True),
     "rbk": Setting("passages sent", dependent=True),
     "crit": Setting("criteria of the generators", dependent=True),
     "genbase": Setting("baseline of the generators", dependent=True),

@@ -212,11 +212,13 @@ def searched_by(spec: JsonMap) -> Search | None:
     return Search.model_validate_json(canonical_json(spec.get("search", {})))
 
 
-Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none"]
+Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none", "harm_before", "harm_after"]
 Scorer = Literal["f1", "exact_match", "substring", "rougeL", "citation_precision", "citation_recall"]
 JudgeScorer = Literal["correctness", "similarity", "faithfulness", "precision"]
 WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
-BY_DEPTH = frozenset({"top_k", "gold_only", "no_gold"})  # Modes that are asked at every k
+BY_DEPTH = frozenset(
+    {"top_k", "gold_only", "no_gold", "harm_before", "harm_after"}
+)  # Modes that are asked at every k
 
 
 class AnswerJudge(Table):
@@ -241,7 +243,8 @@ class Reader(Table):
             file "NAME.none.txt" beside "NAME.txt" is asked where no passage is sent.
         k: How many of the first passages are sent.
         modes: "top_k"; "gold_only" or "no_gold": those of them that are gold or are not; "gold": all gold
-            passages; "none": no passage.
+            passages; "none": no passage; "harm_before" or "harm_after": all gold passages, with the first k
+            candidates of grade 1 or 2 before or after them.
         temperatures: Of the models that take one.
         passes: How often every question is asked.
         max_tokens: Of an answer; None = the prompt's own.

@@ -18,6 +18,8 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "no_gold": (theme.OKABE_ITO[5], "dashdot"),
     "gold": (theme.OKABE_ITO[3], "dot"),
     "none": (theme.NEUTRAL, "dot"),
+    "harm_before": (theme.OKABE_ITO[1], "longdash"),
+    "harm_after": (theme.OKABE_ITO[4], "longdashdot"),
 }
 """Colour and dash of each mode."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}

@@ -30,6 +30,8 @@ SENT = {
     "no_gold": "Top(k) without gold",
     "gold": "all gold passages",
     "none": "closed book",
+    "harm_before": "k harmful before the gold",
+    "harm_after": "k harmful after the gold",
 }
 """Passages that each mode sends to the reader."""
 Need = Literal["any", "all"]
@@ -104,12 +106,12 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
     named = answered.runs.select("run_id", "name")
     return (
         rows.join(named, on="run_id", maintain_order="left")
-        .with_columns(_label(rows), measured, sent=pl.col("mode").replace_strict(SENT))
+        .with_columns(label_of(rows), measured, sent=pl.col("mode").replace_strict(SENT))
         .sort("name", "label", "mode", "k")
     )
 
 
-def _label(rows: pl.DataFrame) -> pl.Expr:
+def label_of(rows: pl.DataFrame) -> pl.Expr:
     """Name a reader, with its prompt and temperature where those differ."""
     reader = pl.col("reader").fill_null("reader unknown")
     prompt = pl.format(" · {}", pl.col("prompt").fill_null("prompt unknown"))
@@ -176,7 +178,7 @@ def slice_table(
     parts = _parts(snapshot, scope, scores, ks, need) if ranked else ()
     rows = pl.concat(_part(scores, scorer, part, only) for part, only in (*parts, (EVERY, None)))
     order = [pl.col("part").cast(pl.Enum([WITH, WITHOUT, EVERY])), pl.col("mode").cast(pl.Enum(list(SENT)))]
-    label = _label(answered.scores.filter(pl.col("scorer") == scorer))
+    label = label_of(answered.scores.filter(pl.col("scorer") == scorer))
     return rows.with_columns(label, sent=pl.col("mode").replace_strict(SENT)).sort("label", *order, "k")
 
 

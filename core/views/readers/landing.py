@@ -14,6 +14,7 @@ import polars as pl
 
 from core.answers import KEY
 from core.errors import InputError, UnknownNameError
+from core.readers.dose import HARMFUL
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.run.paid import closing, fact, listed, now, press
@@ -105,7 +106,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     """Read from the store what runs that are read consist of."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.sweep.fields import WORKSPACE  # noqa: PLC0415
-    from core.readers.job import Material, Replay  # noqa: PLC0415
+    from core.readers.job import DOSED, Material, Replay  # noqa: PLC0415
 
     collections = snapshot.collections()["collection_id"]
     if collection_id not in set(collections):
@@ -115,16 +116,23 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     gold = _gold(snapshot, collection_id, reader, ids)
     searched = snapshot.searched(ids)
-    deep = max(1, reader.depth)
+    deep, dosed = max(1, reader.depth), bool(DOSED & set(reader.modes))
     replays = tuple(
-        Replay(name, searched[name], _ranked(snapshot, name, deep, questions), gold.get(name, {}))
+        Replay(
+            name,
+            searched[name],
+            _ranked(snapshot, name, deep, questions),
+            gold.get(name, {}),
+            _harmful(snapshot, collection_id, reader, name) if dosed else {},
+        )
         for name in ids
     )
     wanted: dict[str, set[str]] = {}
     for replay in replays:
         names_of = wanted.setdefault(replay.searched, set())
         for query, ranked in replay.ranked.items():
-            names_of.update(ranked, replay.gold.get(query, ()) if "gold" in reader.modes else ())
+            names_of.update(ranked, replay.gold.get(query, ()) if dosed or "gold" in reader.modes else ())
+            names_of.update(replay.harmful.get(query, ())[:deep])
     texts = {}
     for name, passages in wanted.items():
         corpus = corpus_of(snapshot.passages(name, sorted(passages)))
@@ -150,17 +158,7 @@ def _gold(
     snapshot: Snapshot, collection_id: str, reader: Reader, run_ids: Sequence[str]
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return by run and question its gold passages, the best first."""
-    name = reader.golden_set
-    if name is None:
-        known = snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
-        left = [name for name in known if name not in audits(snapshot, collection_id)]
-        if len(left) > 1 and {"gold", "gold_only", "no_gold"} & set(reader.modes):
-            raise InputError(
-                f"{collection_id} has {len(left)} golden sets: {', '.join(left)}.",
-                where="reader.golden_set",
-                do="Name the one whose passages are gold.",
-            )
-        name = left[0] if len(left) == 1 else None
+    name = _golden_set(snapshot, collection_id, reader)
     if name is None:
         return {}
     sets: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -171,6 +169,40 @@ def _gold(
         listed = rows.group_by("query_id", maintain_order=True).agg("passage_id")
         sets[part] = {query: tuple(passages) for query, passages in listed.iter_rows()}
     return {run_id: sets[part] for run_id, part in judging.items()}
+
+
+def _harmful(
+    snapshot: Snapshot, collection_id: str, reader: Reader, run_id: str
+) -> dict[str, tuple[str, ...]]:
+    """Return by question the candidates of grade 1 or 2, in the order of the pool."""
+    name = _golden_set(snapshot, collection_id, reader)
+    if name is None:
+        return {}
+    pool = snapshot.rankings([run_id], stage="pool")
+    pool = snapshot.rankings([run_id], stage="final") if pool.is_empty() else pool
+    judged = snapshot.judgements(snapshot.judging([run_id], name)[run_id]).filter(pl.col("grade") <= HARMFUL)
+    keys = ["query_id", "passage_id"]
+    rows = pool.join(judged.select(keys).unique(), on=keys).sort("query_id", "rank")
+    listed = rows.group_by("query_id", maintain_order=True).agg("passage_id")
+    return {query: tuple(passages) for query, passages in listed.iter_rows()}
+
+
+def _golden_set(snapshot: Snapshot, collection_id: str, reader: Reader) -> str | None:
+    """Return the golden set whose passages are gold: the one named, or the collection's only one."""
+    from core.readers.job import OF_GOLD  # noqa: PLC0415
+
+    name = reader.golden_set
+    if name is None:
+        known = snapshot.golden_sets(collection_id)["golden_set_id"].to_list()
+        left = [name for name in known if name not in audits(snapshot, collection_id)]
+        if len(left) > 1 and OF_GOLD & set(reader.modes):
+            raise InputError(
+                f"{collection_id} has {len(left)} golden sets: {', '.join(left)}.",
+                where="reader.golden_set",
+                do="Name the one whose passages are gold.",
+            )
+        name = left[0] if len(left) == 1 else None
+    return name
 
 
 def land(store: Store, batch: Batch) -> Left:

@@ -16,6 +16,7 @@ from core.views.keep import keep
 from core.views.readers import charts, data, generators, joint, judges, rerankers, scores
 from core.views.readers.charts import points
 from core.views.readers.data import EVERY, NO_SCORES, WITH, WITHOUT, Answered, Need, Rules
+from core.views.readers.dose import dose_of_distractors
 from core.views.text import MINUS, NOT_APPLICABLE
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.view import View
@@ -304,7 +305,16 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     yield Table(shown, "rerankers", RERANKED, MORE_RERANKED, whole)
 
 
-SECTIONS = (by_depth, with_and_without_gold, matrix, joint_k, side_by_side, judges.judges, what_rerankers_do)
+SECTIONS = (
+    by_depth,
+    with_and_without_gold,
+    dose_of_distractors,
+    matrix,
+    joint_k,
+    side_by_side,
+    judges.judges,
+    what_rerankers_do,
+)
 CRITERION = "Mean of its judges, over the cases that all of them scored."
 POINTS_ENDS = tuple(
     COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)

@@ -1,0 +1,250 @@
+"""Page Readers: what one more harmful passage takes from an answer, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from core.answers import CLOSED_BOOK, TOP_K, share
+from core.readers.curves import CURVE
+from core.readers.dose import (
+    HARMFUL,
+    MOST,
+    WHOLE,
+    bearable,
+    composed,
+    effects,
+    price,
+    response,
+    sent_passages,
+)
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.columns import Column, Columns
+from core.views.keep import keep
+from core.views.readers import data, joint
+from core.views.readers.charts import points
+from core.views.workspace.answers import TRIAL
+from core.views.workspace.view import View
+
+NOTHING = (
+    "What a harmful passage does to answers is not known: no answers here come from rankings with grades."
+)
+TO_DOSE = (
+    'Have a reader answer with `modes = ["gold", "harm_after", "harm_before"]` and `k = [1, 2, 5]`: all gold '
+    "passages, then k of the candidates of grade 1 or 2 beside them. Answers from several k tell it too."
+)
+HOW = (
+    f"Harmful: grade 1 to {HARMFUL}. Answers to one question by one reader from several contexts are held "
+    "against one another: least squares of the score on the number of harmful passages, whether a gold one "
+    "is there, further gold ones and all others, with an intercept per question and stack. 95 % bootstrap "
+    "over questions. Only modes harm_after and harm_before change nothing else; from other answers it is an "
+    "association, as what else comes with a larger k is not all counted."
+)
+ABOUT_LOSS = (
+    "Points of the score that harmful passages may take together. The cap goes by the interval's end."
+)
+_NO_DOSE = "none of these contexts differ in harmful passages"
+
+
+@keep("Rebuilding what readers were sent…", entries=16)
+def contexts(view: View, scorer: str) -> pl.DataFrame:
+    """Return scored answers with what their contexts held.
+
+    Returns:
+        run_id, name, reader, label, group, query_id, mode, k, value (points), right (0 or 100) and the counts
+        of `core.readers.dose.composed`.
+    """
+    found = data.answered(view.snapshot, view.scope, view.book)
+    golden, least = view.scope.golden_set_id, view.scope.answering.least
+    rows = found.scores.filter(
+        pl.col("scorer") == scorer, pl.col("query_id").is_not_null(), pl.col("mode") != CLOSED_BOOK
+    ).with_columns(share().alias("share"))
+    rows = (
+        rows.filter(pl.col("share").is_not_null())
+        .group_by(*CURVE, "mode", "k", "query_id")
+        .agg(value=100 * pl.col("share").mean(), right=100.0 * (pl.col("share").mean() >= least - 1e-9))
+    )
+    parts = []
+    ranked = found.runs.filter("has_rankings")["run_id"].to_list() if golden else []
+    for run_id in ranked:
+        asked = rows.filter(pl.col("run_id") == run_id)
+        if asked.height:
+            parts.append(
+                asked.join(
+                    _held(view, run_id, str(golden), asked), on=["query_id", "mode", "k"], nulls_equal=True
+                )
+            )
+    if not parts:
+        return pl.DataFrame()
+    every = pl.concat(parts).join(found.runs.select("run_id", "name"), on="run_id")
+    return every.with_columns(data.label_of(every), group=pl.struct(*CURVE, "query_id").rank("dense"))
+
+
+def _held(view: View, run_id: str, golden: str, asked: pl.DataFrame) -> pl.DataFrame:
+    """Return what the contexts of one run's answers held, by query_id, mode and k."""
+    ranked = view.snapshot.rankings([run_id], stage="final")
+    pool = view.snapshot.rankings([run_id], stage="pool")
+    grades = view.snapshot.judgements(view.snapshot.judging([run_id], golden)[run_id])
+    judged = set(grades["query_id"])
+    wanted = asked.select("query_id", "mode", "k").filter(pl.col("query_id").is_in(list(judged)))
+    of = ("query_id", "rank", "passage_id")
+    sent = sent_passages(wanted, ranked.select(of), grades, (ranked if pool.is_empty() else pool).select(of))
+    context = pl.struct("mode", "k").alias("context")
+    counted = composed(sent.with_columns(context))
+    return counted.unnest("context")
+
+
+@keep("Estimating what a harmful passage does…", entries=16)
+def losses(view: View, scorer: str) -> pl.DataFrame:
+    """Return what one more harmful passage takes, by reader, place and grade.
+
+    Returns:
+        label, of (which passages), value, low, high (points, negative = lost), right (share of answers that
+        are correct, points), queries, answers; in all first.
+    """
+    rows = contexts(view, scorer)
+    made: list[dict[str, Any]] = []
+    for (label,), part in rows.group_by("label", maintain_order=True) if rows.height else ():
+        rights = effects(part.with_columns(value="right"), view.seed)
+        for effect, right in zip(effects(part, view.seed), rights, strict=True):
+            named = {
+                "label": label,
+                "of": effect.kind,
+                **dict(zip(("value", "low", "high"), effect[1:4], strict=True)),
+            }
+            made.append({**named, "right": right.value, "queries": effect.queries, "answers": effect.answers})
+    return pl.DataFrame(made, schema=LOSSES)
+
+
+LOSSES = {
+    "label": pl.String(),
+    "of": pl.String(),
+    **dict.fromkeys(("value", "low", "high", "right"), pl.Float64()),
+    **dict.fromkeys(("queries", "answers"), pl.Int64()),
+}
+
+
+@section(
+    "dose of distractors", "What does one more harmful passage take from the answer, and what does it cost?"
+)
+def dose_of_distractors(view: View, ask: Ask) -> Blocks:
+    """Yield the loss per harmful passage, the cap that follows from it, and its price."""
+    scorers = data.answered(view.snapshot, view.scope, view.book).scorers
+    scorer = ask.listed("Score", scorers, "scorer") if scorers else ""
+    table = losses(view, scorer) if scorers else pl.DataFrame(schema=LOSSES)
+    whole = table.filter(pl.col("of") == WHOLE, pl.col("value").is_not_null())
+    if whole.is_empty():
+        yield Answer(NOTHING)
+        yield Text(TO_DOSE, "guide")
+        yield Way("run", "Run", "readers")
+        return
+    label = ask.listed("Reader", whole["label"].to_list(), "reader")
+    tolerance = (
+        ask.number("Bearable loss (points)", "bear", 2.0, 0.0, 100.0, step=0.5, about=ABOUT_LOSS) or 0.0
+    )
+    row = whole.row(by_predicate=pl.col("label") == label, named=True)
+    made_up = (
+        label.startswith(TRIAL) * f"The reader {TRIAL} repeats a sentence: its answers count in no decision."
+    )
+    yield Answer(answer(row, scorer), caveats={"how to read": HOW, "made up": made_up})
+    priced = prices(view, row, contexts(view, scorer).filter(pl.col("label") == label))
+    yield Cards(cards(row, tolerance, priced))
+    rows = response(contexts(view, scorer).filter(pl.col("label") == label), view.seed)
+    yield Chart(chart(rows), "dose", answer(row, scorer), f"{MOST} stands for so many or more.")
+    yield Table(table, "losses", SHOWN)
+    yield Fold("The score at every dose", [Table(rows, "dose", DOSES)])
+    yield Way("decision", "Limit harm")
+
+
+def answer(row: Mapping[str, Any], scorer: str) -> str:
+    """Say what one more harmful passage does."""
+    low, high = row["low"], row["high"]
+    does = "takes" if high < 0 else "adds" if low > 0 else "does not measurably change"
+    moved = (
+        f"{does} {points(abs(row['value']))} points of {scorer}"
+        if low > 0 or high < 0
+        else f"{does} {scorer}"
+    )
+    return (
+        f"One more harmful passage {moved}: {text.signed(row['value'], points)} a passage"
+        f"{points(low, high)} ({row['label']}, {text.sample(row['queries'])})."
+    )
+
+
+def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:
+    """Return what a correct answer costs, and costs more with one harmful passage more; None = unknown."""
+    runs = rows.filter(pl.col("mode") == TOP_K)["run_id"].unique().to_list()
+    table = joint.joint_table(view.snapshot, view.scope, view.quality, view.book)
+    if table.is_empty() or row["right"] is None or not runs:
+        return None
+    reader = str(rows["reader"][0])
+    own = table.filter(
+        pl.col("run_id").is_in(runs), pl.col("reader") == reader, pl.col("usd_per_1k_correct").is_not_null()
+    ).sort("usd_per_1k_correct")
+    if own.is_empty():
+        return None
+    best = own.row(0, named=True)
+    more = price(best["usd_per_1k_correct"] / 1000, best["correct"], -row["right"] / 100)
+    return (
+        None if more is None else {"more": more, "whole": best["usd_per_1k_correct"] / 1000, "k": best["k"]}
+    )
+
+
+def cards(
+    row: Mapping[str, Any], tolerance: float, priced: Mapping[str, Any] | None
+) -> list[tuple[str, str, str]]:
+    """Return loss, cap and price."""
+    cap = bearable(-row["low"], tolerance)
+    capped = "no cap" if cap is None else text.count(cap, "passage")
+    worst = "no loss within the interval" if cap is None else f"at most {points(-row['low'])} points each"
+    dollars = "unknown" if priced is None else f"${priced['more']:.2g}"
+    about = (
+        "what answers cost is not known"
+        if priced is None
+        else f"per correct answer, which costs ${priced['whole']:.2g} at k = {priced['k']}"
+    )
+    return [
+        (
+            "Loss per harmful passage",
+            text.signed(row["value"], points),
+            points(row["low"], row["high"]).strip(),
+        ),
+        (f"Cap for {tolerance:g} points", capped, worst),
+        ("Price of one", dollars, about),
+    ]
+
+
+def chart(rows: pl.DataFrame) -> go.Figure:
+    """Draw the change of the score by harmful passages, with its interval."""
+    known = rows.drop_nulls("value")
+    hover = [
+        f"{row['harm']} harmful: {text.signed(row['value'], points)} points"
+        f"{points(row['low'], row['high'])}, {text.count(row['answers'], 'answer')}"
+        for row in known.iter_rows(named=True)
+    ]
+    colour = theme.OKABE_ITO[0]
+    bars = theme.whiskers(*(known[end].to_numpy() for end in ("low", "value", "high")), color=colour)
+    x, y = known["harm"].to_numpy(), known["value"].to_numpy()
+    look = {"mode": "lines+markers", "marker": {"color": colour, "size": 8}, "line": {"color": colour}}
+    trace = theme.scatter("change of the score", x, y, hover=hover, error_y=bars, **look)
+    return theme.figure([trace], x="harmful passages sent", y="points against none", height=340, legend=False)
+
+
+_POINTS = Column("value", "points per passage", "signed", "What one more takes (−) or adds.", 1)
+_LOW = Column("low", "low", "signed", "95 % bootstrap interval over questions.", 1)
+_HIGH = Column("high", "high", "signed", "95 % bootstrap interval over questions.", 1)
+_ANSWERS = Column("answers", "answers", "number", "", 0)
+SHOWN: Columns = (
+    *("label", Column("of", "harmful passages"), _POINTS, _LOW, _HIGH),
+    Column("right", "correct, per passage", "signed", "Percent of answers that are correct.", 1),
+    *("queries", _ANSWERS),
+)
+DOSES: Columns = (
+    Column("harm", "harmful", "number", f"Passages sent; {MOST} = so many or more.", 0),
+    *(_POINTS.but("points against none", "All else equal."), _LOW, _HIGH, _ANSWERS),
+)
