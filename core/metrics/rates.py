@@ -157,6 +157,7 @@ N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
 N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
 
 
+BESIDE, CORRECTED = "beside", "corrected"
 ANY = "any"  # The reader, or the scorer, that the answers at hand suggest
 
 
@@ -197,6 +198,12 @@ ANSWER = MeasureInfo(
     params=(
         Param(name="reader", default=ANY, free=True, text="Who answers; any = who did for most runs"),
         Param(name="scorer", default=ANY, free=True, text="What scores answers; any = F1, or what there is"),
+        Param(
+            name="people",
+            default=BESIDE,
+            choices=(BESIDE, CORRECTED),
+            text="Grades of people: beside the scores, or correcting their mean (PPI++, arXiv:2311.01453)",
+        ),
     ),
     needs=frozenset({"answers"}),
 )

@@ -110,9 +110,23 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
         graded=n,
         questions=max(part.questions for part, _ in parts),
         effective=n * unsure[0] / unsure[1] if unsure[1] > _TINY else float(n),
-        influence=tuned,
+        influence=tuned * np.sqrt(1 + rare / float(np.sum(tuned**2))) if tuned.any() else tuned,
         left=_left(parts, fitted, unsure[1]),
     )
+
+
+def by_question(of: Scored) -> Floats:
+    """Give a stack's questions values whose mean is the corrected one and whose scatter is as unsure as it.
+
+    Returns:
+        [Q], of which one alone may lie outside of 0..1; NaN where neither judge nor people scored, and
+        everywhere below `FEW` grades.
+    """
+    told = correct(of)
+    known = ~(np.isnan(of.graded) & np.isnan(of.columns()).any(axis=1))
+    if told.graded < FEW:
+        return np.full(len(of.graded), np.nan)
+    return np.where(known, told.value + known.sum() * told.influence, np.nan)
 
 
 @dataclass(frozen=True, slots=True)

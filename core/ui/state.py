@@ -165,6 +165,7 @@ SETTINGS: Mapping[str, Setting] = {
     "trust": Setting("judge of the answers that people correct", dependent=True),
     "over": Setting("stack that others are compared with", dependent=True),
     "goodfrom": Setting("score from which on an answer is good", number=True),
+    "people": Setting("grades of answers by people"),
     "aim": Setting("score that k is asked for", number=True),
     "gold": Setting("gold passages that count"),
     "with": Setting("grades that are put on top", dependent=True),

@@ -13,11 +13,14 @@ from core.decide.near import Turn, near_misses, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Decision
 from core.decide.ties import Paired
+from core.metrics import Measure
+from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
+from core.views.workspace.people import unused
 from core.views.workspace.robust import floor_words, robust_measure
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import cap_words, harm_measure
@@ -112,9 +115,22 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
+        "people graded too": _beside(table, asked),
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
     return {label: words for label, words in chips.items() if words}
+
+
+def _beside(table: pl.DataFrame, asked: View) -> str:
+    """Say that people graded answers whose scores decide uncorrected."""
+    measure = asked.quality.measure
+    count = unused(asked.snapshot, table["run_id"].to_list(), measure)
+    if not count or measure is None:
+        return ""
+    params = {**dict(measure.params), "people": CORRECTED}
+    wanted = Measure(measure.name, measure.k, tuple(params.items()))
+    grades = text.count(count, "grade")
+    return f"{grades} of answers by people stand beside; {wanted} sets the scores right by them."
 
 
 def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:

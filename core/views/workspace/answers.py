@@ -52,7 +52,10 @@ def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
         reader=str(own.get("reader", answering.reader)),
         scorer=str(own.get("scorer", answering.scorer)),
     )
-    return Quality(str(answering.measure()), quality.k), answering
+    wanted = answering.measure()
+    if "people" in own:
+        wanted = Measure(wanted.name, None, (*wanted.params, ("people", own["people"])))
+    return Quality(str(wanted), quality.k), answering
 
 
 def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:

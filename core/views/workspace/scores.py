@@ -16,12 +16,13 @@ from core.errors import InputError
 from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import ABSENT, count_grades
-from core.metrics.rates import ANY
+from core.metrics.rates import ANY, CORRECTED
 from core.metrics.robust import chosen, together
 from core.store import Graded, Snapshot
 from core.store.read.memory import Memory
 from core.views import text
 from core.views.workspace.answers import graded as graded_answers
+from core.views.workspace.people import by_people, set_right
 
 _KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]
@@ -157,7 +158,7 @@ def _about(measure: Measure) -> str:
     if "answers" not in measure.info.needs:
         return ""
     own = dict(measure.params)
-    return f"{own.get('reader', ANY)},{own.get('scorer', ANY)}"
+    return ",".join(str(own.get(name, "")) or ANY for name in ("reader", "scorer", "people"))
 
 
 def _size(graded: Evidence) -> int:
@@ -201,9 +202,19 @@ def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
     )
     deepest = rows["k"].max()
     correct = np.full((*final.grades.shape[:2], deepest if isinstance(deepest, int) else 0), np.nan)
+    _put(correct, rows, final)
+    if measure.values.get("people") != CORRECTED:
+        return correct
+    people = np.full_like(correct, np.nan)
+    graded_by_people = by_people(snapshot, final.run_ids, rows)
+    _put(people, graded_by_people.filter(pl.col("query_id").is_in(final.query_ids)), final)
+    return set_right(correct, people)
+
+
+def _put(into: Floats, rows: pl.DataFrame, final: Graded) -> None:
+    """Put the correctness of answers where their run, query and k stand."""
     run, query = places(rows, run_id=final.run_ids, query_id=final.query_ids)
-    correct[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
-    return correct
+    into[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
 
 
 def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:

@@ -17,7 +17,7 @@ import polars as pl
 from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
-from core.metrics.rates import ANSWER, HOLES
+from core.metrics.rates import ANSWER, CORRECTED, HOLES
 from core.prices import PriceBook
 from core.records import Origin, params_words
 from core.stats.intervals import bootstrap_means
@@ -28,6 +28,7 @@ from core.views.workspace.answers import MADE_UP, TRIAL, graded, made_up, means
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
+from core.views.workspace.people import corrected_means
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.reported import with_intervals
 from core.views.workspace.robust import endured
@@ -311,7 +312,8 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
     if (asked := quality.measure) and asked.name == ANSWER.name:
-        answered = means(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
+        read = corrected_means if asked.values["people"] == CORRECTED else means
+        answered = read(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
         main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
     main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality)
