@@ -61,7 +61,8 @@ _PERCENT = re.compile(
 _MEAN = re.compile(
     r"^(?:mean|avg|average)[\s_.]+|[\s_.,:|/-]+[(\[]?(?:mean|avg|average)[)\]]?$", re.IGNORECASE
 )
-_FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
+FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
+"""Two levels of a header that pandas writes as one name."""
 _FULL = {
     "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "mean_average_precision": "map",
     "average_precision": "ap", "hit_rate": "hit", "hitrate": "hit", "hits": "hit", "f1_score": "f1",
@@ -127,7 +128,7 @@ def named(name: str, column: str) -> Value | None:
         Measures (with their cutoff, where there is one), quantiles of latency ("latency_p50"), times of one
         query ("ms"), prices ("usd_per_1k") and usage.
     """
-    if pair := _FLATTENED.fullmatch(name.strip()):  # pandas writes two rows of headers as one
+    if pair := FLATTENED.fullmatch(name.strip()):  # pandas writes two rows of headers as one
         name = f"{pair['first']} {pair['second']}".strip()
     key = _phrase(name)
     return _measure(name, column) or _latency(key, column) or _price(key, column)

@@ -21,6 +21,7 @@ import polars as pl
 
 from core.bounded import Bounded
 from core.errors import InputError
+from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
 from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
 from core.importers.read.text import Block, blocks, no_column, place, shown, whole
 
@@ -91,7 +92,7 @@ def kind_of(member: Member) -> str | None:
         return "jsonl"
     counts = {mark: lines[0].count(mark) for mark in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda mark: counts[mark])
-    return best if counts[best] else None
+    return best if counts[best] else delimiter_below(lines, _DELIMITERS)
 
 
 def read_table(member: Member, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:
@@ -147,7 +148,8 @@ def header(member: Member, kind: str) -> list[str]:
         return _names(member)
     lines = head_lines(member, 50)
     if kind != "jsonl":
-        return _header_cells(member, lines[0] if lines else "", kind)
+        found = headed_lines(lines, kind)
+        return found[0] if found else _header_cells(member, lines[0] if lines else "", kind)
     names: dict[str, None] = {}
     for line in lines:
         with suppress(ValueError, RecursionError):
@@ -184,7 +186,21 @@ def check_header(names: Sequence[str], member: Member) -> None:
             raise InputError("The column occurs twice.", where=place(member.name, 1, name))
 
 
+def _with_header(data: bytes, delimiter: str) -> bytes:
+    """Return a table with its header in the first line; empty rows keep the numbers of the lines below."""
+    lines = data.split(b"\n", MOST_ROWS)[:MOST_ROWS]
+    found = headed_lines([line.decode("utf-8", "replace").rstrip("\r") for line in lines], delimiter)
+    if found is None:
+        return data
+    names, taken = found
+    header = io.StringIO()
+    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(names)
+    empty = f"{delimiter * (len(names) - 1)}\n" * (taken - 1)
+    return f"{header.getvalue()}{empty}".encode() + data.split(b"\n", taken)[-1]
+
+
 def _delimited(member: Member, data: bytes, delimiter: str) -> Table:
+    data = _with_header(data, delimiter)
     first = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
     names = _header_cells(member, first, delimiter)
     again = names[0] if names and names[0] in names[1:] and _NO_NAME not in names else None

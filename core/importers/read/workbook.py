@@ -21,6 +21,7 @@ import polars as pl
 
 from core.bounded import out_of_memory, run_bounded
 from core.errors import InputError
+from core.importers.read.headers import MOST_ROWS, headed
 from core.importers.read.member import BROKEN, GIB, MIB, Limits, Member, check_unfolded, per_member
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import READ_ERRORS
@@ -60,11 +61,11 @@ class Workbook:
         return self.rows(sheet, 1)[0].columns
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
-        """Return the cells of a sheet as text, columns named by its first row that is not empty."""
+        """Return the cells of a sheet as text, columns named by its header, which empty rows may precede."""
         cells = self._cells[sheet]
         if isinstance(cells, str):
             raise _unreadable(self.name, cells)
-        cells = cells if most is None else cells.head(most + 100)
+        cells = cells if most is None else cells.head(most + 100 + MOST_ROWS)
         cells = cells.with_columns(pl.all().str.strip_chars().replace("", None)) if cells.width else cells
         filled = cells.with_row_index("line", offset=1).filter(
             pl.any_horizontal(pl.all().exclude("line").is_not_null())
@@ -72,15 +73,16 @@ class Workbook:
         if filled.is_empty():
             return pl.DataFrame(), pl.Series("line", [], dtype=pl.Int64)
         lines, body = filled["line"].cast(pl.Int64), filled.drop("line")
-        named = {column: name for column, name in zip(body.columns, body.row(0), strict=True) if name}
+        header, taken = headed(body.head(MOST_ROWS).rows()) or (body.row(0), 1)
+        named = {column: name for column, name in zip(body.columns, header, strict=True) if name}
         names = list(named.values())
         again = next((name for name in names if names.count(name) > 1), None)
         if again:
             problem = f"The column {quoted(again)} occurs twice."
             raise InputError(problem, where=f"{self.name}, sheet {shown(sheet)}")
-        body = body.select(list(named)).rename(named).slice(1, most)
+        body = body.select(list(named)).rename(named).slice(taken, most)
         kept = body.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
-        return body.filter(kept), lines.slice(1, most).filter(kept)
+        return body.filter(kept), lines.slice(taken, most).filter(kept)
 
 
 @per_member

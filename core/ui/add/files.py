@@ -22,6 +22,7 @@ from core.views.text import count, plain, shorten, upright, weight
 
 SKIP = "_left_out"
 _ROWS, _VALUES = 8, 4  # Rows shown of a file, and values under the meaning of a column
+_WHOLE = 8  # Rows of a table up to which all its values are shown
 _BESIDE, _MOST_ASKED = 5, 25  # Columns that are asked about side by side, and in all
 _BLOCKS = 12  # Files with a block of their own; of more only those with a problem have one
 _WIDE = 28
@@ -169,7 +170,8 @@ def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str,
                 help=_HELP if position == 0 else None,
             )
             if column in file.rows:
-                values = file.rows[column].head(_VALUES).fill_null("").to_list()
+                shown = _WHOLE if file.rows.height <= _WHOLE else _VALUES
+                values = file.rows[column].head(shown).fill_null("").to_list()
                 st.markdown("  \n".join(plain(shorten(str(value), _WIDE)) or "–" for value in values))
             yield column, meaning
 

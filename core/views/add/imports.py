@@ -140,7 +140,9 @@ def plan(
             matched,
             _strange(offered, options, snapshot, matched, apart or {}),
             () if apart else suggested(snapshot, imported),
-            matches(snapshot, imported, workspace) if foreign else (),
+            tuple(match for match in matches(snapshot, imported, workspace) if not match.own)
+            if foreign
+            else (),
         )
     except ClqError as error:
         return Plan(problem=error)

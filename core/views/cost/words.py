@@ -40,6 +40,7 @@ BUYS: Mapping[str, str] = {
 }
 """Names of priced amounts, by unit."""
 _NAMED = 3
+_ALIKE = 0.99  # Share of the widest swing from which on inputs move the bill alike
 
 
 def called(field: str) -> str:
@@ -176,7 +177,7 @@ def moved(swings: Sequence[Swing], share: float) -> str:
     first, change = swings[0], f"± {100 * share:g} %"
     if not first.width:
         return f"No input moves the monthly bill of {text.usd(first.usd, '')} by itself within {change}."
-    equal = [swung(swing) for swing in swings if swing.width >= 0.999 * first.width]
+    equal = [swung(swing) for swing in swings if swing.width >= _ALIKE * first.width]
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     low, high = sorted((first.low_usd, first.high_usd))
     return (

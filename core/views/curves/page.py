@@ -306,7 +306,7 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
     many, factor = text.of_many_all(part["cost"])
     rows = part.with_columns(cost=factor * pl.col("cost"))
     fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {many} queries"}
-    panels = theme.Panels(list(fields.values()), x="candidate depth K", height=240)
+    panels = theme.Panels(list(fields.values()), across=2, x="candidate depth K", height=210)
     for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)
         label = text.escape(text.shorten(family))

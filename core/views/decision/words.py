@@ -34,6 +34,8 @@ _NO_QUALITY = (
     "choose another measure or cutoff."
 )
 
+_REST = 0.05  # Share of the cost from which on stages that are not named are told
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -191,7 +193,8 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substi
 def _best_of(decision: Decision, quality: Quality) -> str:
     """Say how the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
-    left = f"{text.count(feasible, 'stack')} within the limits"
+    all_of_them = feasible == len(decision.feasible)
+    left = f"all {feasible:,} stacks" if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
         return f"{len(decision.ties):,} of {left} tie for the best {quality.name}; chosen by {by}."
@@ -230,6 +233,8 @@ def cards(
         for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
             spent[stage] = spent.get(stage, 0.0) + factor * usd
         parts = [(stage, usd) for stage, usd in nlargest(2, spent.items(), key=itemgetter(1)) if usd > 0]
+        if (rest := sum(spent.values()) - sum(usd for _, usd in parts)) > _REST * sum(spent.values()):
+            parts.append(("rest", rest))
         paid = " + ".join(f"{stage} {text.usd(usd, '')}" for stage, usd in parts)
     else:
         paid = (

@@ -27,6 +27,7 @@ from core.importers.formats.table.opened import (
 )
 from core.importers.formats.table.pivoted import pivot, which_measure
 from core.importers.formats.table.queries import measured, of_queries
+from core.importers.formats.table.turned import turned
 from core.importers.judgements import golden_set
 from core.importers.meaning import TableAs, meaning
 from core.importers.read.member import Archive, Member
@@ -35,6 +36,7 @@ from core.importers.read.rows import identified, is_large, numbers, read_blocks,
 from core.importers.read.streamed import Streamed, ordered_blocks
 from core.importers.read.tabular import READ_ERRORS, Table, columns, kind_of, read_table
 from core.importers.read.text import no_column, shown
+from core.importers.report import TAKEN
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
 
@@ -66,7 +68,7 @@ class TableFormat(Format):
                 means = looked_at(first, TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
-        if self._stacks(probe):
+        if self._stacks(probe) or self._turned(probe):
             return LIKELY
         # A header with names that are known is nearer to a table than a number of fields is to TREC.
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
@@ -85,12 +87,19 @@ class TableFormat(Format):
                 return pivot(read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS), means)
         return []
 
+    def _turned(self, probe: Archive) -> bool:
+        """Tell whether its rows are measures of stacks; see `turned`."""
+        with suppress(*READ_ERRORS, InputError):
+            first = read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS)
+            return turned(first) is not first
+        return False
+
     def look(self, archive: Archive, options: Options) -> Look:
         member = archive.members[0]
         kind = kind_of(member)
         if kind is None:
             return super().look(archive, options)
-        table = read_table(member, kind, LOOK_ROWS)
+        table = turned(read_table(member, kind, LOOK_ROWS))
         means = looked_at(table, options.table_as(member.name), member.name)
         return Look(table.texts, tuple(table.rows.columns), means.names, means.is_row)
 
@@ -121,7 +130,12 @@ class TableFormat(Format):
             first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
             if first.means.kind == "rankings":
                 return replace(first, large=kind)
-        return opened_as(member, read_table(member, kind, do=f"A table needs {NEEDS}."), options)
+        table = read_table(member, kind, do=f"A table needs {NEEDS}.")
+        upright = turned(table)
+        opened = opened_as(member, upright, options)
+        if upright is table:
+            return opened
+        return replace(opened, own=dict.fromkeys(table.rows.columns, TAKEN))
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:

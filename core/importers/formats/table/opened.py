@@ -10,6 +10,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LeftOut, Options, counted
 from core.importers.formats.table.pivoted import (
+    levels,
     pivot,
     refuse_two_ways,
     unpivoted,
@@ -62,6 +63,7 @@ class Opened:
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """Return a table that was read, with what its columns mean."""
     said, stars = without_stars(options.table_as(member.name), table.rows.columns)
+    stars = stars or levels(table.rows.columns, meaning(table.rows.columns, said, member.name))
     if stars:
         return _unpivoted(member, table, said, stars)
     return _opened(member, table, said)

@@ -15,7 +15,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.formats.table.suited import DIGITS
 from core.importers.meaning import Meaning, TableAs
-from core.importers.naming import USD_PER_1K, named
+from core.importers.naming import FLATTENED, USD_PER_1K, named
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, shown
 from core.importers.report import UNKNOWN
@@ -34,6 +34,26 @@ def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[
     }
     plain = {meant: column for meant, column in said.columns.items() if meant not in stars}
     return (replace(said, columns=plain) if stars else said), stars
+
+
+def levels(columns: Sequence[str], means: Meaning) -> dict[str, str]:
+    """Return patterns by meaning of a header with two levels, measures and stacks, where rows are queries."""
+    if "query_id" not in means.roles or means.roles.keys() & {"run", "passage_id", "answer"}:
+        return {}
+    pairs = [match for column in columns if (match := FLATTENED.fullmatch(column.strip()))]
+    for measure, stack in (("first", "second"), ("second", "first")):
+        measures = {match[measure]: match for match in pairs}
+        stacks = {match[stack] for match in pairs}
+        if len(stacks) > 1 and all(named(name, name) for name in measures) and not any(map(_named, stacks)):
+            return {
+                name: f"{match.string[: match.start(stack)]}{STAR}{match.string[match.end(stack) :]}"
+                for name, match in measures.items()
+            }
+    return {}
+
+
+def _named(stack: str) -> bool:
+    return named(stack, stack) is not None
 
 
 def unpivoted(table: Table, means: Meaning, stars: Mapping[str, str]) -> tuple[Table, list[str]]:
@@ -111,7 +131,7 @@ def which_measure(columns: Sequence[str], name: str) -> InputError:
     return InputError(
         f"The columns {_listed(columns)} may hold a result of a stack each, but not which measure.",
         where=name,
-        do="Say it once for all, such as --column 'nDCG@10=*' (latency_ms=* for times); or one by one.",
+        do="Say once what all of them hold (--column 'nDCG@10=*', or 'latency_ms=*').",
     )
 
 

@@ -1,0 +1,36 @@
+"""Tables with a row for each measure and a column for each stack, as tables with a row for each stack."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from core.importers.formats.table.pivoted import STACK
+from core.importers.formats.table.suited import DIGITS
+from core.importers.naming import named, role_of
+from core.importers.read.tabular import Table, as_text
+
+_MOST = 100  # Measures of a stack, and stacks
+_DIGITS = re.compile(DIGITS.partition("|")[0])
+
+
+def turned(table: Table) -> Table:
+    """Return a table with a row for each stack where its rows are measures; any other as it is."""
+    first, *stacks = table.rows.columns or [""]
+    if not stacks or not 1 < table.rows.height <= _MOST or len(stacks) > _MOST:
+        return table
+    names = as_text(table.rows[first]).to_list()
+    if not all(name and named(name, name) for name in names) or len(set(names)) < len(names):
+        return table
+    if any(named(stack, stack) or role_of(stack) for stack in stacks):
+        return table
+    cells = {stack: as_text(table.rows[stack]).to_list() for stack in stacks}
+    if not all(_DIGITS.match(cell) for column in cells.values() for cell in column if cell is not None):
+        return table
+    rows = pl.DataFrame(
+        [[stack, *column] for stack, column in cells.items()],
+        schema=dict.fromkeys([STACK, *names], pl.String),
+        orient="row",
+    )
+    return Table(table.name, rows, pl.Series("line", [1] * len(stacks), dtype=pl.Int64))

@@ -1,0 +1,89 @@
+"""Header of a table that does not begin with it: titles above, merged cells over groups, levels of pandas."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+MOST_ROWS = 12
+"""Rows in which a header is looked for."""
+_NUMBER = re.compile(r"[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?")
+_NARROW = 3  # Columns from which on a row with a single cell is a title
+
+
+def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | None:
+    """Find the header of a table that does not begin with it.
+
+    Args:
+        records: Its first rows.
+
+    Returns:
+        Names of the columns, those of two levels as pandas flattens them (``('nDCG@10', 'bm25')``), and how
+        many rows they take with what stands above. None where the first row is the header, or none is found.
+    """
+    width = max(map(len, records), default=0)
+    rows = [[(cell or "").strip() for cell in record] + [""] * (width - len(record)) for record in records]
+    above = next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), len(rows))
+    below = rows[above:]
+    if width < _NARROW or len(below) < 2:
+        return None
+    if all(below[0][1:]) and len(set(below[0])) == width and not _named_below(below):
+        return (below[0], above + 1) if above and not _numeric(below[0]) else None
+    names, taken = _levels(below)
+    return (names, above + taken) if names and len(set(names)) == width else None
+
+
+def _named_below(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the second row names the columns that the first one puts into groups of one each."""
+    upper, lower = rows[0], rows[1]
+    if (upper[0] and lower[0]) or not all(lower[1:]) or _numeric(lower) or len(rows) < _NARROW:
+        return False
+    return _numeric(rows[2]) or not any(rows[2][1:])
+
+
+def headed_lines(lines: Sequence[str], delimiter: str) -> tuple[list[str], int] | None:
+    """Find it in lines of text; see `headed`."""
+    first = list(lines[:MOST_ROWS])
+    with suppress(csv.Error):
+        reader = csv.reader(first, delimiter=delimiter, strict=True)
+        records = list(reader)
+        if len(records) == len(first):  # no cell goes over several lines
+            return headed(records)
+    return None
+
+
+def delimiter_below(lines: Sequence[str], delimiters: Sequence[str]) -> str | None:
+    """Return what parts the cells of the rows below a title, equally many in each."""
+    below = [line for line in lines[1:MOST_ROWS] if line.strip()]
+    for mark in delimiters:
+        counts = {line.count(mark) for line in below[:4]}
+        if len(below) > 2 and len(counts) == 1 and counts.pop() >= _NARROW - 1:
+            return mark
+    return None
+
+
+def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """Return names of columns that two rows say, and how many rows that takes; none where they say none."""
+    upper, lower, third = rows[0], rows[1], rows[2] if len(rows) > 2 else ()
+    if _numeric(lower) or _numeric(upper):
+        return [], 0
+    filled: list[str] = []
+    for above, below in zip(upper, lower, strict=True):
+        filled.append(above or (filled[-1] if filled and below else ""))
+    named = next((at for at, cell in enumerate(third) if not cell), len(third))
+    index = bool(third) and 0 < named < len(third) and not any(third[named:])  # pandas names its index below
+    keys = named if index else next((at for at, cell in enumerate(filled) if cell and lower[at]), len(filled))
+    own = [third[at] if index else lower[at] or filled[at] for at in range(keys)]
+    pairs = list(zip(filled[keys:], lower[keys:], strict=True))
+    if not all(below or above for above, below in pairs) or not pairs:
+        return [], 0
+    single = [below or above for above, below in pairs]
+    if index or len({*own, *single}) < len(own) + len(single):
+        single = [f"('{above}', '{below}')" if above and below else above or below for above, below in pairs]
+    return own + single, 3 if index else 2
+
+
+def _numeric(row: Sequence[str]) -> bool:
+    return any(_NUMBER.fullmatch(cell) for cell in row)
