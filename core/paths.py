@@ -19,6 +19,7 @@ PRICES = DATA / "prices"
 PUBLISHED = DATA / "published"
 DEMO = DATA / "demo"
 PRESETS = DATA / "presets"
+DOCS = ROOT / "docs"
 
 
 def usual_store() -> Path:

@@ -18,11 +18,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = "clq"
 SOURCES = ("core", "pages", "app.py")
 PARTS = ("demo", "diagnostics", "endpoints", "exported", "models.toml", "presets", "prices", "published")
-DATA = (*(f"data/{name}" for name in PARTS), ".streamlit/config.toml")
+DATA = (*(f"data/{name}" for name in PARTS), ".streamlit/config.toml", "docs")
+_COMMAND = re.compile(r"\bpython -m core\b")  # wherever a sentence names it
 RULES = (
     (re.compile(r"^(\s*(?:from|import)\s+)core(?=[.\s])", re.MULTILINE), rf"\1{PACKAGE}"),
     (re.compile(r"""(["'])core\.(?=[a-z_]+["'.])"""), rf"\1{PACKAGE}."),  # modules that are imported by name
-    (re.compile(r"\bpython -m core\b"), PACKAGE),  # the command, wherever a sentence names it
+    (_COMMAND, PACKAGE),
 )
 
 
@@ -33,19 +34,26 @@ def rewritten(source: str) -> str:
     return source
 
 
+def commanded(text: str) -> str:
+    """Return a document with the command that the wheel installs."""
+    return _COMMAND.sub(PACKAGE, text)
+
+
 def lay_out(root: Path, target: Path) -> None:
     """Write the package from a checkout, or an unpacked source distribution, into an empty folder."""
     for name in (*SOURCES, *DATA):
         origin = root / name
         files = sorted(origin.rglob("*")) if origin.is_dir() else [origin]
         for file in files:
-            if not file.is_file() or file.suffix == ".pyc":
+            if not file.is_file() or file.suffix in (".pyc", ".ipynb"):
                 continue
             inside = file.relative_to(root / "core" if name == "core" else root)
             place = target / inside
             place.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".py":
                 place.write_text(rewritten(file.read_text(encoding="utf-8")), encoding="utf-8")
+            elif name == "docs":  # agents read them
+                place.write_text(commanded(file.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 shutil.copy2(file, place)
     (target / "py.typed").touch()

@@ -23,6 +23,7 @@ from core.cli import (
     gate,
     golden,
     import_,
+    mcp,
     page,
     prices,
     readers,
@@ -63,6 +64,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("manifest", plan.manifest),
     ("doctor", store.doctor),
     ("sql", sql.run),
+    ("mcp", mcp.run),
 )
 
 

