@@ -18,6 +18,8 @@ from core.views.pages import PAGES as PAGES_OF
 TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
 """Pages by their name, and their further sections as "page/section", with their heading."""
 PAGES = tuple(TITLES)
+FIRST = tuple(page.places[0] for page in PAGES_OF.values())
+"""A place of each page: for what is said before any of its sections is drawn."""
 
 
 def like_a_server(began: Callable[..., None]) -> Callable[..., None]:

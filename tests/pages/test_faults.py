@@ -18,7 +18,7 @@ from core.cli.app import app
 from core.store.engine import ENGINE
 from core.store.read import graded
 from tests.cli.everything import READERS, WRITERS, Outcome, outcomes, prepare
-from tests.pages.reading import PAGES
+from tests.pages.reading import FIRST
 from tests.shared import once
 
 pytestmark = pytest.mark.slow
@@ -192,7 +192,7 @@ def test_all_is_verified_where_that_is_asked_for(ruined: Callable[[str], Path]) 
         assert (result.exit_code, "rankings.parquet has other bytes" in result.output) == (code, bool(code))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*FIRST, "add/formats"])
 def test_every_page_says_that_a_store_is_damaged(ruined: Callable[[str], Path], name: str) -> None:
     folder = ruined("no pointer")
     (outcome,) = outcomes(folder / "store", folder, [f"page {name}"]).values()

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.ui.state import SETTINGS
 from core.views.link import written
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, assert_sound, everything, rows
+from tests.pages.reading import PAGES_OF, TITLES, assert_sound, everything, rows
 
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "select_slider", "number_input", "checkbox",
          "toggle", "text_input", "radio")  # fmt: skip
@@ -60,8 +60,12 @@ def seen(app: AppTest) -> tuple[str, list[str], list[object]]:
     )
 
 
+FURTHER = [place for page in PAGES_OF.values() for place in page.places[1:]]
+"""Further sections of pages; the first are opened in a browser, see `tests/e2e/test_links.py`."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("place", PAGES)
+@pytest.mark.parametrize("place", FURTHER)
 def test_the_address_holds_what_is_set(open_page: OpenPage, store_of: Callable[[str], Path], place: str):
     """Every control of a page is changed; the address alone then brings the same words, numbers and rows."""
     store = store_of(place)

@@ -1,6 +1,5 @@
 """Every page: it says what it tells, and answers; see test_workspaces.py for the kinds of store."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,11 @@ from core.ui.show import ROWS_SHOWN
 from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
+    FIRST,
     PAGES,
     PAGES_OF,
     TITLES,
     answer,
-    assert_settings,
     assert_sound,
     everything,
     figure,
@@ -22,58 +21,15 @@ from tests.pages.reading import (
     opening,
     rows,
 )
+from tests.pages.test_places import FORMS, WITHOUT_NUMBERS
 from tests.stores import Lab
 from tests.views.made import DEMO
 
-NEEDS_RESULTS = [
-    page for page in PAGES if page not in ("cost", "add", "add/formats", "library", "run", "measures")
+BARE = [
+    place for page in PAGES_OF.values() if any(each.bare for each in page.drawn()) for place in page.places
 ]
-
-
-CANNOT_FILL = {
-    "measures/predicting answers": "No run here has answers with grades.",
-    **{place: "Readers" for place in PAGES if place.startswith("readers")},
-    **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
-    "latency/reranker by K": "No stack here has a timed reranker.",
-    "latency/generator": "How long an answer takes is unknown here.",
-    "latency/indexes": "No index was measured or imported yet.",
-    "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
-}
-"""Places that the demo has nothing for, with what they say."""
-OF_OTHERS = {
-    "curves/cut-off methods": "F1 of what is kept",
-    "curves/cut-off table": "F1 of what is kept",
-    "golden/judges": "how far judges agree",
-    "golden/unseen": "passages that nobody judged",
-    "latency/every stack": "milliseconds",
-}
-"""Places whose numbers are of something else than the measure."""
-FORMS = ("golden/build", "golden/judge", "run/your own", "run/readers")
-"""Sections that make judgements or answers and so have no number yet."""
-ANSWERED = [place for place in PAGES if PAGES_OF[place.partition("/")[0]].needs == "answers"]
-"""Places that ask for answers, which the demo has none of."""
-
-
-@pytest.mark.parametrize("page", ANSWERED)
-def test_a_page_about_answers_has_settings(open_page: OpenPage, answered_store: Path, page: str):
-    app = open_page(answered_store, page)
-    assert_sound(app, TITLES[page])
-    assert_settings(app, page)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_on_the_demo_answers_with_n(open_page: OpenPage, demo_store: Path, page: str):
-    app = open_page(demo_store, page)
-    assert_sound(app, TITLES[page])
-    assert not app.warning
-    if page not in ANSWERED:
-        assert_settings(app, page)
-    said = opening(app)
-    if page in CANNOT_FILL:
-        assert answer(app) == CANNOT_FILL[page]
-    elif page in NEEDS_RESULTS and page not in FORMS:
-        assert "RA-nWG@10" in said or page in OF_OTHERS
-        assert re.search(r"n = \d+|of \d+ queries", said)
+"""Places of pages with a section that does without a workspace, so that each section asks for its own."""
+NEEDS_RESULTS = [place for place in PAGES if place in {*FIRST, *BARE, *FORMS} - WITHOUT_NUMBERS]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +128,7 @@ def test_ten_thousand_stacks_are_drawn_as_a_density(open_page: OpenPage, many_st
     assert "10,000 stacks" in everything(app)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [place for place in PAGES if place in {*FIRST, *BARE}])
 def test_a_store_that_cannot_be_opened_is_an_error_without_traceback(
     open_page: OpenPage, tmp_path: Path, page: str
 ):
@@ -187,7 +143,7 @@ def test_a_store_that_cannot_be_opened_is_an_error_without_traceback(
 def test_pages_of_one_session_share_the_sidebar(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision")
     app.selectbox(key="m").set_value("N-Recall4+").run()
-    for page in PAGES[1:-1]:
+    for page in FIRST[1:-1]:
         go(app, page).run()
         assert_sound(app, TITLES[page])
         assert app.session_state["m"] == "N-Recall4+"

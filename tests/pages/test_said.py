@@ -2,134 +2,36 @@
 
 import json
 import math
-from functools import cache
-from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
-import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
 from core.cli.app import app as commands
-from core.cli.context import Context
-from core.cli.deciding import Question
 from core.errors import InputError, UnknownNameError
-from core.report import page as report
-from core.report.page import Said, as_file, as_json, flat, say
+from core.report.page import say
 from core.store import Store
-from core.ui.show import configured
 from core.views.ask import Given
 from core.views.blocks import (
     Answer,
     Beside,
     Blocks,
     Cards,
-    Chart,
-    Comparison,
     Control,
     Fold,
     Section,
-    Table,
     Tabs,
     Text,
 )
 from core.views.columns import COLUMNS
-from core.views.pages import PAGES
-from tests.pages.conftest import OpenPage
-from tests.pages.reading import everything, figures, page_of, rows, unescaped
-from tests.shared import EVERY_PAGE
+from tests.pages.test_places import SCHEMA
 from tests.stores import Lab
 
 
 def run(*words: str) -> Result:
     """Run a command."""
     return CliRunner().invoke(commands, words)
-
-
-PLACES = [place for page in PAGES.values() for place in page.places[: len(page.drawn())]]
-BY_HAND = ("near_misses", "promising")
-DEMO, *OTHERS = ("demo_store", "published_store", "answered_store", "hostile_store")
-CASES = [
-    (kind, place)
-    for at, place in enumerate(PLACES)
-    for kind in (DEMO, *(OTHERS if EVERY_PAGE else OTHERS[at % 3 :][:1]))
-]
-"""Every place on the demo and one more store in turn."""
-SCHEMA = json.loads(Path(report.__file__).with_name("page.schema.json").read_text())
-
-
-def said(store: Path, place: str, collection: str, **given: list[str]) -> Said:
-    """What the command line says of a place."""
-    name, _, section = place.partition("/")
-    page, question = PAGES[name], Question(collection=collection)
-    place = question.on_page(Context(store)) if page.settings else question.in_store(Context(store))
-    return say(page, section or None, place, given)
-
-
-@cache
-def collections(store: Path) -> list[str]:
-    """The workspaces of a store with runs, the first that the dashboard opens first."""
-    runs = Store.open(store).read().runs()
-    return runs["collection_id"].unique().sort().to_list()
-
-
-@pytest.mark.parametrize(("kind", "place"), CASES)
-def test_a_place_says_the_same_on_screen_and_as_data(
-    open_page: OpenPage, request: pytest.FixtureRequest, kind: str, place: str
-):
-    store = request.getfixturevalue(kind)
-    app = open_page(store, place)
-    if not app.title or app.title[0].value == page_of(app).title:
-        pytest.skip("the workspace cannot fill the page")
-    found = said(store, place, app.session_state["_view"].scope.collection_id)
-    assert unescaped(app.title[0].value) == unescaped(found.answer)
-    cards = [card for block in found.blocks if isinstance(block, Cards) for card in block.cards]
-    compared = [own for block in found.blocks if isinstance(block, Comparison) for _, own, _ in block.numbers]
-    cards += [card for own in compared for card in own if len(own) == 2]
-    assert [unescaped(each.value) for each in app.main.metric] == [value for _, value, _ in cards]
-    tables = [block for block in flat(found.blocks) if isinstance(block, Table)]
-    for block in [block for block in tables if block.name in BY_HAND]:
-        tables.remove(block)  # which the page draws otherwise: the first of its rows as a line
-        assert block.rows["stack"][0][:30] in everything(app)
-        if "let_in_by" in block.rows.columns:
-            assert unescaped(app.button(key="near_0").label) == f"Set {block.rows['let_in_by'][0]}"
-    assert len(app.dataframe) == len(tables)
-    for at, block in enumerate(tables):
-        shown = rows(app, at)
-        assert set(shown.columns) <= set(configured(block.columns))
-        assert shown.height == min(block.rows.height, 100)
-    charts = [block for block in flat(found.blocks) if isinstance(block, Chart)]
-    drawn = [[trace.get("name") for trace in each["data"]] for each in figures(app)]
-    assert drawn == [[trace.name for trace in block.figure.data] for block in charts]
-
-
-@pytest.mark.parametrize(("kind", "place"), CASES)
-def test_every_form_of_a_place_is_sound(request: pytest.FixtureRequest, kind: str, place: str):
-    store = request.getfixturevalue(kind)
-    for collection in collections(store):
-        found = said(store, place, collection)
-        data = json.loads(as_json(found), parse_constant=pytest.fail)
-        jsonschema.validate(data, SCHEMA)
-        page = as_file(found, "html")
-        parser = _Scripts()
-        parser.feed(page)
-        assert parser.foreign == []
-        assert found.answer[:30] in unescape(page)
-        assert as_file(found, "md").startswith(f"# {found.page.title}")
-
-
-class _Scripts(HTMLParser):
-    """Collects elements that only a name of others could have brought."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.foreign: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("img", "iframe", "a", "object") or any(name.startswith("on") for name, _ in attrs):
-            self.foreign.append(tag)
 
 
 def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
@@ -170,7 +72,7 @@ def test_what_cannot_be_asked_is_refused(demo_store: Path, more: tuple[str, ...]
 def test_the_library_is_of_the_store_and_needs_no_workspace(demo_store: Path, tmp_path: Path):
     asked = ("--store", str(demo_store), "page", "library", "--format", "json")
     data = json.loads(run(*asked, "--set", "kind=Golden sets").stdout)
-    jsonschema.validate(data, SCHEMA)
+    SCHEMA.validate(data)
     assert [data["workspace"][name] for name in ("collection", "quality", "prices")] == [None] * 3
     held, _, _, history, printed = data["blocks"][1:]
     (table,) = held["blocks"]
