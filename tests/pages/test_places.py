@@ -21,6 +21,7 @@ from core.store import Store
 from core.ui.show import configured
 from core.ui.state import SETTINGS
 from core.views.blocks import Cards, Chart, Comparison, Table
+from core.views.workspace.view import Place
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     PAGES,
@@ -162,12 +163,18 @@ def assert_sound_in_files(found: Said) -> None:
     assert as_file(found, "md").startswith(f"# {found.page.title}")
 
 
-def said(store: Path, place: str, collection: str, **given: list[str]) -> Said:
+def said(store: Path, place: str, collection: str) -> Said:
     """What the command line says of a place."""
     name, _, section = place.partition("/")
-    page, question = PAGES_OF[name], Question(collection=collection)
-    of = question.on_page(Context(store)) if page.settings else question.in_store(Context(store))
-    return say(page, section or None, of, given)
+    page = PAGES_OF[name]
+    return say(page, section or None, workspace(store, collection, whole=page.settings), {})
+
+
+@cache
+def workspace(store: Path, collection: str, *, whole: bool) -> Place:
+    """A workspace that all places share; whole with what it compares, as the command line asks for it."""
+    question, context = Question(collection=collection), Context(store)
+    return question.on_page(context) if whole else question.in_store(context)
 
 
 @cache
