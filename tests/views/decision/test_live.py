@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.decide.pareto import frontier_2d
-from core.decide.rules import Constraints, decide
+from core.decide.rules import Constraints, decide, feasible
 from core.views.decision.chart import drawing, figure_json, pareto, points
 from core.views.decision.marks import DENSE_FROM
 from core.views.workspace.scope import Latency
@@ -35,7 +35,7 @@ def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | 
     latency, quality = numbers["latency"].to_numpy(), sign * numbers["quality"].to_numpy()
     for sla, budget, floor in product(LIMITS, LIMITS, LIMITS):
         asked = Constraints(sla_ms=sla, budget=budget, floor=floor, higher_is_better=higher)
-        left = decide(rows, asked).feasible
+        left = feasible(rows, asked)
         line: list[int] = []
         for row in numbers["order"]:
             if left[row] and not np.isnan(latency[row]):
@@ -46,6 +46,7 @@ def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | 
         assert line == sorted(frontier_2d(latency * on, quality * on).tolist(), key=line.index)
         best = [quality[int(row)] for row in drawn["names"] if left[int(row)]]
         assert max(best, default=None) == (quality[left].max() if left.any() else None)
+    assert left.tolist() == decide(rows, asked).feasible.tolist()
 
 
 def test_a_budget_brings_a_stack_onto_the_frontier_that_was_not_on_it():

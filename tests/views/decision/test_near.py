@@ -50,8 +50,7 @@ def test_without_a_choice_there_is_no_gain():
     )
 
 
-@pytest.mark.parametrize("ending", [".html", ".md", ".json"])
-def test_the_paper_at_500_ms(published_store, tmp_path, ending):
+def test_the_paper_at_500_ms(published_store, tmp_path):
     question = ["--collection", "clq-paper", "--sla-ms", "500", "--budget", "2.5"]
 
     def call(*words):
@@ -67,20 +66,18 @@ def test_the_paper_at_500_ms(published_store, tmp_path, ending):
     assert miss["cost"] == pytest.approx(1.25, abs=0.005)
     assert miss["gain"] == pytest.approx(0.195)
     assert f"{miss['stack']}: RA-nWG@10 0.805 (+0.195)" in call("decide")
-    path = tmp_path / f"record{ending}"
-    call("record", str(path))
-    written = path.read_text(encoding="utf-8")
-    if ending == ".json":
-        assert json.loads(written)["near_misses"] == found["near_misses"]
-    else:
-        assert "SLA 510 ms" in written
-        assert "0.195" in written
-        on_page = for_people(near_table(found["near_misses"]))[1]
-        for head in (
-            f"<th scope=.col.[^>]*>{column.label}<" if ending == ".html" else column.label
-            for column in on_page
-        ):
-            assert re.search(head.replace("$", r"\$"), written)
+    files = {ending: tmp_path / f"record{ending}" for ending in (".html", ".md", ".json")}
+    for path in files.values():
+        call("record", str(path))
+    written = {ending: path.read_text(encoding="utf-8") for ending, path in files.items()}
+    assert json.loads(written.pop(".json"))["near_misses"] == found["near_misses"]
+    labels = [column.label for column in for_people(near_table(found["near_misses"]))[1]]
+    for text in written.values():
+        assert "SLA 510 ms" in text
+        assert "0.195" in text
+    for label in labels:
+        assert re.search(f"<th scope=.col.[^>]*>{label}<".replace("$", r"\$"), written[".html"])
+        assert re.search(label.replace("$", r"\$"), written[".md"])
 
 
 @pytest.mark.parametrize(
