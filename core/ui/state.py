@@ -166,6 +166,7 @@ SETTINGS: Mapping[str, Setting] = {
     "over": Setting("stack that others are compared with", dependent=True),
     "goodfrom": Setting("score from which on an answer is good", number=True),
     "people": Setting("grades of answers by people"),
+    "lose": Setting("answerable questions that may be refused", number=True),
     "aim": Setting("score that k is asked for", number=True),
     "gold": Setting("gold passages that count"),
     "with": Setting("grades that are put on top", dependent=True),

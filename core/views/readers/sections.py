@@ -13,7 +13,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
 from core.views.keep import keep
-from core.views.readers import charts, data, generators, joint, judges, rerankers, scores
+from core.views.readers import charts, data, generators, joint, judges, refusing, rerankers, scores
 from core.views.readers.charts import points
 from core.views.readers.data import EVERY, NO_SCORES, WITH, WITHOUT, Answered, Need, Rules
 from core.views.readers.dose import dose_of_distractors
@@ -313,6 +313,7 @@ SECTIONS = (
     joint_k,
     side_by_side,
     judges.judges,
+    refusing.refusing,
     what_rerankers_do,
 )
 CRITERION = "Mean of its judges, over the cases that all of them scored."

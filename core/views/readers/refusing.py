@@ -1,0 +1,258 @@
+"""Section Refusing of Readers: questions that the texts cannot answer, a class of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
+from core.stats import separation
+from core.stats.intervals import bootstrap_means
+from core.store import Snapshot
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.readers.data import GOLD_FROM
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+
+SOME_USE = 3  # Grade from which a passage answers at least a part
+TAGGED = re.compile(r"(^|[=: ])(unanswerable|no[ _-]answer|impossible)$", re.IGNORECASE)
+_WHO = r"\b(I|we|passages?|context|texts?|documents?|sources?|excerpts?|information)\b[^.]{0,40}"
+_NOT = r"\b(do|does|did|can|could|is|are)(n['’]t|not| not)\b[^.]{0,30}"
+REFUSAL = re.compile(
+    rf"{_WHO}{_NOT}\b(know|hold|contain|answer|find|provide|mention|state|say|enough|sufficient)"
+    r"|\bdon['’]?t know\b|^no (answer|information)\b|\bnot (mentioned|stated|provided) in the\b"
+    r"|^unanswerable\b"
+    r"|\bne (le )?(sais|sait|contien\w+|permet\w*|répond\w*|mentionne\w*)\b[^.]{0,20}\bpas\b"
+    r"|^aucune (information|réponse)"
+    r"|\bweiß (es |ich )?(es )?nicht\b|^keine (Antwort|Information)",
+    re.IGNORECASE,
+)
+"""Words by which readers refuse, English, French and German; an empty answer is a refusal too."""
+NONE_THERE = "No question here is known to have no answer: scores that refuse cannot be set."
+TO_HAVE = (
+    "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
+    f"judged question of whose passages none reaches grade {SOME_USE} counts too."
+)
+HOW = (
+    "AUC: the chance that the first passage of a question with an answer scores above that of one without. "
+    "The threshold loses at most the share of answerable questions that you allow. Measures that need a good "
+    "passage have no value on such questions: they are not in their n, and are counted here."
+)
+SHOULD, SHOULD_NOT = "should refuse", "should answer"
+CASES: Mapping[str, str] = {
+    "no answer exists": SHOULD,
+    "context empty": SHOULD,
+    "gold left out": SHOULD,
+    "gold not found": SHOULD,
+    "gold in context": SHOULD_NOT,
+}
+"""What a reader was given, and whether it should refuse then (Palmieri, §4.3.1)."""
+_SHARE = COLUMNS["share"]
+STACKS: Columns = (
+    "name",
+    Column("auc", "AUC", "score", "1 = scores tell answerable questions from others; 0.5 = as a coin."),
+    Column("auc_low", "low", "score", "95 % interval (DeLong)."),
+    Column("auc_high", "high", "score", "95 % interval (DeLong)."),
+    Column("threshold", "threshold", "exact", "Refuse where the first passage scores lower."),
+    _SHARE.but("refused rightly", "Of the questions without an answer.", name="right"),
+    *(_SHARE.but(end, "95 % interval.", name=f"right_{end}") for end in ("low", "high")),
+    _SHARE.but("refused wrongly", "Of the questions with one.", name="wrong"),
+    _SHARE.but("harmful", "Share of Top(K) judged 1 or 2 on questions without an answer.", name="harmful"),
+    COLUMNS["n"].but("without", "Questions without an answer.", name="without"),
+    COLUMNS["n"].but("with", "Questions with an answer.", name="answerable"),
+)
+READERS: Columns = (
+    "name", "reader", Column("case", "case"), Column("should", "it"),
+    _SHARE.but("refused", "Share of the answers.", name="refused"),
+    *(_SHARE.but(end, "95 % interval.", name=f"refused_{end}") for end in ("low", "high")), "n",
+)  # fmt: skip
+
+
+def classes(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
+    """Tell which questions of a workspace have no answer in the texts.
+
+    Returns:
+        query_id, answerable and why ("tagged", "nothing of use judged"; null where it has an answer): a row
+        per question that is judged or tagged; of others nothing is known.
+    """
+    queries = snapshot.queries(scope.collection_id).select("query_id", "tags")
+    tagged = [query for query, tags in queries.iter_rows() if any(TAGGED.search(tag) for tag in tags or ())]
+    best = pl.DataFrame(schema={"query_id": pl.String, "best": pl.Int8})
+    if scope.golden_set_id is not None:
+        best = snapshot.judgements(scope.golden_set_id).group_by("query_id").agg(best=pl.col("grade").max())
+    known = pl.concat(
+        [best.select("query_id"), pl.DataFrame({"query_id": tagged}, schema={"query_id": pl.String})]
+    )
+    rows = known.unique().join(best, on="query_id", how="left").sort("query_id")
+    why = (
+        pl.when(pl.col("query_id").is_in(tagged)).then(pl.lit("tagged"))
+        .when(pl.col("best") < SOME_USE).then(pl.lit("nothing of use judged"))
+    )  # fmt: skip
+    return rows.with_columns(why=why).with_columns(answerable=pl.col("why").is_null()).drop("best")
+
+
+@keep("Separating the scores…", entries=8)
+def stacks(view: View, most: float) -> pl.DataFrame:
+    """Tell how each stack's scores separate questions with an answer, the best first; see `STACKS`."""
+    known = classes(view.snapshot, view.scope)
+    runs = runs_in(view.snapshot, view.scope).filter("has_rankings")
+    ids = runs["run_id"].to_list()
+    ranked = view.snapshot.rankings(ids, stage="final").filter(pl.col("rank") <= max(view.quality.k, 2))
+    ranked = ranked.join(known, on="query_id")
+    names = dict(runs.select("run_id", "name").iter_rows())
+    harm = _harmful(view, ranked)
+    rows = [
+        {"name": names[str(run_id)], **_separated(own, most), "harmful": harm.get(str(run_id))}
+        for (run_id,), own in ranked.group_by("run_id", maintain_order=True)
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return table.with_columns(pl.col(pl.Float64).fill_nan(None)).sort(
+        "auc", "name", descending=[True, False], nulls_last=True
+    )
+
+
+def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
+    first, second = (own.filter(rank=rank)["score"].mean() for rank in (1, 2))
+    turned = isinstance(first, float) and isinstance(second, float) and first < second  # distances
+    top = own.filter(rank=1).drop_nulls("score").with_columns(pl.col("score") * (-1 if turned else 1))
+    with_one, without = (top.filter(answerable=one)["score"].to_numpy() for one in (True, False))
+    every = own.filter(rank=1)["answerable"]
+    counts = {"without": int((~every).sum()), "answerable": int(every.sum())}
+    found = separation.area(with_one, without)
+    told = {"auc": found.value, "auc_low": found.low, "auc_high": found.high}
+    if np.isnan(found.value):
+        return (
+            told | dict.fromkeys(("threshold", "right", "right_low", "right_high", "wrong"), np.nan) | counts
+        )
+    least = separation.threshold(with_one, most)
+    refused = (without < least).astype(np.float64)
+    low, high = (float(end[0]) for end in bootstrap_means(refused))
+    return {
+        **told, "threshold": -least if turned else least, "right": float(refused.mean()), "right_low": low,
+        "right_high": high, "wrong": float((with_one < least).mean()), **counts,
+    }  # fmt: skip
+
+
+def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
+    """Return the share of Top(K) that is judged 1 or 2, over the questions without an answer, by run."""
+    if view.scope.golden_set_id is None:
+        return {}
+    bad = view.snapshot.judgements(view.scope.golden_set_id).filter(pl.col("grade") <= 2)
+    top = ranked.filter(~pl.col("answerable"), pl.col("rank") <= view.quality.k)
+    bad_ones = top.join(bad.select("query_id", "passage_id"), on=["query_id", "passage_id"], how="semi")
+    found = (
+        top.group_by("run_id")
+        .agg(asked=pl.col("query_id").n_unique())
+        .join(bad_ones.group_by("run_id").len(), on="run_id", how="left")
+    )
+    rates = pl.col("len").fill_null(0) / (pl.col("asked") * view.quality.k)
+    return dict(found.select("run_id", rates).iter_rows())
+
+
+@keep("Reading who refuses…", entries=8)
+def readers(view: View) -> pl.DataFrame:
+    """Tell how often readers refuse by what they were given; see `READERS`."""
+    runs = runs_in(view.snapshot, view.scope)
+    having = view.snapshot.sizes("answers")["id"].to_list()
+    ids = runs.filter(pl.col("run_id").is_in(having))["run_id"].to_list()
+    said = view.snapshot.answers(ids).filter(pl.col("text").is_not_null())
+    if said.is_empty():
+        return pl.DataFrame()
+    found = _gold_found(view, ids)
+    rows = (
+        said.with_columns(pl.col("mode").fill_null(TOP_K))
+        .join(classes(view.snapshot, view.scope), on="query_id")
+        .join(found, on=["run_id", "query_id"], how="left")
+        .join(runs.select("run_id", "name"), on="run_id")
+    )
+    refused = [not words.strip() or REFUSAL.search(words) is not None for words in rows["text"]]
+    mode, in_context = pl.col("mode"), pl.col("first_gold") <= pl.col("k")
+    case = (
+        pl.when(~pl.col("answerable")).then(pl.lit("no answer exists"))
+        .when(mode == CLOSED_BOOK).then(pl.lit("context empty"))
+        .when(mode == NO_GOLD).then(pl.lit("gold left out"))
+        .when(mode.is_in([GOLD, GOLD_ONLY]) | in_context).then(pl.lit("gold in context"))
+        .otherwise(pl.lit("gold not found"))
+    )  # fmt: skip
+    by_case = rows.with_columns(pl.Series("refused", refused), case=case)
+    groups = (
+        by_case.group_by("name", "reader", "case")
+        .agg(pl.col("refused").cast(pl.Float64))
+        .sort("name", "reader")
+    )
+    ends = [
+        bootstrap_means(np.array(some)) if len(some) > 1 else ([np.nan], [np.nan])
+        for some in groups["refused"]
+    ]
+    order = pl.col("case").cast(pl.Enum(list(CASES)))
+    return groups.select(
+        "name", "reader", "case", pl.col("case").replace_strict(CASES).alias("should"),
+        pl.col("refused").list.mean(), pl.Series("refused_low", [float(low[0]) for low, _ in ends]),
+        pl.Series("refused_high", [float(high[0]) for _, high in ends]), n=pl.col("refused").list.len(),
+    ).with_columns(pl.col(pl.Float64).fill_nan(None)).sort("name", "reader", order)  # fmt: skip
+
+
+def _gold_found(view: View, ids: list[str]) -> pl.DataFrame:
+    """Return the rank of the first gold passage: run_id, query_id, first_gold."""
+    if view.scope.golden_set_id is None:
+        return pl.DataFrame(schema={"run_id": pl.String, "query_id": pl.String, "first_gold": pl.Int32})
+    gold = view.snapshot.judgements(view.scope.golden_set_id).filter(pl.col("grade") >= GOLD_FROM)
+    ranked = view.snapshot.rankings(ids, stage="final")
+    hits = ranked.join(gold.select("query_id", "passage_id"), on=["query_id", "passage_id"], how="semi")
+    return hits.group_by("run_id", "query_id").agg(first_gold=pl.col("rank").min())
+
+
+@section("refusing", "When should it say that there is no answer?")
+def refusing(view: View, ask: Ask) -> Blocks:
+    """Show questions without an answer: what scores tell of them, and who refuses them."""
+    known = classes(view.snapshot, view.scope)
+    without = known.filter(~pl.col("answerable"))
+    if without.is_empty():
+        yield Answer(NONE_THERE)
+        yield Text(TO_HAVE, "guide")
+        yield Way("golden", "Golden sets")
+    else:
+        most = ask.number("Answerable questions refused at most (share)", "lose", 0.05, 0.0, 0.5, step=0.01)
+        table = stacks(view, 0.05 if most is None else most)
+        counts = ", ".join(f"{n} {why}" for why, n in without["why"].value_counts(sort=True).rows())
+        details = f"{text.count(without.height, 'question')} without an answer: {counts}."
+        yield Answer(answer(table), details, caveats={"how to read": HOW})
+        yield Table(table, "refusing", STACKS)
+    rows = readers(view)
+    if rows.height:
+        yield Fold("What readers refuse", (Text(of_readers(rows)), Table(rows, "refusals", READERS)))
+
+
+def answer(table: pl.DataFrame) -> str:
+    """Say whose scores tell best, and what refusing by them costs."""
+    best = table.row(0, named=True) if table.height else None
+    if best is None or best["auc"] is None:
+        needed = f"{separation.FEW} of either kind, ranked with scores, are needed"
+        return f"Which scores tell questions without an answer is unknown: {needed}."
+    sure = best["auc_low"] > 0.5
+    told = "tell them from others" if sure else "do not surely tell them from others"
+    area = f"{best['auc']:.3f} [{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
+    return (
+        f"Scores of {best['name']} {told} (AUC {area}): "
+        f"refusing {text.percent(best['right'])} of them costs {text.percent(best['wrong'])} of the others."
+    )
+
+
+def of_readers(rows: pl.DataFrame) -> str:
+    """Say how often readers refuse where they should, and where they should not."""
+    parts = []
+    for should, words in ((SHOULD, "that should be"), (SHOULD_NOT, "that should be answered")):
+        own = rows.filter(should=should)
+        n = int(own["n"].sum())
+        if n:
+            parts.append(f"{text.percent(float((own['refused'] * own['n']).sum()) / n)} of {n:,} {words}")
+    return f"Refused, by their words: {'; '.join(parts)}."

@@ -1,0 +1,38 @@
+"""Scores that tell two classes apart: areas as by hand, intervals that hold, thresholds that lose no more."""
+
+import numpy as np
+import pytest
+
+from core.stats.separation import area, threshold
+
+
+def test_the_area_is_the_share_of_pairs_in_order():
+    members, others = np.array([3.0, 4, 5, 6, 2]), np.array([1.0, 2, 3, 0, 2])
+    pairs = [(a > b) + (a == b) / 2 for a in members for b in others]
+    found = area(members, others)
+    assert found.value == pytest.approx(np.mean(pairs))
+    assert found.low < found.value < found.high <= 1
+    assert area(members, members).value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("shift", "expect"), [(10.0, 1.0), (-10.0, 0.0)])
+def test_what_is_wholly_apart_is(shift: float, expect: float):
+    assert area(np.arange(6) + shift, np.arange(6.0)) == (expect, expect, expect)
+
+
+def test_few_say_nothing():
+    assert np.isnan(area(np.arange(4.0), np.arange(9.0)).value)
+
+
+def test_intervals_hold():
+    random, held = np.random.default_rng(1), 0
+    for _ in range(300):
+        found = area(random.normal(1, 1, 40), random.normal(0, 1, 30))
+        held += found.low <= 0.7602 <= found.high  # Φ(1/√2)
+    assert 0.91 <= held / 300 <= 0.99
+
+
+@pytest.mark.parametrize("most", [0.0, 0.05, 0.1, 0.5, 1.0])
+def test_a_threshold_loses_no_more_than_is_allowed(most: float):
+    members = np.random.default_rng(2).normal(size=37)
+    assert (members < threshold(members, most)).mean() <= most + 1e-9
