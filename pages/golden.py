@@ -48,6 +48,17 @@ def build_one(view: View) -> None:
     build(view)
 
 
+def make_questions() -> None:
+    """The form of questions from documents alone, and what was made."""
+    from core.ui.sections.questions import questions  # noqa: PLC0415 - with the engines, a second
+
+    questions()
+
+
 if QUEUE in st.query_params and st.session_state.get(SECTION) not in PAGES["golden"].sections:
     st.session_state[SECTION] = "judge"  # a link to a queue
-draw_page({"judges": merge, "build": build_one, "judge": judge}, runs=False)
+draw_page(
+    {"judges": merge, "build": build_one, "judge": judge},
+    runs=False,
+    storeless={"questions": make_questions},
+)

@@ -13,10 +13,10 @@ from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan
-from core.pipeline.sweep.problems import Problem
+from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
 from core.ui import cache, door, show, work
-from core.ui.pages import pick_section
+from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import find_place
@@ -62,7 +62,6 @@ SEARCHED = {
     "harm": show.score_column("harm", "Of the first passages, where it has a limit."),
 }
 AT_SCALE = "≈ by bytes per vector and seconds per vector; a graph takes longer the larger it is."
-PATH_SEEN = 20  # letters of a path that its field shows
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
 
@@ -84,12 +83,14 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     keys += ("rewrite", *LEVELS)
     places: Places = {key: cell.container() for key, cell in zip(keys, cells, strict=True)}
 
-    documents = chosen(places["collection"], "Documents", begun.documents, collections, key=start)
+    documents = work.chosen(places["collection"], "Documents", begun.documents, collections, key=start)
     own = [name for name, of in golden_sets.items() if of == documents]
     place, key = places["golden_set"], f"{start} {documents}"
-    judgements = chosen(place, "Judgements", begun.judgements, own, key=key, empty=OF_DOCUMENTS)
+    judgements = work.chosen(place, "Judgements", begun.judgements, own, key=key, empty=OF_DOCUMENTS)
     split = chosen_split(place, judgements or documents, {*collections, *golden_sets})
-    questions = chosen(places["queries"], "Questions", begun.questions, (), key=start, empty=OF_DOCUMENTS)
+    questions = work.chosen(
+        places["queries"], "Questions", begun.questions, (), key=start, empty=OF_DOCUMENTS
+    )
     number = partial(_number, places, start)
     about = "Drawn at random from those that are judged."
     limit = number("limit", "How many", begun.limit, about=about, placeholder="all")
@@ -146,30 +147,6 @@ def _number(
     """Draw the field of a number."""
     more = {"min_value": 1, "value": value, "key": f"{key}_{start}", "help": about, **more}
     return places[key].number_input(label, **more)
-
-
-def chosen(
-    place: DeltaGenerator, title: str, first: str, known: Sequence[str], *, key: str, empty: str = "a path"
-) -> str:
-    """Something that the store has, or a path of this machine."""
-    if not known:
-        about = "A path of the machine that runs the dashboard."
-        path: str | None = place.text_input(
-            title, key=f"{title}_path_{key}", placeholder=empty, help=about
-        ).strip()
-    else:
-        path = place.selectbox(
-            title,
-            known,
-            index=list(known).index(first) if first in known else None,
-            placeholder=empty,
-            accept_new_options=True,
-            key=f"{title}_{key}",
-            help="Choose what the store has, or type a path of the machine that runs the dashboard.",
-        )
-    if path and len(path) > PATH_SEEN:  # the field cuts its end off
-        place.caption(plain(path))
-    return path or ""
 
 
 def chosen_split(place: DeltaGenerator, path: str, stored: Container[str]) -> str:
@@ -266,6 +243,8 @@ def new_evaluation() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     view = find_place()
     offered = asked.starts(None if view is None else view.scope)
+    if made := st.session_state.get(asked.MADE):
+        offered = asked.with_questions(offered, Path(made))
     begin = st.segmented_control(
         "Start from", list(offered), default=next(iter(offered)), required=True, width="content"
     )
@@ -282,6 +261,10 @@ def new_evaluation() -> None:
     planned = work.planned(text, "run", partial(plan_of, cache.snapshot(None)))
     if planned is not None:
         point_out(planned.problems, *((filled, places) if text == written else (None, {})))
+    if isinstance(planned, SpecError) and any(
+        "There are no questions" in str(one) for one in planned.problems
+    ):
+        way(PAGES["golden"], asked.MAKE, "questions", **{asked.ASKED_OF: filled.documents})
     if isinstance(planned, Plan):
         options = where()
         evaluate = partial(EVALUATION.begin, text, cache.store().path, options)

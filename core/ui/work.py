@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ LINES = {
 
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
+PATH_SEEN = 20  # letters of a path that its field shows
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on plans wait to be asked for; ended work with a row each
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
@@ -57,6 +58,31 @@ def draft(written: str, kind: str, help_text: str) -> str:
     if st.session_state.get(source_key) != source or key not in st.session_state:
         st.session_state[source_key] = st.session_state[key] = source
     return str(st.text_area("Specification", key=key, height=300, help=help_text))
+
+
+def chosen(
+    place: DeltaGenerator, title: str, first: str, known: Sequence[str], *, key: str, empty: str = "a path"
+) -> str:
+    """Draw a field for something that the store has, or a path of this machine; returns what was chosen."""
+    if not known:
+        about = "A path of the machine that runs the dashboard."
+        path: str | None = place.text_input(
+            title, first, key=f"{title}_path_{key}", placeholder=empty, help=about
+        ).strip()
+    else:
+        options = list(dict.fromkeys([*known, *([first] if first else [])]))
+        path = place.selectbox(
+            title,
+            options,
+            index=options.index(first) if first else None,
+            placeholder=empty,
+            accept_new_options=True,
+            key=f"{title}_{key}",
+            help="Choose what the store has, or type a path of the machine that runs the dashboard.",
+        )
+    if path and len(path) > PATH_SEEN:  # the field cuts its end off
+        place.caption(plain(path))
+    return path or ""
 
 
 def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:

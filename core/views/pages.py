@@ -178,7 +178,11 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Golden sets",
             ":material/fact_check:",
             "How many judgements carry the scores, and whether judging more could change them.",
-            {"build": "How do I get judgements from a model?", "judge": "How do I judge passages by hand?"},
+            {
+                "questions": "How do I get questions from documents alone?",
+                "build": "How do I get judgements from a model?",
+                "judge": "How do I judge passages by hand?",
+            },
             home="core.views.golden.sections",
             moved={"evidence": ""},
             needs="judgements",

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -168,11 +168,3 @@ def _entry(row: dict[str, Any]) -> Entry:
     own = {name: row.pop(name) for name in ("query_id", "reason") if name in row}
     reviews, quotes = tuple(row.pop("reviews", ())), tuple(Quote(**each) for each in row.pop("quotes", ()))
     return Entry(**own, draft=Draft(**row, quotes=quotes), reviews=reviews)
-
-
-def reviewed(entry: Entry, review: JsonMap) -> Entry:
-    """Return an entry after a person accepted, edited or rejected it, or took that back."""
-    act = review["act"]
-    draft = replace(entry.draft, text=str(review["text"])) if act == "edit" else entry.draft
-    reason = REJECTED if act == "reject" else "" if entry.reason in ("", REJECTED) else entry.reason
-    return replace(entry, draft=draft, reason=reason, reviews=(*entry.reviews, review))

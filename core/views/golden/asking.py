@@ -31,6 +31,10 @@ RULES: Mapping[str, str] = {
     "log": "a log: what people really asked",
 }
 """Methods that need no model, in words."""
+METHODS = (
+    "Without a model: words drawn from a stretch of a document, or headings, for what stands below; a log "
+    "has what people really asked. A chat model writes them, with a key."
+)
 HEAD = "Questions from documents alone: each comes with the place that answers it."
 GOOD_FOR = (
     "Good for latency, cost and a first order of stacks. One place is known for each question: measures that "
@@ -102,8 +106,8 @@ def shows(plan: QuestionsPlan) -> str:
     """Say what so many questions tell apart, and how many a finer difference asks for."""
     told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
     if plan.count >= plan.needed:
-        return f"{told} (power 80 %, level 5 %)."
-    return f"{told}; for .03 ask {plan.needed:,} (power 80 %, level 5 %)."
+        return f"{told} (power 80 %, level 5 %)"
+    return f"{told}; for .03 ask {plan.needed:,} (power 80 %, level 5 %)"
 
 
 def costs(plan: QuestionsPlan) -> str:

@@ -19,6 +19,9 @@ from core.views.workspace.scope import Scope
 from core.written import toml_text
 
 WORKSPACE = "this workspace"
+ASKED_OF = "ask_documents"  # Slot of the session: the documents that questions are to be made of
+MAKE = "Make questions from these documents"
+MADE = "questions_made"  # Slot of the session: the folder of a set of questions that the form starts from
 _FIRST = ("quick-local", "clq-paper")
 AXES: Mapping[str, str] = {
     "mode": "Search",
@@ -96,6 +99,28 @@ def starts(scope: Scope | None) -> dict[str, Form]:
         },
     )
     return {WORKSPACE: here, **forms}
+
+
+def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
+    """Return the forms to start from, first one with the questions of a folder and the documents asked about.
+
+    A folder that holds no such set adds nothing.
+    """
+    try:
+        said = tomllib.loads((folder / "evaluation.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return dict(forms)
+    collection, quotes = said.get("collection", {}), folder / "quotes.csv"
+    with quotes.open(encoding="utf-8") as table:
+        placed = sum(1 for _, _ in zip(table, range(2), strict=False)) == 2  # a log has no quotes
+    made = replace(
+        forms[_FIRST[0]],
+        name=str(said.get("name", "questions")),
+        documents=str(collection.get("stored") or collection.get("path", "")),
+        judgements=str(quotes) if placed else "",
+        questions=str(folder / "queries.jsonl"),
+    )
+    return {f"questions {made.name}": made, **forms}
 
 
 def _preset(name: str) -> Form:

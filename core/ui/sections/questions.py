@@ -1,0 +1,127 @@
+"""Section Questions of Golden sets: from documents alone to questions, and on to page Run; needs no store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.golden.questions.drafts import KINDS
+from core.golden.questions.folder import read
+from core.ui import cache, door, show, work
+from core.ui.sections.review import review
+from core.ui.view import find_place
+from core.views.golden import asking
+from core.views.golden.asking import Form
+from core.views.golden.form import models
+from core.views.pages import PAGES
+from core.views.run import form as run_form
+from core.views.run.work import Known
+from core.views.run.works import QUESTIONS
+from core.views.text import plain
+
+_MADE = {
+    "question": show.text_column("question", width=320),
+    "type": show.text_column("type"),
+    "overlap": show.score_column("words in quote", "Share of its words that stand in its quote, 0 to 1."),
+    "source": show.text_column("document"),
+    "quote": show.text_column("quote", width=320),
+    "frequency": show.number_column("times asked", 0, "Of a log."),
+    "reason": show.text_column("thrown out because"),
+}
+
+
+def questions() -> None:
+    """Draw what is being made, the form, and what was made before."""
+    forbidden = door.forbidden()
+    show.head(asking.headline([one.status for one in work.known(QUESTIONS)]), forbidden or asking.GOOD_FOR)
+    work.underway(QUESTIONS, may_start=not forbidden, finish=_finish, inside=_inside)
+    if not forbidden:
+        _new()
+    work.earlier(QUESTIONS, may_start=not forbidden, finish=_finish, inside=_inside)
+
+
+def _finish(one: Known, bar: DeltaGenerator) -> None:
+    """Draw the way to page Run, with documents, questions and judgements filled in."""
+    folder = asking.made_in(one.status)
+    if folder is not None and bar.button("Run stacks on these", key=f"run_{one.name}", type="primary"):
+        st.session_state[run_form.MADE] = str(folder)
+        st.switch_page(PAGES["run"].file, query_params={})  # None would refuse what widgets hold
+
+
+def _inside(one: Known) -> None:
+    """Draw the questions, those thrown out with the reason, and their review."""
+    folder = asking.made_in(one.status)
+    if folder is None:
+        return
+    with st.expander("The questions", key=f"made_{one.name}"):
+        st.caption(plain(str(folder)))
+        show.table(asking.rows(read(folder)), f"made_{one.name}", _MADE)
+    with st.expander("Review by keys", key=f"reviewed_{one.name}"):
+        if st.toggle("Begin", key=f"review_{one.name}", disabled=bool(door.forbidden())):
+            review(folder)
+
+
+def _new() -> None:
+    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
+    as_form, as_text = st.tabs(["Form", "Text"])
+    with as_form:
+        filled = _fill_in()
+    with as_text:
+        written = asking.specification(filled)
+        text = work.draft(written, "questions", "TOML or YAML; docs/questions.md has every key.")
+    if text != written:
+        st.caption("The text was edited, and counts; a change in the form writes it anew.")
+    elif not filled.documents:
+        st.caption("Choose the documents, or type a path.")
+        return
+    elif filled.method == "log" and not filled.log:
+        st.caption("Choose the log, or type a path.")
+        return
+    work.offer(QUESTIONS, text, key="questions")
+
+
+def _fill_in() -> Form:
+    stored = run_form.stored(cache.snapshot(None))[0]
+    place = find_place()
+    usual = "" if place is None else place.scope.collection_id
+    begun = str(st.session_state.get(run_form.ASKED_OF) or usual)
+    first, second = st.columns([3, 3, 1]), st.container()
+    documents = work.chosen(first[0], "Documents", begun, stored, key=f"questions_{begun}")
+    offered = [*asking.RULES, *(name for name in models() if name != "fake")]
+    method = first[1].selectbox(
+        "How", offered, key="questions_method", accept_new_options=True, help=asking.METHODS,
+        format_func=lambda name: asking.RULES.get(name, name),
+    )  # fmt: skip
+    count = first[2].number_input("How many", 1, 5_000, 64, key="questions_count")
+    stem = Path(documents).stem or "questions"
+    form = Form(
+        name=f"{stem}-{method}", documents=documents, stored=documents in stored, method=method, count=count
+    )
+    if method == "log":
+        return _of_log(form, second, stored)
+    return form if method in asking.RULES else _of_model(form, second)
+
+
+def _of_log(form: Form, place: DeltaGenerator, stored: list[str]) -> Form:
+    left, right = place.columns(2)
+    log = work.chosen(left, "Log", "", stored, key="questions_log")
+    column = right.text_input("Column with the questions", key="questions_column", placeholder="by its name")
+    return replace(form, log=log, log_stored=log in stored, column=column)
+
+
+def _of_model(form: Form, place: DeltaGenerator) -> Form:
+    left, middle, right = place.columns([3, 3, 1])
+    kinds = left.multiselect("Kinds", KINDS, KINDS[:1], key="questions_kinds")
+    closed = middle.checkbox(
+        "Throw out what the model knows without the text", value=True, key="questions_closed"
+    )
+    twins = middle.checkbox(
+        "Each in other words, too", key="questions_twins",
+        help="A second set: whether the choice rests on shared words.",
+    )  # fmt: skip
+    budget = work.budget(right, "questions_budget", "written")
+    chosen = tuple(kinds) or KINDS[:1]
+    return replace(form, kinds=chosen, closed_book=closed, twins=twins, budget=budget)

@@ -1,0 +1,69 @@
+"""Review of questions, one card after the other by keys: accept, edit, reject, undo."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Literal
+
+import streamlit as st
+
+from core.golden.questions.folder import read
+from core.ui import door
+from core.views.golden import reviewing
+from core.views.text import plain
+from core.written import upright
+
+_SINCE = "_review_since"
+_ACTS = {"accept": "Accept", "reject": "Reject", "skip": "Later", "undo": "Undo"}
+
+
+@st.fragment
+def review(folder: Path) -> None:
+    """Draw the question that is next, with its quote; every key is kept at once in the set's folder."""
+    made, key = read(folder), str(folder)
+    name = st.text_input("Your name", key=f"reviewer_{key}", max_chars=60).strip()
+    if not name:
+        st.caption("Your name stands with what you decide.")
+        return
+    st.caption(plain(reviewing.progress(made, name)))
+    door.outcome()
+    entry = reviewing.following(made, name)
+    if entry is None:
+        st.success(plain(reviewing.over(made, name)))
+        _button(folder, name, "", "undo")
+        return
+    at = (key, entry.query_id)
+    if st.session_state.get(_SINCE, (None,))[0] != at:
+        st.session_state[_SINCE] = (at, time.monotonic())
+    with st.container(border=True):
+        st.markdown(f"#### {plain(entry.draft.text)}")
+        st.caption(plain(f"{entry.query_id} · {entry.draft.kind} · {entry.draft.answer}".rstrip(" ·")))
+        for quote in entry.draft.quotes:
+            st.caption(plain(quote.source))
+            st.text(upright(quote.text))
+    with st.container(horizontal=True, gap="small"):
+        for act in _ACTS:
+            _button(folder, name, entry.query_id, act)
+    with st.form(f"edit_{key}_{entry.query_id}", border=False):
+        text = st.text_input("Edited", entry.draft.text, key=f"edited_{key}_{entry.query_id}")
+        if st.form_submit_button("Accept as edited"):
+            _keep(folder, name, entry.query_id, "edit", text or "")
+            st.rerun(scope="fragment")
+    st.caption("Keys: A accept, R reject, L later, U undo; edit the text and press Enter.")
+
+
+def _button(folder: Path, name: str, query_id: str, act: str) -> None:
+    """Draw the button of an act; its key is its first letter."""
+    kind: Literal["primary", "secondary"] = "primary" if act == "accept" else "secondary"
+    st.button(
+        _ACTS[act], key=f"{act}_{folder}_{query_id}", shortcut=_ACTS[act][0].lower(), type=kind,
+        on_click=_keep, args=(folder, name, query_id, act),
+    )  # fmt: skip
+
+
+def _keep(folder: Path, name: str, query_id: str, act: str, text: str = "") -> None:
+    """Keep what was decided (a callback)."""
+    since = st.session_state.get(_SINCE, (None, time.monotonic()))[1]
+    spent = time.monotonic() - since
+    door.act(lambda: reviewing.decide(folder, name, query_id, act, text=text, seconds=spent))
