@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
@@ -29,7 +31,9 @@ def pick_section(page: Page) -> str:
     if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
         del st.session_state[SECTION]
     if (asked := st.session_state.pop(_ASKED, None)) in page.sections:
-        st.session_state[SECTION] = st.query_params[SECTION] = asked  # else the address would lack it
+        st.session_state[SECTION] = asked
+        with suppress(StreamlitAPIException):  # bound to the choice, which it follows
+            st.query_params[SECTION] = asked  # else the address would lack it
     chosen: str = st.segmented_control(
         "Section",
         page.sections,
