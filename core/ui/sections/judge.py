@@ -14,12 +14,14 @@ from core.errors import InputError
 from core.golden.book import Mode, Queue
 from core.golden.by_hand import SAMPLINGS, Sampling
 from core.ui import door, show
+from core.ui.pages import way
 from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
 from core.ui.view import current_frame
 from core.views.golden import judging
 from core.views.golden.sheet import sheet, to_excel
 from core.views.golden.value import what_next
+from core.views.pages import PAGES
 from core.views.text import label, plain, to_csv
 from core.views.workspace.view import View
 
@@ -58,6 +60,7 @@ def judge(view: View) -> None:
     if chosen == NEW:
         show.head(*judging.BY_HAND)
         start(view)
+        way(PAGES["golden"], "Review made questions by keys", "questions")
     elif not known[chosen].judge:
         show.head(judging.UNTAKEN)
         take(view, known[chosen])

@@ -41,6 +41,17 @@ def questions() -> None:
     if not forbidden:
         _new()
     work.earlier(QUESTIONS, may_start=not forbidden, finish=_finish, inside=_inside)
+    if not forbidden:
+        _review()
+
+
+def _review() -> None:
+    """Draw the review of one of the sets."""
+    made = {one.name: folder for one in work.known(QUESTIONS) if (folder := asking.made_in(one.status))}
+    if not made:
+        return
+    with st.expander("Review by keys: accept, edit, reject", key="review_questions"):
+        review(made[st.selectbox("Set", list(made), key="reviewed_set")])
 
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
@@ -52,16 +63,15 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def _inside(one: Known) -> None:
-    """Draw the questions, those thrown out with the reason, and their review."""
+    """Draw the questions, and those thrown out with the reason."""
     folder = asking.made_in(one.status)
     if folder is None:
         return
     with st.expander("The questions", key=f"made_{one.name}"):
         st.caption(plain(str(folder)))
-        show.table(asking.rows(read(folder)), f"made_{one.name}", _MADE)
-    with st.expander("Review by keys", key=f"reviewed_{one.name}"):
-        if st.toggle("Begin", key=f"review_{one.name}", disabled=bool(door.forbidden())):
-            review(folder)
+        rows = asking.rows(read(folder))
+        shown = rows if (rows["frequency"] > 1).any() else rows.drop("frequency")
+        show.table(shown, f"made_{one.name}", {name: _MADE[name] for name in _MADE if name in shown.columns})
 
 
 def _new() -> None:
