@@ -136,6 +136,7 @@ SETTINGS: Mapping[str, Setting] = {
     "ixat": Setting("measurement of the indexes", dependent=True),
     "ixk": Setting("neighbours asked of the indexes", number=True, dependent=True),
     "ixc": Setting("clients that ask at once", number=True, dependent=True),
+    "ixloss": Setting("bearable loss of an index", number=True),
     "ixusd": Setting("price of the indexes' machine", number=True),
     "ixuse": Setting("utilisation of the indexes' machine", number=True),
     "view": Setting("way of drawing"),

@@ -15,6 +15,7 @@ from core.views.columns import COLUMNS
 from core.views.keep import keep
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
+from core.views.latency.index_loss import index_loss
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latencies import modelled_ms
 from core.views.workspace.scope import Latency, Quality
@@ -209,7 +210,7 @@ INDEX = (
     COLUMNS["usd_per_1k"].but(about=indexes.DOLLARS_HELP),
 )
 INDEX_MORE = ("recall_low", "recall_high", "searches", "build_s", "bytes", "passages", "where")
-SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_index)
+SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_index, index_loss)
 
 
 def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score: float | None) -> str:

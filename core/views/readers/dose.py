@@ -155,7 +155,12 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
     priced = prices(view, row, contexts(view, scorer).filter(pl.col("label") == label))
     yield Cards(cards(row, tolerance, priced))
     rows = response(contexts(view, scorer).filter(pl.col("label") == label), view.seed)
-    yield Chart(chart(rows), "dose", answer(row, scorer), f"{MOST} stands for so many or more.")
+    yield Chart(
+        chart(rows),
+        "dose",
+        answer(row, scorer),
+        f"{MOST} stands for so many or more." if rows["harm"].to_list()[-1] == MOST else "",
+    )
     yield Table(table, "losses", SHOWN)
     yield Fold("The score at every dose", [Table(rows, "dose", DOSES)])
     yield Way("decision", "Limit harm")

@@ -1,0 +1,213 @@
+"""Page Latency: what an approximate index loses of the exact one, by stack (CLQ paper, §5.3, Table 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.stats.intervals import Floats, weights
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.workspace.view import View
+
+FLAT = "flat"
+EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
+"""Options of indexes that say how much a search looks at."""
+NOTHING = "No stack here differs from one with a flat index in its index alone, so nothing is lost or kept."
+NEEDS = 'Run the same stacks with index = ["flat", "hnsw-f32", …]; a flat index compares every vector.'
+ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
+HOW = (
+    "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
+    "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
+    "share of what its own candidates allow, is no lower than flat's by more than that: the pool may have "
+    "changed, not only its order. Of those that pass, the one that looks at least is taken, then the fastest."
+)
+ROWS = {
+    **dict.fromkeys(("family", "name", "index"), pl.String()),
+    "effort": pl.Float64(),
+    **dict.fromkeys(("percent", "low", "high", "quality", "flat", "pct_proc", "flat_proc"), pl.Float64()),
+    "n": pl.Int64(),
+    **dict.fromkeys(("latency_ms", "flat_ms"), pl.Float64()),
+}
+
+
+def family_of(spec: Mapping[str, Any]) -> str:
+    """Return what stacks that differ in their index alone have in common."""
+    rest = {name: value for name, value in spec.items() if name not in ("index", "index_params")}
+    return json.dumps(rest, sort_keys=True)
+
+
+def effort_of(spec: Mapping[str, Any]) -> float | None:
+    """Return how much a search of the index looks at; None where it is left to the engine."""
+    options = spec.get("index_params") or {}
+    told = [options[name] for name in EFFORTS if isinstance(options.get(name), int | float)]
+    return float(told[0]) if told else None
+
+
+def percent(own: Floats, flat: Floats, seed: int) -> tuple[float, float, float, int]:
+    """Return 100 · mean(own) / mean(flat) over queries that both have, with its paired interval and n."""
+    both = ~(np.isnan(own) | np.isnan(flat))
+    n = int(both.sum())
+    if not n or not flat[both].sum():
+        return np.nan, np.nan, np.nan, n
+    top, bottom = own[both], flat[both]
+    value = 100 * top.sum() / bottom.sum()
+    if n < 2:
+        return value, np.nan, np.nan, n
+    drawn = weights(n, seed=seed)
+    sums = drawn @ bottom
+    ratios = 100 * (drawn @ top)[sums > 0] / sums[sums > 0]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return float(value), float(low), float(high), n
+
+
+@keep("Holding indexes against flat ones…", entries=16)
+def losses(view: View) -> pl.DataFrame:
+    """Compare every approximate index with the flat one of the same stack: `ROWS`."""
+    table, paired = view.table, view.paired
+    if paired is None:
+        return pl.DataFrame(schema=ROWS)
+    at = {run: place for place, run in enumerate(paired.run_ids)}
+    families: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for row in table.iter_rows(named=True):
+        spec = json.loads(row["spec"])
+        if spec.get("index") and row["run_id"] in at:
+            families.setdefault(family_of(spec), []).append((row, spec))
+    made = []
+    for members in families.values():
+        exact = next((row for row, spec in members if spec["index"] == FLAT), None)
+        for row, spec in members if exact else ():
+            if spec["index"] != FLAT and exact is not None:
+                one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
+                share, low, high, n = percent(one, other, view.seed)
+                own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
+                figures = {"percent": share, "low": low, "high": high, "effort": effort_of(spec)}
+                sides = {"quality": row["quality"], "flat": exact["quality"]}
+                sides |= {"pct_proc": row["pct_proc"], "flat_proc": exact["pct_proc"]}
+                sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
+                made.append({**own, **figures, **sides})
+    return pl.DataFrame(made, schema=ROWS).fill_nan(None)
+
+
+def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = True) -> pl.DataFrame:
+    """Say which settings pass, and which of a family is taken: columns passes and taken."""
+    worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
+    kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
+    marked = rows.with_columns(lost=worst).with_columns(
+        passes=(pl.col("lost") <= bearable).fill_null(value=False) & kept
+    )
+    best = (
+        marked.filter("passes")
+        .sort("effort", "latency_ms", nulls_last=True)
+        .group_by("family", maintain_order=True)
+        .agg(pl.col("name").first().alias("taken"))
+    )
+    joined = marked.join(best, on="family", how="left", maintain_order="left")
+    return joined.with_columns(taken=(pl.col("taken") == pl.col("name")).fill_null(value=False))
+
+
+@section("index loss", "How much quality does an approximate index lose, and which setting is safe?")
+def index_loss(view: View, ask: Ask) -> Blocks:
+    """Yield percent of flat by index and stack, and the cheapest setting whose loss is surely bearable."""
+    rows = losses(view)
+    if rows.is_empty():
+        yield Answer(NOTHING, NEEDS)
+        return
+    bearable = ask.number("Bearable loss (%)", "ixloss", 2.0, 0.0, 50.0, step=0.5, about=ABOUT) or 0.0
+    marked = passing(rows, bearable, higher_is_better=view.quality.higher_is_better)
+    by_kind = kinds(marked)
+    said = answer(by_kind, view.quality.name, bearable)
+    yield Answer(said, caveats={"how to read": HOW})
+    safe = f"surely lose {bearable:g} % at most"
+    yield Cards(
+        [
+            (row["index"], f"{row['percent']:.1f} % of flat", f"{row['passing']} of {row['stacks']} {safe}")
+            for row in by_kind.head(4).iter_rows(named=True)
+        ]
+    )
+    yield Chart(chart(marked, bearable), "index_loss", said)
+    words = [
+        pl.when(pl.col(name)).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
+        for name in ("passes", "taken")
+    ]
+    yield Table(marked.with_columns(words), "index_loss", SHOWN, MORE)
+
+
+def kinds(marked: pl.DataFrame) -> pl.DataFrame:
+    """Sum up by kind of index: mean percent of flat, stacks, how many pass."""
+    passing_ones = pl.col("passes").sum().alias("passing")
+    grouped = marked.group_by("index").agg(pl.col("percent").mean(), pl.len().alias("stacks"), passing_ones)
+    return grouped.sort("percent", "index", descending=[True, False])
+
+
+def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
+    """Say how much each kind keeps, and how many stacks are safe."""
+    kept = ", ".join(f"{row['index']} {row['percent']:.1f} %" for row in by_kind.iter_rows(named=True))
+    safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
+    return (
+        f"Of a flat index's {quality}, on average: {kept}; {safe} of {text.count(every, 'stack')} surely "
+        f"{'loses' if safe == 1 else 'lose'} {bearable:g} % at most."
+    )
+
+
+def chart(marked: pl.DataFrame, bearable: float) -> go.Figure:
+    """Draw percent of flat with its interval, a colour and symbol per kind of index."""
+    ordered = marked.sort("index", "percent").with_row_index("place")
+    traces = []
+    for number, (kind,) in enumerate(ordered.select("index").unique(maintain_order=True).iter_rows()):
+        part = ordered.filter(pl.col("index") == kind)
+        colour = theme.OKABE_ITO[number % len(theme.OKABE_ITO)]
+        hover = [
+            f"{text.escape(row['name'])}<br>{row['percent']:.1f} %{ends(row)}, {text.sample(row['n'])}"
+            for row in part.iter_rows(named=True)
+        ]
+        low, at, high = (part[end].to_numpy() for end in ("low", "percent", "high"))
+        marker = {"color": colour, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)], "size": 8}
+        bars = theme.whiskers(low, at, high, color=colour, thickness=1)
+        traces.append(
+            theme.scatter(
+                text.escape(kind), part["place"].to_numpy(), at, hover=hover, marker=marker, error_y=bars
+            )
+        )
+    drawn = theme.figure(traces, y="% of flat", height=340)
+    drawn.add_hline(y=100 - bearable, line={"dash": "dot", "width": 1, "color": theme.NEUTRAL})
+    return drawn.update_xaxes(showticklabels=False)
+
+
+def ends(row: Mapping[str, Any]) -> str:
+    """Write the interval."""
+    return "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
+
+
+def _percent(name: str, label: str, about: str) -> Column:
+    return Column(name, label, "number", about, 1)
+
+
+SHOWN: Columns = (
+    "name",
+    "index",
+    COLUMNS["effort"].but("looks at", "efSearch, probes or their like; empty = as the engine has it."),
+    _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
+    _percent("low", "low", "95 % paired bootstrap interval over queries."),
+    _percent("high", "high", "95 % paired bootstrap interval over queries."),
+    Column("pct_proc", "%PROC", "share", "Of what its own candidates allow."),
+    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates allow."),
+    Column("passes", "surely bearable"),
+    Column("taken", "taken", help="Looks at least of those that pass, then is fastest."),
+    "n",
+)
+MORE: Columns = (
+    "quality",
+    Column("flat", "quality of flat", "score"),
+    "latency_ms",
+    COLUMNS["latency_ms"].but("latency of flat, ms", name="flat_ms"),
+    Column("family", "flat stack"),
+)

@@ -1,0 +1,63 @@
+"""Percent of flat by index, what passes and what is taken; the demo's small grid has such stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from core.store import Store
+from core.views.ask import Given
+from core.views.blocks import Answer, Chart, Table
+from core.views.latency import index_loss
+from core.views.latency.index_loss import effort_of, passing, percent
+from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
+from tests.views.made import AT_10, BOOK, DEMO
+
+
+def test_percent_of_flat_is_a_ratio_of_means_over_shared_queries():
+    own, flat = np.array([0.5, 0.4, np.nan, 0.3]), np.array([0.5, 0.5, 0.9, 0.5])
+    value, low, high, n = percent(own, flat, 1)
+    assert value == pytest.approx(80.0)  # 1.2 / 1.5
+    assert n == 3
+    assert low < value < high
+    assert percent(flat, flat, 1)[:3] == pytest.approx((100.0, 100.0, 100.0))
+    assert np.isnan(percent(own, 0 * own, 1)[0])
+
+
+@pytest.mark.parametrize(("options", "effort"), [
+    ({"efSearch": 64}, 64), ({"nprobe": 8, "lists": 100}, 8), ({"M": 32}, None), (None, None),
+])  # fmt: skip
+def test_what_a_search_looks_at(options: dict[str, int] | None, effort: float | None):
+    assert effort_of({"index_params": options}) == effort
+
+
+def test_the_least_effort_that_is_surely_bearable_is_taken():
+    rows = pl.DataFrame(
+        [
+            {"family": "f", "name": name, "index": "hnsw-f32", "effort": effort, "low": low, "high": 101.0,
+             "percent": 99.9, "pct_proc": proc, "flat_proc": 0.8, "n": 50, "latency_ms": 1.0}
+            for name, effort, low, proc in (
+                ("16", 16.0, 97.0, 0.8), ("32", 32.0, 98.5, 0.7), ("64", 64.0, 98.5, 0.8),
+                ("128", 128.0, 99.5, 0.8),
+            )
+        ],
+        schema=index_loss.ROWS,
+    )  # fmt: skip
+    marked = passing(rows, 2.0)
+    assert marked["passes"].to_list() == [False, False, True, True]
+    assert marked.filter("taken")["name"].to_list() == ["64"]
+    assert not passing(rows, 0.1)["taken"].any()
+    assert passing(rows, 1.0, higher_is_better=False)["passes"].to_list() == [True, False, True, True]
+
+
+def test_the_section_on_real_runs(demo_store: Path):
+    view = View(Store.open(demo_store).read(), DEMO, quality=AT_10, latency=Latency(), book=BOOK)
+    blocks = list(index_loss.index_loss.draw(view, Given({"ixloss": ["1"]})))
+    assert {type(block) for block in blocks} >= {Answer, Chart, Table}
+    table = next(block for block in blocks if isinstance(block, Table)).rows
+    assert set(table["index"]) == {"hnsw-f32"}
+    assert table["percent"].is_between(50, 150).all()
