@@ -153,7 +153,8 @@ class OwnRetriever(Model):
         self._failed = self._failed + 1 if fault else 0
         if fault and self._failed >= IN_A_ROW:
             raise ProviderError(
-                f"{IN_A_ROW} queries in a row failed, the last by {fault['kind']}: {fault['text'].rstrip('.')}.",
+                f"{IN_A_ROW} queries in a row failed, the last by {fault['kind']}: "
+                f"{fault['text'].rstrip('.')}.",
                 kind="server",
                 where=self.name,
                 do="Correct the pipeline and go on: what was answered is kept.",
