@@ -45,6 +45,7 @@ _OWN = 3.0  # Passages' worth of the whole that a class or a place is drawn towa
 _ROUNDS, _MORE_ROUNDS = 60, 6
 """Of expectation and maximisation: at first, and from there on in every resample."""
 _TINY = 1e-300
+_CELLS = 150_000  # Ranks that are scored at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +98,24 @@ def replicates(
     judged = replace(judged, place=judged.place[first], slots=judged.slots[first])  # equal stacks once
     model = _Model(judged, posterior(counts))
     means = np.full((len(first), len(drawn)), np.nan)
-    for place, weight in enumerate(drawn):
-        if weight.any():
-            random = np.random.default_rng((seed, place))
-            means[:, place] = model.means(random, scoring, weight, tables)
+    asked = np.flatnonzero(drawn.any(axis=1))
+    together = max(1, _CELLS // max(1, tables * judged.slots.size))
+    for begin in range(0, len(asked), together):  # scored together: it costs by the call
+        some = asked[begin : begin + together]
+        made = [model.tables(np.random.default_rng((seed, place)), drawn[place], tables) for place in some]
+        grades, pools = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        values = scoring(grades, pools).reshape(len(some), tables, len(first), -1)
+        for place, scores in zip(some, values, strict=True):
+            means[:, place] = _means(scores, drawn[place])
     return means[which.reshape(-1)]
+
+
+def _means(values: Floats, weight: Floats) -> Floats:
+    """Return the mean of every stack over queries, then over tables [tables, S, Q]."""
+    there = ~np.isnan(values)
+    sums, of = np.where(there, values, 0.0) @ weight, there @ weight
+    means = np.divide(sums, of, out=np.full(of.shape, np.nan), where=of > 0)
+    return np.asarray(means.mean(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,18 +189,16 @@ class _Model:
             at_place = _better(errors, seen, sure, at_place, of_class[:, None])
         return (errors, member), _Behind(sizes, of_class, at_place)
 
-    def means(self, random: np.random.Generator, scoring: Scoring, weight: Floats, tables: int) -> Floats:
-        """Return the mean of every stack in one resample [S]."""
+    def tables(
+        self, random: np.random.Generator, weight: Floats, tables: int
+    ) -> tuple[Grades, NDArray[np.int32]]:
+        """Draw tables of grades in one resample: grades [tables x S, Q, K] and pools [tables x S, Q, 5]."""
         confusion = _shares(random.standard_gamma(self.rows) + _TINY)
         (errors, member), behind = self._told(confusion, weight, self.first, _MORE_ROUNDS)
         running = _shares(errors * behind.at_place[..., None, :]).cumsum(axis=-1)[..., :-1]
         limits = np.ascontiguousarray(running.reshape(-1, GRADES - 1).T, dtype=np.float32)
         grades, counts = zip(*(self._table(random, limits, member) for _ in range(tables)), strict=True)
-        values = scoring(np.concatenate(grades), np.concatenate(counts))
-        there = ~np.isnan(values)
-        sums, of = np.where(there, values, 0.0) @ weight, there @ weight
-        means = np.divide(sums, of, out=np.full(len(of), np.nan), where=of > 0)
-        return np.asarray(means.reshape(tables, -1).mean(axis=0))
+        return np.concatenate(grades), np.concatenate(counts)
 
     def _table(
         self, random: np.random.Generator, limits: NDArray[np.float32], member: Floats

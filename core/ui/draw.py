@@ -165,8 +165,12 @@ def _comparison(block: Comparison) -> None:
                 st.caption(note)
 
 
+_ROW = 35  # Pixels of a row of a table; fewer rows than its height has room for leave no empty ones
+
+
 def _table(block: Table) -> None:
-    key, options = f"table_{block.name}", {} if block.height is None else {"height": block.height}
+    key, high = f"table_{block.name}", block.height
+    options = {"height": high} if high is not None and high < _ROW * (block.rows.height + 1) else {}
     if block.ticked is not None:
         selected = {"selection": {"rows": list(block.ticked)}}
         if st.session_state.get(key, {}).get("selection", {}).get("rows") != selected["selection"]["rows"]:

@@ -84,7 +84,7 @@ class Table:
     cells: Sequence[Mapping[str, str]] = ()
     click: Click | None = None
     ticked: Sequence[int] | None = None  # rows that are ticked; None = as the visitor left them
-    height: int | None = None  # pixels on screen; None = as high as its rows
+    height: int | None = None  # pixels on screen at most; None = as high as its rows
     unknown: bool = False  # whether an empty cell is a number that exists and is not known
 
 

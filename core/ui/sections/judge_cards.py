@@ -148,7 +148,7 @@ def grades(queue: Queue, item: Item) -> None:
         with st.container(horizontal=True, key="further", gap="small"):
             further(queue, [item.place])
             if queue.mode == "grade" and item.place:
-                st.button("use these grades", key=f"use_{tag}", on_click=land, args=(queue,))
+                st.button("Use these grades", key=f"use_{tag}", on_click=land, args=(queue,))
             with st.container(key="noting"):
                 field = f"noted_{tag}"
                 st.text_input(
