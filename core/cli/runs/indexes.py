@@ -1,4 +1,4 @@
-"""``indexes bench``, ``indexes show``: what indexes find and how fast, with 1, 4 and 16 clients."""
+"""``indexes bench``, ``show`` and ``tune``: what indexes find, how fast, and which setting is safe."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import typer
 
 from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.deciding import Question, deciding
 from core.errors import InputError
+from core.importers.read.text import shown
 from core.records import Batch, Collection, JsonMap, canonical_json, now
 from core.views.latency.indexes import dollars, figures, measured
 
@@ -131,6 +134,29 @@ def show(
     context: Context = ctx.obj
     rows = dollars(figures(context.store().read()), usd_per_hour, utilisation)
     emit(rows, form, empty="No index was measured or imported: `python -m core indexes bench`.")
+
+
+@app.command("tune")
+@deciding
+def tune(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    bearable: Annotated[
+        float, typer.Option(min=0, max=50, help="Percent of a flat index's quality that may be lost.")
+    ] = 2.0,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Name, per stack, the index setting that looks at least and surely loses little against flat."""
+    from core.views.latency.index_loss import TUNED, losses, passing  # noqa: PLC0415 - draws charts, too
+
+    view = question.on_page(ctx.obj)
+    marked = passing(losses(view), bearable, higher_is_better=view.quality.higher_is_better)
+    none = marked.filter(~pl.col("taken").any().over("family"))["family"].unique(maintain_order=True)
+    for family in none:
+        complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}.")
+    empty = "No setting passes." if marked.height else "No stack has a flat twin."
+    emit(marked.filter("taken").select(TUNED), form, empty=empty)
 
 
 def _numbers(text: str, option: str) -> list[int]:

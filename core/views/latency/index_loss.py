@@ -39,6 +39,22 @@ ROWS = {
 }
 
 
+TUNED = (
+    "family",
+    "name",
+    "index",
+    "effort",
+    "percent",
+    "low",
+    "high",
+    "pct_proc",
+    "flat_proc",
+    "n",
+    "latency_ms",
+)
+"""What is told of the setting that is taken."""
+
+
 def family_of(spec: Mapping[str, Any]) -> str:
     """Return what stacks that differ in their index alone have in common."""
     rest = {name: value for name, value in spec.items() if name not in ("index", "index_params")}

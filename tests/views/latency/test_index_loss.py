@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+from core.cli.app import app
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
@@ -61,3 +64,12 @@ def test_the_section_on_real_runs(demo_store: Path):
     table = next(block for block in blocks if isinstance(block, Table)).rows
     assert set(table["index"]) == {"hnsw-f32"}
     assert table["percent"].is_between(50, 150).all()
+
+
+def test_the_command_names_the_setting_to_take(demo_store: Path):
+    asked = ["--store", str(demo_store), "indexes", "tune", "--collection", "python-docs", "--format", "json"]
+    done = CliRunner().invoke(app, [*asked, "--bearable", "50"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert {row["index"] for row in rows} == {"hnsw-f32"}
+    assert CliRunner().invoke(app, [*asked, "--bearable", "51"]).exit_code == 2
