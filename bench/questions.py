@@ -34,7 +34,7 @@ COUNT, K, GOOD, DRAWN = 300, 10, 4, 1000
 SPEC = """
 name = "tau"
 collection = {{ path = "{corpus}", format = "jsonl", id = "c", language = "{language}" }}
-queries = "{queries}"
+queries = {{ path = "{queries}", limit = 500 }}
 latency.repeats = 0
 {golden}
 [axes]
@@ -61,7 +61,9 @@ def scores(spec: str, work: Path, judged: pl.DataFrame | None) -> pl.DataFrame:
     if judged is None:
         judged = next(b.frames["judgements"].lazy().collect() for b in batches if "judgements" in b.frames)
     good = judged.filter(pl.col("grade") >= GOOD).select("query_id", "passage_id")
-    asked = good["query_id"].unique().sort()
+    asked = (
+        good.filter(pl.col("query_id").is_in(job.queries["query_id"].to_list()))["query_id"].unique().sort()
+    )
     first = (
         rankings.join(good, on=("query_id", "passage_id"))
         .group_by("run_id", "query_id")

@@ -8,6 +8,7 @@ frequent in it and rare elsewhere (popular and discriminative). A stretch of a d
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -98,9 +99,12 @@ def _headed(material: Material) -> Iterator[tuple[str, str, Quote]]:
                 yield heading, name, _below(item, below)
 
 
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # with what underlines it
+
+
 def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", max(start, 0))
-    return 0 if start < 0 else len(text) if end < 0 else end + 1
+    line = _LINE.match(text, max(start, 0))
+    return 0 if start < 0 or line is None else line.end()
 
 
 def _below(item: Quote, start: int) -> Quote:

@@ -13,7 +13,7 @@ from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem
 from core.stats.significance import detectable, queries_needed
 
-SPREAD = 0.31
+SPREAD = 0.36
 """Standard deviation of the difference of two stacks in a question's RR@10, 0..1 (docs/questions.md)."""
 FINE = 0.03  # The difference that is asked about besides
 _SAMPLE = 60  # Calls that are counted; the sum is scaled

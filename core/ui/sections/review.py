@@ -15,7 +15,8 @@ from core.views.text import plain
 from core.written import upright
 
 _SINCE = "_review_since"
-_ACTS = {"accept": "Accept", "reject": "Reject", "skip": "Later", "undo": "Undo"}
+_ACTS = {"accept": ("Accept", "a"), "reject": ("Reject", "x"), "skip": ("Later", "l"), "undo": ("Undo", "u")}
+"""Act → its word and its key; R and C are Streamlit's own."""
 
 
 @st.fragment
@@ -50,14 +51,15 @@ def review(folder: Path) -> None:
         if st.form_submit_button("Accept as edited"):
             _keep(folder, name, entry.query_id, "edit", text or "")
             st.rerun(scope="fragment")
-    st.caption("Keys: A accept, R reject, L later, U undo; edit the text and press Enter.")
+    st.caption("Keys: A accept, X reject, L later, U undo; edit the text and press Enter.")
 
 
 def _button(folder: Path, name: str, query_id: str, act: str) -> None:
-    """Draw the button of an act; its key is its first letter."""
+    """Draw the button of an act, with its key."""
+    word, key = _ACTS[act]
     kind: Literal["primary", "secondary"] = "primary" if act == "accept" else "secondary"
     st.button(
-        _ACTS[act], key=f"{act}_{folder}_{query_id}", shortcut=_ACTS[act][0].lower(), type=kind,
+        word, key=f"{act}_{folder}_{query_id}", shortcut=key, type=kind,
         on_click=_keep, args=(folder, name, query_id, act),
     )  # fmt: skip
 

@@ -26,19 +26,20 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.prices import PriceBook
 
 RULES: Mapping[str, str] = {
-    "known-item": "known-item: words drawn from a stretch of a document",
     "headings": "headings and titles, with what stands below",
+    "known-item": "known-item: words drawn from a stretch of a document",
     "log": "a log: what people really asked",
 }
 """Methods that need no model, in words."""
 METHODS = (
-    "Without a model: words drawn from a stretch of a document, or headings, for what stands below; a log "
+    "Without a model: headings, for what stands below, or words drawn from a stretch of a document; a log "
     "has what people really asked. A chat model writes them, with a key."
 )
 HEAD = "Questions from documents alone: each comes with the place that answers it."
 GOOD_FOR = (
-    "Good for latency, cost and a first order of stacks. One place is known for each question: measures that "
-    "need several good passages (N-Recall4+, RA-nWG, nDCG) say little here; RR and Success hold."
+    "Good for latency, cost and a first look at quality: headings order stacks much as real questions do, "
+    "known-item queries favour BM25. One place is known for each question, so RR and Success are shown, and "
+    "not what needs several good passages (N-Recall4+, RA-nWG, nDCG). Confirm a choice with real questions."
 )
 OF_LOGS = "Real questions have no known answer yet: run stacks, then judge what they find."
 _LIKE = schema("query_id question type method quote source overlap:float frequency:int64 reason")
@@ -51,7 +52,7 @@ class Form:
     name: str
     documents: str  # a path, or a stored collection
     stored: bool = False  # whether it is one
-    method: str = "known-item"
+    method: str = "headings"
     count: int = 64
     kinds: Sequence[str] = ("fact",)
     log: str = ""  # a path, or a stored collection
