@@ -18,7 +18,6 @@ from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
-from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.people import unused
@@ -98,12 +97,6 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
     return findings
 
 
-ONE_KNOWN = (
-    "One place is known for each question; others that answer it count as not relevant. Questions made from the "
-    "documents give a first look: confirm the choice with real ones."
-)
-
-
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
     """List the evidence to know before shipping the choice; the table may have the chances.
 
@@ -123,7 +116,6 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         if unscored
         else None,
         "people graded too": _beside(table, asked),
-        "one known place": ONE_KNOWN if one_known(asked.snapshot, asked.scope.golden_set_id) else None,
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
     return {label: words for label, words in chips.items() if words}
