@@ -82,7 +82,7 @@ def test_a_page_on_an_empty_store_says_what_to_do(open_page: OpenPage, empty_sto
     assert [link.proto.label for link in app.main.get("page_link")] == ["Add results", "Run"]
 
 
-@pytest.mark.parametrize("page", ["cost", "add", "run"])
+@pytest.mark.parametrize("page", ["cost", "add", "golden/questions", "run"])
 def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, empty_store: Path, page: str):
     app = open_page(empty_store, page)
     assert_sound(app, TITLES[page])

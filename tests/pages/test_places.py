@@ -41,7 +41,7 @@ from tests.shared import EVERY_PAGE
 
 _SCHEMA = json.loads(Path(report.__file__).with_name("page.schema.json").read_text())
 SCHEMA = jsonschema.validators.validator_for(_SCHEMA)(_SCHEMA)
-WITHOUT_NUMBERS = {"cost", "add", "add/formats", "library", "run", "measures"}
+WITHOUT_NUMBERS = {"cost", "add", "add/formats", "golden/questions", "library", "run", "measures"}
 """Places that need no results."""
 CANNOT_FILL = {
     "measures/predicting answers": "No run here has answers with grades.",
@@ -50,6 +50,7 @@ CANNOT_FILL = {
     "latency/reranker by K": "No stack here has a timed reranker.",
     "latency/generator": "How long an answer takes is unknown here.",
     "latency/indexes": "No index was measured or imported yet.",
+    "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""

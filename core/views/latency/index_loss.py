@@ -145,7 +145,11 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     safe = f"surely lose {bearable:g} % at most"
     yield Cards(
         [
-            (row["index"], f"{row['percent']:.1f} % of flat", f"{row['passing']} of {row['stacks']} {safe}")
+            (
+                row["index"],
+                f"{row['percent']:.1f} % of flat",
+                f"{row['passing']} of {row['stacks']} {safe}; {asked(marked.filter(index=row['index']))}",
+            )
             for row in by_kind.head(4).iter_rows(named=True)
         ]
     )
@@ -155,6 +159,13 @@ def index_loss(view: View, ask: Ask) -> Blocks:
         for name in ("passes", "taken")
     ]
     yield Table(marked.with_columns(words), "index_loss", SHOWN, MORE)
+
+
+def asked(rows: pl.DataFrame) -> str:
+    """Say how many queries the stacks of some rows were asked."""
+    counts: list[int] = rows["n"].to_list()
+    few, most = min(counts), max(counts)
+    return f"n = {few}" if few == most else f"n = {few} to {most}"
 
 
 def kinds(marked: pl.DataFrame) -> pl.DataFrame:
