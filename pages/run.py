@@ -242,7 +242,7 @@ def where() -> tuple[str, ...]:
 def new_evaluation() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     view = find_place()
-    offered = asked.starts(None if view is None else view.scope)
+    offered = asked.starts(None if view is None else view.scope, *asked.stored(cache.snapshot(None)))
     if made := st.session_state.get(asked.MADE):
         offered = asked.with_questions(offered, Path(made))
     begin = st.segmented_control(

@@ -196,6 +196,24 @@ def small() -> Batch:
                     "note": ["no grade in three tries", None],
                 },
             ),
+            "criteria": frame(
+                "criteria",
+                [
+                    {
+                        "run_id": "a",
+                        "query_id": "q1",
+                        "position": 1,
+                        "criterion": "Safety",
+                        "meaning": "harmless",
+                        "weight": 0.9,
+                        "origin": "own",
+                    }
+                ],
+            ),
+            "ratings": frame(
+                "ratings",
+                [{"run_id": "a", "query_id": "q1", "passage_id": "p1", "position": 1, "rating": 4.0}],
+            ),
             "orders": frame(
                 "orders",
                 {

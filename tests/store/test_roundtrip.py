@@ -100,6 +100,8 @@ _READ = {
     "gradings": lambda snapshot: snapshot.gradings("gold"),
     "diagnostics": lambda snapshot: snapshot.diagnostics(["corpus"]),
     "orders": lambda snapshot: snapshot.orders("gold"),
+    "criteria": lambda snapshot: snapshot.criteria(["a", "b"]),
+    "ratings": lambda snapshot: snapshot.ratings(["a", "b"]),
 }
 
 

@@ -62,6 +62,8 @@ def test_everything_comes_back(filled: Store) -> None:
         "gradings": snapshot.gradings("gold"),
         "diagnostics": snapshot.diagnostics(["corpus"]),
         "orders": snapshot.orders("gold"),
+        "criteria": snapshot.criteria(["a", "b"]),
+        "ratings": snapshot.ratings(["a", "b"]),
     }
     assert read.keys() == TABLES.keys()
     for table, rows in read.items():

@@ -12,7 +12,6 @@ from core.golden.questions.drafts import KINDS
 from core.golden.questions.folder import read
 from core.ui import cache, door, show, work
 from core.ui.sections.review import review
-from core.ui.view import find_place
 from core.views.golden import asking
 from core.views.golden.asking import Form
 from core.views.golden.form import models
@@ -95,9 +94,7 @@ def _new() -> None:
 
 def _fill_in() -> Form:
     stored = run_form.stored(cache.snapshot(None))[0]
-    place = find_place()
-    usual = "" if place is None else place.scope.collection_id
-    begun = str(st.session_state.get(run_form.ASKED_OF) or usual)
+    begun = str(st.session_state.get(run_form.ASKED_OF) or "")
     first, second = st.columns([3, 3, 1]), st.container()
     documents = work.chosen(first[0], "Documents", begun, stored, key=f"questions_{begun}")
     offered = [*asking.RULES, *(name for name in models() if name != "fake")]

@@ -72,20 +72,25 @@ class Form:
     runs: tuple[str, ...] = ()  # stored runs that are read instead of new ones
 
 
-def starts(scope: Scope | None) -> dict[str, Form]:
+def starts(
+    scope: Scope | None, collections: Sequence[str], golden_sets: Mapping[str, str]
+) -> dict[str, Form]:
     """Return forms to start from by name: the workspace that is open, then the presets.
 
     Args:
         scope: The workspace; None while there is none.
+        collections: Those that have passages; another has nothing to be searched.
+        golden_sets: The collection of each.
     """
-    documents = "" if scope is None else scope.collection_id
-    judgements = "" if scope is None else scope.golden_set_id or ""
+    opened, judged = ("", "") if scope is None else (scope.collection_id, scope.golden_set_id or "")
+    documents = opened if opened in collections else ""
+    judgements = judged if documents and golden_sets.get(judged) == documents else ""
     names = sorted(presets(), key=lambda name: (*(name != first for first in _FIRST), name))
     forms = {name: replace(_preset(name), documents=documents, judgements=judgements) for name in names}
-    if not judgements:
+    if not judged:
         return forms
     here = Form(
-        name=f"{documents} again",
+        name=f"{opened} again",
         documents=documents,
         judgements=judgements,
         axes={

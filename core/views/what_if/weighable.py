@@ -10,6 +10,7 @@ import polars as pl
 from core.decide.weighing import EQUAL, Floats, Grades, Ratings, ranked
 from core.metrics.measure import Measure
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
+from core.store import Snapshot
 from core.views.keep import keep
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import Evidence, evidence, places
@@ -53,11 +54,10 @@ class Weighable:
 
 
 @keep("Looking which stacks were rated…", entries=16)
-def rated_runs(view: View) -> list[str]:
-    """Return the runs of the stack table whose ratings are stored."""
-    ids = view.table["run_id"].to_list()
-    rated = set(view.snapshot.criteria(ids)["run_id"])
-    return [run for run in ids if run in rated]
+def rated_runs(snapshot: Snapshot, run_ids: tuple[str, ...]) -> list[str]:
+    """Return those of the runs whose ratings are stored, in their order."""
+    rated = set(snapshot.criteria(run_ids)["run_id"])
+    return [run for run in run_ids if run in rated]
 
 
 @keep("Reading the ratings…", entries=16)

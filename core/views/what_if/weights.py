@@ -46,7 +46,7 @@ _PER_QUERY = "query by query"
 def criteria_weights(view: View, ask: Ask) -> Blocks:
     """Yield what other weights would have ranked, tuned ones beside equal ones and one's own."""
     names = dict(view.table.select("run_id", "name").iter_rows())
-    rated = [names[run] for run in rated_runs(view)]
+    rated = [names[run] for run in rated_runs(view.snapshot, tuple(names))]
     if not rated:
         yield Answer(NOTHING, NEEDS)
         return

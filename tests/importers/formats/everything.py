@@ -184,6 +184,24 @@ def everything() -> Batch:
                     }
                 ],
             ),
+            "criteria": frame(
+                "criteria",
+                [
+                    {
+                        "run_id": "r-1",
+                        "query_id": "q",
+                        "position": 1,
+                        "criterion": "Safety",
+                        "meaning": "harmless",
+                        "weight": 0.9,
+                        "origin": "own",
+                    }
+                ],
+            ),
+            "ratings": frame(
+                "ratings",
+                [{"run_id": "r-1", "query_id": "q", "passage_id": "p", "position": 1, "rating": 4.0}],
+            ),
             "orders": frame(
                 "orders",
                 [

@@ -37,7 +37,7 @@ def test_names_lead_to_models():
         ("psychic:gpt-4o-mini", r"No reranker 'psychic:gpt-4o-mini'"),
         ("relevance", r"No chat model ''"),
         ("relevance:gpt-0", r"No chat model 'gpt-0'.*gpt-4o-mini"),
-        (MINE, r"No provider of rerankers 'openai'.*cohere, fake, none, onnx"),
+        (MINE, r"No provider of rerankers 'openai'.*cohere, fake, late-interaction, none, onnx"),
     ],
 )
 def test_unknown_names_list_what_there_is(name: Any, says: str):

@@ -64,24 +64,26 @@ def test_what_was_stopped_says_why_and_can_go_on():
 
 
 def test_forms_are_specifications():
-    forms = form.starts(Scope("python-docs", 'a "quoted" set'))
+    forms = form.starts(
+        Scope("python-docs", 'a "quoted" set'), ["python-docs"], {'a "quoted" set': "python-docs"}
+    )
     assert list(forms) == [form.WORKSPACE, "quick-local", "clq-paper"]
     text = form.specification(forms[form.WORKSPACE], ["python-docs"], ['a "quoted" set'])
     spec = load(text)
     assert (spec.collection.stored, spec.golden_set.stored) == ("python-docs", 'a "quoted" set')
     assert (spec.axes[0].candidates, spec.axes[0].dim) == ((20, 50), (128, 256))
-    forms = form.starts(Scope("c", "g"))
+    forms = form.starts(Scope("c", "g"), ["c"], {"g": "c"})
     noisy = {"noise": ("2", "4"), "typo": ("1",), "names": ("mask",), "rewrite": ("none", "rules")}
     asked = replace(forms[form.WORKSPACE], axes=forms[form.WORKSPACE].axes | noisy)
     (axes,) = load(form.specification(asked, ["c"], ["g"])).axes
     assert (axes.noise, axes.typo, axes.names) == ((0, 2, 4), (0, 1), ("0", "mask")), "beside the clean ones"
     assert (axes.case, axes.rewrite) == ((0,), ("none", "rules"))
-    assert list(form.starts(None)) == ["quick-local", "clq-paper"]
+    assert list(form.starts(None, [], {})) == ["quick-local", "clq-paper"]
 
 
 @pytest.mark.parametrize("name", ["clq-paper", "quick-local"])
 def test_a_form_that_was_left_as_it_is_says_what_its_preset_says(name: str):
-    begun = replace(form.starts(None)[name], documents="corpus")
+    begun = replace(form.starts(None, [], {})[name], documents="corpus")
     assert load(form.specification(begun, [], [])) == load(f'preset = "{name}"\ncollection = "corpus"\n')
     fewer = replace(begun, axes={**begun.axes, "candidates": ("20",)}, budget=1.5, limit=7)
     spec = load(form.specification(fewer, [], []))
@@ -104,7 +106,7 @@ def test_a_form_that_was_left_as_it_is_says_what_its_preset_says(name: str):
 )
 def test_a_mistake_stands_beside_its_field(where: str, key: str | None):
     problem = Problem(where, "It is wrong.")
-    begun = form.starts(Scope("c", "g"))[form.WORKSPACE]
+    begun = form.starts(Scope("c", "g"), ["c"], {"g": "c"})[form.WORKSPACE]
     assert form.by_field([problem], begun) == (({key: [problem]}, []) if key else ({}, [problem]))
 
 
@@ -168,7 +170,7 @@ def test_durations(seconds: float, words: str):
 
 
 def test_stacks_to_begin_make_it_a_search():
-    begun = replace(form.starts(None)["quick-local"], documents="corpus", trials=12)
+    begun = replace(form.starts(None, [], {})["quick-local"], documents="corpus", trials=12)
     spec = load(form.specification(begun, [], []))
     assert spec.searched
     assert spec.search.trials == 12
