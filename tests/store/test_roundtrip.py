@@ -53,16 +53,20 @@ _SPECIAL = {
     "temperature": st.none() | _AMOUNT,
     "mode": st.none() | st.sampled_from(MODES),
     "pass": st.none() | _COUNT,
+    "position": st.integers(0, 2**15 - 1),
     "truncated": st.none() | st.booleans(),
     "first_token_ms": st.none() | _AMOUNT,
 }
+_FINITE = st.floats(allow_nan=False, allow_infinity=False)
 _OF_TABLE = {
     ("answers", "ms"): st.none() | _AMOUNT,
     ("diagnostics", "dim"): st.none() | _COUNT,
     ("diagnostics", "run"): st.none() | _COUNT,
     ("rankings", "stage"): st.sampled_from(["pool", "final"]),
     ("gradings", "grade"): st.none() | st.integers(1, 5),
-    ("orders", "score"): st.floats(allow_nan=False, allow_infinity=False),
+    ("orders", "score"): _FINITE,
+    ("criteria", "weight"): _FINITE,
+    ("ratings", "rating"): _FINITE,
 }
 
 
