@@ -1,6 +1,6 @@
 """Do questions made from documents alone put stacks in the order of real ones? Tables of docs/questions.md.
 
-    python -m bench.questions /work/shared/collections
+    python -m bench.questions FOLDER_OF_COLLECTIONS
 
 Stacks that run here are run on Cranfield and PIAF, with the questions of the collections, known-item
 queries and headings. Printed are mean RR@10 of each stack, Kendall's tau of their order with that of real

@@ -98,16 +98,8 @@ class SentenceTransformersReranker(LocalReranker):
         return np.asarray(scores, dtype=np.float64).reshape(-1), {}
 
 
-class OnnxReranker(LocalReranker):
-    """A cross-encoder folder with one output per pair, or two of which the second means "relevant".
-
-    Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
-    end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
-    The details count the pairs that were cut.
-    """
-
-    provider = "onnx"
-    batch_items = 32
+class _FolderReranker(LocalReranker):
+    """A reranker whose model is a folder of files, opened when it is first asked."""
 
     def __init__(self, config: ModelConfig, wired: Wired) -> None:
         if config.path is None:
@@ -120,14 +112,26 @@ class OnnxReranker(LocalReranker):
         folder = open_folder(self._path, self._config.max_tokens, self._config.device)
         return folder, folder.tokenizer()
 
-    def ready(self) -> None:
-        """Open the folder, and see that it is a cross-encoder."""
-        self.score("a", ["b"])
-
     def params(self) -> JsonMap:
         """Return the files and the length."""
         folder, _ = self._opened
         return {"files": folder.digest, "length": folder.max_tokens}
+
+
+class OnnxReranker(_FolderReranker):
+    """A cross-encoder folder with one output per pair, or two of which the second means "relevant".
+
+    Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
+    end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
+    The details count the pairs that were cut.
+    """
+
+    provider = "onnx"
+    batch_items = 32
+
+    def ready(self) -> None:
+        """Open the folder, and see that it is a cross-encoder."""
+        self.score("a", ["b"])
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
         """Return the model's numbers, and how many pairs were cut."""
@@ -144,7 +148,7 @@ class OnnxReranker(LocalReranker):
         return _logits(outputs, len(passages), str(folder.path)), {"truncated": cut}
 
 
-class LateInteractionReranker(LocalReranker):
+class LateInteractionReranker(_FolderReranker):
     """An encoder folder whose token vectors are compared one by one (late interaction, MaxSim).
 
     The score of a passage is the mean over the query's tokens of the largest cosine with a token of the
@@ -155,25 +159,9 @@ class LateInteractionReranker(LocalReranker):
     provider = "late-interaction"
     batch_items = 16
 
-    def __init__(self, config: ModelConfig, wired: Wired) -> None:
-        if config.path is None:
-            raise InputError("A local model needs its folder.", where=config.name, do="Set path.")
-        super().__init__(config, wired)
-        self._path = config.path
-
-    @cached_property
-    def _opened(self) -> tuple[OnnxFolder, Any]:
-        folder = open_folder(self._path, self._config.max_tokens, self._config.device)
-        return folder, folder.tokenizer()
-
     def ready(self) -> None:
         """Open the folder, and see that it gives token vectors."""
         self.score("a", ["b"])
-
-    def params(self) -> JsonMap:
-        """Return the files and the length."""
-        folder, _ = self._opened
-        return {"files": folder.digest, "length": folder.max_tokens}
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
         """Return the mean of the largest cosines, and how many passages were cut."""

@@ -17,12 +17,13 @@ from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_
 from core.stats.intervals import bootstrap_means
 from core.stats.panel import Panel, dawid_skene, majority
 from core.store import Snapshot
+from core.views.readers.generators import COMPUTED, label
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
 Floats = NDArray[np.float64]
-COMPUTED, PANEL = "computed", "panel"
+PANEL = "panel"
 STEP = 10  # Further grades that the table of what to grade next is about
 _WORDS_A_MINUTE, _LETTERS_A_WORD, _DECIDING_S = 238, 6, 5.0
 """How fast people read (Brysbaert 2019, J. Memory and Language 109), and how long a grade takes beside."""
@@ -124,7 +125,7 @@ def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) 
     people = rows.filter(source=BY_PEOPLE).select("scorer", "judge").unique().sort("scorer", "judge").rows()
     cells = rows.group_by(*POINT, "query_id", "scorer", "judge").agg(pl.col("value").mean())
     points = cells.select(POINT).unique().join(names, on="run_id", how="left").sort("name", *POINT[1:])
-    points = points.with_columns(_label(points)).with_row_index("point")
+    points = points.with_columns(label(points.drop("name"))).with_row_index("point")
     queries = cells["query_id"].unique().sort()
     placed = cells.join(points.select("point", *POINT), on=POINT, nulls_equal=True).with_columns(
         query=pl.col("query_id").replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
@@ -138,19 +139,6 @@ def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) 
         points, tuple(queries), dict(sorted(scores.items())), tuple(Judge(*one) for one in people),
         _seconds(points, answers),
     )  # fmt: skip
-
-
-def _label(points: pl.DataFrame) -> pl.Expr:
-    """Name what answered: the reader, and what else differs among the points."""
-    shown = {
-        "reader": pl.col("reader").fill_null("reader unknown"),
-        "prompt": pl.col("prompt"),
-        "temperature": pl.format("T = {}", pl.col("temperature").round(3)),
-        "k": pl.format("k = {}", "k"),
-        "mode": pl.col("mode").str.replace("_", " "),
-    }
-    parts = [part for name, part in shown.items() if name == "reader" or points[name].n_unique() > 1]
-    return pl.concat_str(parts, separator=" · ", ignore_nulls=True).alias("label")
 
 
 def _seconds(points: pl.DataFrame, answers: pl.DataFrame) -> Floats:

@@ -61,7 +61,7 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
     shared = _by_question(rows).group_by(of).agg(shared=pl.col("value").mean(), shared_n=pl.len())
     scored = pl.concat(parts).join(names, on="run_id", how="left")
     scored = scored.join(shared, on=of, how="left", nulls_equal=True)
-    return scored.with_columns(_label(scored)).sort(_ASIDE, "label", "criterion", "judge")
+    return scored.with_columns(label(scored)).sort(_ASIDE, "label", "criterion", "judge")
 
 
 def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
@@ -80,8 +80,8 @@ def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _label(rows: pl.DataFrame) -> pl.Expr:
-    """Name a generator by all that differs among the rows."""
+def label(rows: pl.DataFrame) -> pl.Expr:
+    """Name what answered: the reader, and all else that differs among the rows."""
     shown = {
         "reader": pl.col("reader").fill_null("reader unknown"),
         "prompt": pl.col("prompt"),
@@ -90,7 +90,11 @@ def _label(rows: pl.DataFrame) -> pl.Expr:
         "mode": pl.col("mode").str.replace("_", " "),
         "name": pl.format("on {}", "name"),
     }
-    differs = [part for name, part in shown.items() if name == "reader" or rows[name].n_unique() > 1]
+    differs = [
+        part
+        for name, part in shown.items()
+        if name == "reader" or (name in rows and rows[name].n_unique() > 1)
+    ]
     return pl.concat_str(differs, separator=" · ", ignore_nulls=True).alias("label")
 
 

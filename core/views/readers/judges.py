@@ -17,7 +17,8 @@ from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.readers import corrected
 from core.views.readers.charts import points
-from core.views.readers.corrected import COMPUTED, PANEL, Graded, Judge
+from core.views.readers.corrected import PANEL, Graded, Judge
+from core.views.readers.generators import COMPUTED
 from core.views.text import NOT_APPLICABLE
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
