@@ -35,6 +35,7 @@ LINES = {
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
 _RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
 PATH_SEEN = 20  # letters of a path that its field shows
+_RUNS_S, _IDLE_S = 1.0, 10.0  # seconds until what runs is looked at again, and whether anything does
 _SLOW_S, _LATEST = 5.0, 5  # seconds from which on plans wait to be asked for; ended work with a row each
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
@@ -186,16 +187,22 @@ def say(place: DeltaGenerator, problem: Problem) -> None:
     (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
 
 
-@st.fragment(run_every=1.0)
 def underway(
     work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
 ) -> None:
-    """Draw what runs with its progress, and what this visitor saw run; look again every second.
+    """Draw what runs with its progress, and what this visitor saw run; look again each second while any runs.
 
     Args:
         finish: Draws the way to what one yielded, in its bar.
         inside: Draws below one what more is known of it.
     """
+    runs = any(str(one.status.state) == paid.RUNNING for one in known(work))
+    # A look in the moment in which a page is left would hold up the next one: idle pages look rarely.
+    looked_at = st.fragment(_underway, run_every=_RUNS_S if runs else _IDLE_S)
+    looked_at(work, may_start=may_start, finish=finish, inside=inside)
+
+
+def _underway(work: AnyWork, *, may_start: bool, finish: Finish, inside: Inside) -> None:
     runs, watched = f"{_RUNS}_{work.noun}", f"{_WATCHED}_{work.noun}"
     begun = known(work)
     running = [one for one in begun if str(one.status.state) == paid.RUNNING]
