@@ -15,7 +15,8 @@ MODES = (TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK, HARM_BEFORE, HARM_AFTER)
 passages whatever was retrieved, nothing; all gold passages with k harmful ones before or after them."""
 SCORERS = (
     "f1", "exact_match", "substring", "rougeL", "correctness", "similarity", "citation_precision",
-    "citation_recall", "faithfulness", "precision",
+    "citation_recall", "faithfulness", "precision", "answer_relevancy", "hallucination",
+    "specific_information_accuracy",
 )  # fmt: skip
 """The scorers of this product; scores that are imported keep the names of their tool."""
 IMPORTED, GRADE = "imported", "imported, the grade"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from core.errors import ProviderError
 from core.pipeline.evaluate.budget import paid
@@ -22,11 +22,13 @@ from core.readers.prompts import Prompt, user
 
 TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
 SCALES: dict[JudgeScorer, range] = {
-    "correctness": range(6), "similarity": range(6), "faithfulness": range(6), "precision": range(2),
-}  # fmt: skip
+    scorer: range(2 if scorer == "precision" else 6) for scorer in get_args(JudgeScorer)
+}
 """What a judge may say."""
-OF_PASSAGES = frozenset({"faithfulness", "precision"})
-"""Scorers that look at the passages; the others at gold answers."""
+OF_PASSAGES = frozenset({"faithfulness", "precision", "hallucination", "specific_information_accuracy"})
+"""Scorers that look at the passages."""
+OF_QUESTION = frozenset({"answer_relevancy"})
+"""Scorers that look at the question alone; all others at gold answers."""
 JUDGED_TOKENS = 64
 _MARK_TOKENS, _SPARE_TOKENS = 24, 32  # what the marks of a passage take, and a message beside its texts
 _JUDGE = Path(__file__).parent / "prompts" / "judge"
@@ -73,7 +75,7 @@ def judging(
     scorer: JudgeScorer, question: str, answer: str, golds: Sequence[str], passages: Sequence[str]
 ) -> Task[int | None]:
     """Return the task of judging an answer, or with "precision" a passage."""
-    shown = passages if scorer in OF_PASSAGES else golds
+    shown = passages if scorer in OF_PASSAGES else () if scorer in OF_QUESTION else golds
     label = "passage" if scorer in OF_PASSAGES else "reference"
     mark = mark_for(question, answer, *shown)
     texts = [marked("question", question, mark)]
@@ -87,6 +89,11 @@ def judging(
         JUDGED_TOKENS,
         object_schema({key: {"type": "integer", "enum": list(among)}}),
     )
+
+
+def can_judge(scorer: JudgeScorer, golds: Sequence[str], passages: Sequence[object]) -> bool:
+    """Tell whether a scorer has what it looks at."""
+    return scorer in OF_QUESTION or bool(passages if scorer in OF_PASSAGES else golds)
 
 
 @cache
@@ -113,6 +120,7 @@ class Answer(NamedTuple):
 class Judged(NamedTuple):
     """Question to a judge, asked once."""
 
+    judge: str
     scorer: JudgeScorer
     question: str
     answer: str
@@ -145,32 +153,33 @@ class Answering:
 
     def judge(self) -> None:
         """Have what was answered judged."""
-        judge = self._job.reader.judge
-        if judge is None:
-            return
-        asked = list(dict.fromkeys(one for wanted in self._job.wanted for one in self.judgements(wanted)))
-        chat, unused = self._begun(JUDGE, judge.model), 0
-        scored = in_order(partial(self._score, chat), asked, chat.concurrency)
-        for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
-            self.scores[one] = value
-            unused += value is None
-            self._session.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
-        self._session.tracker.end()
+        unused = 0
+        for judge in self._job.reader.judges:
+            every = (one for wanted in self._job.wanted for one in self.judgements(wanted, judge))
+            asked, chat = list(dict.fromkeys(every)), self._begun(JUDGE, judge)
+            scored = in_order(partial(self._score, chat), asked, chat.concurrency)
+            for done, (one, value) in enumerate(zip(asked, scored, strict=True), 1):
+                self.scores[one] = value
+                unused += value is None
+                self._session.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
+            self._session.tracker.end()
 
-    def judgements(self, wanted: Wanted) -> Iterable[Judged]:
+    def judgements(self, wanted: Wanted, judge: str) -> Iterable[Judged]:
         """List what is asked of a judge about an answer; of "precision" once per passage."""
-        call, judge = wanted.call, self._job.reader.judge
+        call, told = wanted.call, self._job.reader.judge
         answer = self.answers.get(call)
-        if judge is None or answer is None or answer.text is None:
+        if told is None or answer is None or answer.text is None:
             return
         right = self._job.golds.get(wanted.query_id, ())
-        for scorer in judge.scorers:
+        for scorer in told.scorers:
+            if not can_judge(scorer, right, call.passages):
+                continue
             if scorer == "precision":
-                yield from (Judged(scorer, call.question, "", (), (place,)) for place in call.passages)
-            elif scorer in OF_PASSAGES and call.passages:
-                yield Judged(scorer, call.question, answer.text, (), call.passages)
-            elif scorer not in OF_PASSAGES and right:
-                yield Judged(scorer, call.question, answer.text, right, ())
+                yield from (Judged(judge, scorer, call.question, "", (), (place,)) for place in call.passages)
+                continue
+            seen = call.passages if scorer in OF_PASSAGES else ()
+            golds = () if scorer in OF_PASSAGES | OF_QUESTION else right
+            yield Judged(judge, scorer, call.question, answer.text, golds, seen)
 
     def _begun(self, kind: str, model: str) -> Chat:
         self._session.tracker.begin(kind, f"{kind}: {model}")

@@ -234,5 +234,5 @@ def require_models(reader: Reader, models: Mapping[str, ModelConfig], *, to_run:
     for name in reader.prompts:
         prompt(name)
     named = [*(("reader.models", name) for name in reader.models)]
-    named += [] if reader.judge is None else [("reader.judge.model", reader.judge.model)]
+    named += [("reader.judge.model", name) for name in reader.judges]
     return require(list(chat_problems(named, models)), to_run=to_run)

@@ -9,13 +9,13 @@ from itertools import chain
 from typing import TypeVar
 
 from core.pipeline.evaluate import Job
-from core.pipeline.sweep.fields import AnswerJudge, Reader
+from core.pipeline.sweep.fields import Reader
 from core.pipeline.sweep.plan import Bill, Line, Plan, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.chat.ask import Task
 from core.providers.tokens import counter
-from core.readers.answering import ANSWER, JUDGE, OF_PASSAGES, judging, message
+from core.readers.answering import ANSWER, JUDGE, can_judge, judging, message
 from core.readers.job import Call, Material, ReaderJob, Replay, require_models
 from core.readers.scoring import SCORERS
 from core.tables import frame
@@ -48,8 +48,8 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
     calls = {model: job.calls(model) for model in job.reader.models}
     chats = {name: make_chat(name, models=job.models, ready=False) for name in job.reader.asked}
     answering = [_answering(job, model, chats[model], some, known=known) for model, some in calls.items()]
-    judge = job.reader.judge
-    lines = [*chain(*answering), *(_judging(job, judge, chats[judge.model]) if judge else ())]
+    judging_of = [_judging(job, name, chats[name]) for name in job.reader.judges]
+    lines = [*chain(*answering), *chain(*judging_of)]
     return ReaderPlan(
         name=job.name,
         runs=len(job.material.replays),
@@ -93,8 +93,10 @@ def reader_of(job: Job) -> Reader | None:
 
 def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
     reader, questions = job.reader, set(job.material.questions)
-    if reader.judge is not None and reader.judge.model in reader.models:
-        problem = f"{reader.judge.model} judges its own answers."
+    for name in reader.judges:
+        if name not in reader.models:
+            continue
+        problem = f"{name} judges its own answers."
         yield Problem("reader.judge", problem, "Let another model judge.", Severity.WARNING)
     lacking = [scorer for scorer in reader.scorers if scorer in SCORERS]
     if known and lacking and questions.isdisjoint(job.material.golds["query_id"]):
@@ -140,30 +142,28 @@ def _answering(
     yield from priced_lines((ANSWER, model, len(calls)), used, job.book, exact=exact, notes=notes)
 
 
-def _judging(job: ReaderJob, judge: AnswerJudge, chat: Chat) -> Iterator[Line]:
+def _judging(job: ReaderJob, judge: str, chat: Chat) -> Iterator[Line]:
     """Yield tokens of judging answers as long as they may be, beside the gold answers of their questions."""
     answers = list(dict.fromkeys((wanted.call, job.golds.get(wanted.query_id, ())) for wanted in job.wanted))
     if chat.local or not answers:
         return
     some = _some(answers)
-    tasks = [task for call, golds in some for task in _tasks(job, call, golds, judge)]
+    tasks = [task for call, golds in some for task in _tasks(job, call, golds)]
     sizes = sum(task.tokens(chat) for task in tasks)
     scale = len(answers) / len(some)
     number = round(len(tasks) * scale)
     said = number * chat.count_tokens('{"score_0_5": 3}')
     used = chat.expected(sizes * scale, said)
-    yield from priced_lines((JUDGE, judge.model, number), used, job.book, exact=False, notes=[_MOST])
+    yield from priced_lines((JUDGE, judge, number), used, job.book, exact=False, notes=[_MOST])
 
 
-def _tasks(
-    job: ReaderJob, call: Call, golds: Sequence[str], judge: AnswerJudge
-) -> Iterator[Task[int | None]]:
+def _tasks(job: ReaderJob, call: Call, golds: Sequence[str]) -> Iterator[Task[int | None]]:
     """List what is asked about an answer that is as long as it may be."""
     answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
     texts = [job.texts[place] for place in call.passages]
-    for scorer in judge.scorers:
+    for scorer in job.reader.judge.scorers if job.reader.judge else ():
         batches = [[text] for text in texts] if scorer == "precision" else [texts]
-        if texts if scorer in OF_PASSAGES else golds:
+        if can_judge(scorer, golds, texts):
             yield from (judging(scorer, call.question, answer, golds, shown) for shown in batches)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Annotated, Any, NamedTuple, Self
 
 import polars as pl
@@ -13,7 +14,7 @@ from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
 from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
-from core.pipeline.sweep.fields import Named, Reader, Table, Under
+from core.pipeline.sweep.fields import JudgeScorer, Named, Reader, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
 from core.readers.answering import ANSWER, JUDGE, SCALES, Answering
 from core.readers.job import ReaderJob, Wanted, require_material
@@ -81,8 +82,7 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> s
         ProviderError: If a provider fails, or somebody stopped it.
         Stopped: If somebody stopped it.
     """
-    judges = 0 if job.reader.judge is None else 1
-    session.tracker.expect({ANSWER: len(job.reader.models), JUDGE: judges})
+    session.tracker.expect({ANSWER: len(job.reader.models), JUDGE: len(job.reader.judges)})
     answering = Answering(job, session)
     try:
         answering.read()
@@ -138,18 +138,15 @@ def _key(wanted: Wanted) -> dict[str, Any]:
 
 
 def _judged(job: ReaderJob, whole: list[Wanted], answering: Answering) -> Iterator[dict[str, Any]]:
-    judge = job.reader.judge
-    if judge is None:
-        return
-    for wanted in whole:
-        by_scorer: dict[str, list[int | None]] = {}
-        for one in answering.judgements(wanted):
+    for wanted, judge in product(whole, job.reader.judges):
+        by_scorer: dict[JudgeScorer, list[int | None]] = {}
+        for one in answering.judgements(wanted, judge):
             by_scorer.setdefault(one.scorer, []).append(answering.scores.get(one))
-        for scorer in judge.scorers:
-            values = [value for value in by_scorer.get(scorer, ()) if value is not None]
-            if values and len(values) == len(by_scorer[scorer]):
+        for scorer, said in by_scorer.items():
+            values = [value for value in said if value is not None]
+            if values and len(values) == len(said):
                 among = SCALES[scorer]
                 yield {
-                    **_key(wanted), "scorer": scorer, "judge": judge.model,
+                    **_key(wanted), "scorer": scorer, "judge": judge,
                     "value": sum(values) / len(values), "scale": f"{among[0]}-{among[-1]}",
                 }  # fmt: skip

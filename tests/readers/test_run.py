@@ -208,6 +208,27 @@ def test_a_judge_scores_each_different_answer_once(tmp_path: Path, vendors: Vend
     assert rows.filter(pl.col("scale") == "0-5")["value"].is_between(0, 5).all()
 
 
+def test_several_judges_are_planned_and_paid_like_one(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    scorers = ["answer_relevancy", "hallucination", "specific_information_accuracy"]
+    text = asked.SPEC.replace("[1, 2]", "1") + 'modes = ["top_k", "none"]\nscorers = "f1"\n' \
+        f'[reader.judge]\nmodel = ["judge", "second"]\nscorers = {scorers}\n'  # fmt: skip
+    job = asked.job(store, vendors.url, text)
+    foreseen = {line.model: line.calls for line in plan(job).lines if line.unit == "input_tokens"}
+    asked.ask(store, job, vendors.url)
+    once = calls(vendors)
+    # p0 to p2 come first in r-a, p9 in r-b: 4 answers from a passage by 3 scorers, 3 without one by relevancy
+    assert foreseen == {"reader": 7, "judge": 15, "second": 15}
+    assert once == sum(foreseen.values())
+    rows = store.read().answer_scores(list(asked.RANKED)).filter(pl.col("judge").is_not_null())
+    assert {*rows.group_by("scorer", "judge", "mode", "scale").len().iter_rows()} == {
+        *((scorer, judge, "top_k", "0-5", 6) for scorer in scorers for judge in ("judge", "second")),
+        *(("answer_relevancy", judge, "none", "0-5", 6) for judge in ("judge", "second")),
+    }
+    asked.ask(store, asked.job(store, vendors.url, text), vendors.url)
+    assert calls(vendors) == once, "a judge that has answered is not asked again"
+
+
 def test_equal_questions_are_judged_beside_their_own_gold_answers(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     text = (
@@ -318,7 +339,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, change: tuple[str, str], whe
 
 
 def test_a_judge_of_its_own_answers_is_warned_of(tmp_path: Path):
-    text = asked.SPEC + 'judge = "reader"\n'
+    text = asked.SPEC + 'judge.model = ["second", "reader"]\n'
     job = asked.job(asked.store_of(tmp_path), text=text)
     assert [problem.where for problem in plan(job).problems] == ["reader.judge"]
 

@@ -214,24 +214,37 @@ def searched_by(spec: JsonMap) -> Search | None:
 
 Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none", "harm_before", "harm_after"]
 Scorer = Literal["f1", "exact_match", "substring", "rougeL", "citation_precision", "citation_recall"]
-JudgeScorer = Literal["correctness", "similarity", "faithfulness", "precision"]
+JudgeScorer = Literal[
+    "correctness",
+    "similarity",
+    "faithfulness",
+    "precision",
+    "answer_relevancy",
+    "hallucination",
+    "specific_information_accuracy",
+]
 WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
 BY_DEPTH = frozenset(
     {"top_k", "gold_only", "no_gold", "harm_before", "harm_after"}
 )  # Modes that are asked at every k
 
 
+JUDGED_USUALLY: tuple[JudgeScorer, ...] = ("correctness", "similarity", "faithfulness")
+
+
 class AnswerJudge(Table):
-    """A model that scores answers; it should be another than the reader.
+    """Models that score answers, each on its own; they should be others than the readers.
 
     Attributes:
-        model: A chat model.
-        scorers: "correctness", "similarity" (to the gold answers) and "faithfulness" (to the passages), 0 to
-            5; "precision": share of the passages sent that help to answer, each judged yes or no.
+        model: A chat model, or several.
+        scorers: 0 to 5, 5 being best: "correctness" and "similarity" beside gold answers, "faithfulness",
+            "hallucination" (5 = none) and "specific_information_accuracy" beside the passages,
+            "answer_relevancy" beside the question; "precision": share of the passages sent that help to
+            answer, each judged yes or no.
     """
 
-    model: Named
-    scorers: Many[JudgeScorer] = ("correctness", "similarity", "faithfulness")
+    model: Annotated[Many[Named], Field(min_length=1)]
+    scorers: Many[JudgeScorer] = JUDGED_USUALLY
 
 
 class Reader(Table):
@@ -250,7 +263,7 @@ class Reader(Table):
         max_tokens: Of an answer; None = the prompt's own.
         context_tokens: The most tokens of the passages together; what exceeds it is cut.
         scorers: How answers are compared with gold answers.
-        judge: A model that scores answers, too.
+        judge: Models that score answers, too.
         runs: Stored runs whose final rankings are read, by id or label, or "workspace"; in the specification
             of an evaluation its own runs, and not to be given.
         golden_set: Whose passages are gold, of the store; None = the collection's only one.
@@ -291,5 +304,9 @@ class Reader(Table):
     @property
     def asked(self) -> tuple[str, ...]:
         """Every model that is asked, each once."""
-        judge = () if self.judge is None else (self.judge.model,)
-        return tuple(dict.fromkeys((*self.models, *judge)))
+        return tuple(dict.fromkeys((*self.models, *self.judges)))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Every model that judges, each once."""
+        return () if self.judge is None else tuple(dict.fromkeys(self.judge.model))

@@ -71,11 +71,13 @@ def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> st
     number of its passage where readers are to cite.
     """
     texts = dict(find_marked(user))
-    question = texts.get("answer", texts.get("question", ""))
+    asked = texts.get("question", "")
+    question = texts.get("answer", asked)
     passages = [text for label, text in texts.items() if label.startswith(("passage", "reference"))]
     if passages and not schema:
         return _sentence(question, passages, cites=cites)
     properties = schema["properties"] if schema else {}
+    passages = passages or [asked]
     for key, answer in _ANSWERS.items():
         if key in properties:
             return json.dumps({key: answer(question, passages, properties[key])})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
 from core.readers.prompts import PROMPTS
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
@@ -39,13 +41,18 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
     modes = right.multiselect(
         "What is sent", list(SENT), begun.modes, format_func=lambda mode: SENT[mode], key=f"modes_{key}"
     )
-    judge = left.selectbox(
-        "Judge", models(), index=None, placeholder="none", accept_new_options=True, key=f"judge_{key}",
-        help="Scores answers from 0 to 5 beside gold answers; another model than the readers.",
+    judges = left.multiselect(
+        "Judges", models(), begun.judges, placeholder="none", accept_new_options=True, key=f"judges_{key}",
+        help="Each scores every answer on its own; other models than the readers.",
+    )  # fmt: skip
+    judged_by = right.multiselect(
+        "Judged by", get_args(JudgeScorer), begun.judged_by or JUDGED_USUALLY, key=f"judged_by_{key}",
+        format_func=lambda name: name.replace("_", " "), disabled=not judges,
+        help="Correctness and similarity need gold answers, answer relevancy the question alone.",
     )  # fmt: skip
     return replace(
         begun, readers=tuple(readers), prompts=tuple(prompts), sent=tuple(sent), modes=tuple(modes),
-        judge=judge or "",
+        judges=tuple(judges), judged_by=tuple(judged_by),
     )  # fmt: skip
 
 

@@ -68,7 +68,8 @@ class Form:
     prompts: tuple[str, ...] = ("short",)  # how they are asked
     sent: tuple[str, ...] = ("1", "5", "10")  # how many passages they are sent
     modes: tuple[str, ...] = ("top_k", "none")  # which passages they are sent
-    judge: str = ""  # a model that scores the answers, too
+    judges: tuple[str, ...] = ()  # models that score the answers, too
+    judged_by: tuple[str, ...] = ()  # by what they score; none = the usual
     runs: tuple[str, ...] = ()  # stored runs that are read instead of new ones
 
 
@@ -228,7 +229,8 @@ def _reader(form: Form) -> dict[str, object]:
         "prompts": _numbers(form.prompts),
         "k": _numbers(form.sent),
         "modes": _numbers(form.modes),
-        "judge": form.judge,
+        "judge.model": list(form.judges) or None,
+        "judge.scorers": list(form.judged_by) or None if form.judges else None,
     }
 
 
