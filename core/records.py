@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from core.axes import qualities
 from core.tables import Frame
 
 JsonMap = Mapping[str, Any]
@@ -142,51 +143,7 @@ def stack_label(spec: JsonMap) -> str:
     reranker = spec.get("reranker")
     tail = f" + {reranker}" if reranker and reranker != "none" else ""
     depth = f", K = {spec['candidates']}" if spec.get("candidates") else ""
-    return " · ".join([head + tail + depth, *_qualities(spec)])
-
-
-def _qualities(spec: JsonMap) -> list[str]:
-    """List what else tells a stack from others, as far as it is not the usual."""
-    fusion = dict(spec.get("fusion") or {})
-    usual = {"method": "rrf", "constant": 60, "depth": 100}
-    named = {key: value for key, value in fusion.items() if usual.get(key) != value}
-    chunker, sent = spec.get("chunker"), spec.get("chunks_sent")
-    qualities = (
-        _settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes") if chunker else "",
-        str(spec["rewrite"]) if spec.get("rewrite", "none") != "none" else "",
-        _perturbed(spec.get("perturb")),
-        _settings({"method": "bm25", **spec["bm25"]}) if spec.get("bm25") else "",
-        _settings({"method": "index", **spec["index_params"]}) if spec.get("index_params") else "",
-        str(spec.get("metric") or ""),
-        _settings({"method": fusion["method"], **named}) if named and fusion.get("method") else "",
-        f"without copies ({_settings(spec['dedup'], 'threshold')})" if spec.get("dedup") else "",
-        _settings(spec["cut"]) if spec.get("cut") else "",
-        _own(spec) if spec.get("mode") == "own" else "",
-        f"{sent} sent" if sent else "",
-    )
-    return [quality for quality in qualities if quality]
-
-
-def _own(spec: JsonMap) -> str:
-    """Return parameters and version of a pipeline of one's own."""
-    return ", ".join(filter(None, (params_words(spec), str(spec.get("version") or ""))))
-
-
-def params_words(spec: JsonMap) -> str:
-    """Write the parameters of a pipeline of one's own: ``alpha 0.3, ef 64``; empty where it has none."""
-    params = spec.get("params") if spec.get("mode") == "own" else None
-    return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
-
-
-def _perturbed(told: object) -> str:
-    ways = told.items() if isinstance(told, Mapping) else ()
-    return " ".join(f"{way} {level}" for way, level in ways if way != "language")
-
-
-def _settings(table: JsonMap, *shown: str) -> str:
-    """Return a method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
-    keys = [key for key in table if key != "method" and (not shown or key in shown)]
-    return " ".join([str(table["method"]), *(f"{key} {table[key]}" for key in keys)])
+    return " · ".join([head + tail + depth, *qualities(spec)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

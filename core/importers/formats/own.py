@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from core.answers import EARLIER, parted
+from core.axes import KEYS
 from core.errors import InputError
 from core.files import target
 from core.importers.base import Format, Import, Options, merged
@@ -42,12 +43,7 @@ _RECORD_FILES = ("collections.jsonl", "golden_sets.jsonl", "runs.jsonl")
 Record = TypeVar("Record", Collection, GoldenSet, Run)
 _Small = TypeVar("_Small", Collection, GoldenSet)
 _KINDS: Mapping[str, Mapping[str, type]] = {
-    "spec": {
-        "mode": str, "sparse": str, "embedder": str, "dim": int, "index": str, "fusion": dict,
-        "reranker": str, "candidates": int, "name": str, "chunker": dict, "rewrite": str, "perturb": dict,
-        "bm25": dict, "index_params": dict, "metric": str, "cut": dict, "dedup": dict, "chunks_sent": int,
-        "generator": str,
-    },
+    "spec": {name: key.kind for name, key in KEYS.items()},
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
@@ -58,7 +54,6 @@ _MAY_LACK = {"answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "tex
 """Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
 """How a golden set was made, and of which kind it is."""
-_METHOD = ("chunker", "cut", "dedup")  # Settings that name a method
 _LARGEST = 1 << 31
 
 
@@ -324,6 +319,6 @@ def _kept(row: Json, name: str, where: str) -> Json:
         value: Any = optional(held, key, kind, spot)
         if kind is int and value is not None and not 0 <= value < _LARGEST:
             raise InputError(f"{key!r} is {value:,}.", where=spot)
-        if key in _METHOD and value is not None:
+        if value is not None and name == "spec" and KEYS[key].names_method:
             expect(value, "method", str, f"{where}, key `{name}.{key}`")
     return held

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from core.axes import QUERY_STAGES
 from core.pipeline.index import is_existing, parted
 from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
@@ -23,20 +24,6 @@ NONE = "none"
 CHUNKER = "chunker"
 _OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
 """How the rankings of several queries are fused."""
-QUERY_STAGES: Mapping[str, str] = {
-    "rewrite": "rewrite",
-    "variant": "rewrite",
-    "embed": "embed",
-    "search": "retrieve",
-    "sparse": "sparse",
-    "fuse": "fuse",
-    "dedup": "dedup",
-    "rerank": "rerank",
-    "cut": "cut",
-    OWN: "pipeline",
-}
-"""Kinds of steps that a query goes through, in the order in which a stack runs them; and the stage that their
-time and usage are recorded under."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from core.axes import QUERY_STAGES
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
-from core.pipeline.evaluate.steps import NONE, QUERY_STAGES, Route, Step, graph
+from core.pipeline.evaluate.steps import NONE, Route, Step, graph
 from core.pipeline.sweep.fields import searched_by
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls

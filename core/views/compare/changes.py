@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from core.axes import KEYS, Spec
 from core.records import JsonMap, canonical_json
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.views.compare.data import Scored, scored, with_verdict
 from core.views.workspace.scope import Quality, Scope
-
-Spec = Mapping[str, Any]
 
 PAIRS = pl.Schema(
     dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String)
@@ -50,8 +48,8 @@ def _value(value: object) -> str:
     return str(value)
 
 
-def _plain(key: str) -> Axis:
-    return Axis(key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, "none")))
+def _plain(key: str, name: str = "", usual: str = "none") -> Axis:
+    return Axis(name or key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, usual)))
 
 
 def _index(spec: Spec) -> str:
@@ -65,19 +63,10 @@ def _embedder(spec: Spec) -> str:
 
 
 AXES = (
-    _plain("rewrite"),
-    _plain("perturb"),
-    _plain("reranker"),
+    *(_plain(name, key.name, key.usual) for name, key in KEYS.items() if key.alone),
     Axis("index", ("index", "index_params"), _index),
     Axis("dimension", ("dim",), lambda spec: f"{spec['dim']} d" if spec.get("dim") else "full"),
     Axis("candidate depth", ("candidates",), lambda spec: f"K = {spec.get('candidates', 'none')}"),
-    Axis("fusion", ("fusion",), lambda spec: _value(spec.get("fusion", "none"))),
-    _plain("chunker"),
-    Axis("near copies", ("dedup",), lambda spec: _value(spec.get("dedup", "none"))),
-    Axis("cut-off", ("cut",), lambda spec: _value(spec.get("cut", "none"))),
-    Axis("chunks sent", ("chunks_sent",), lambda spec: _value(spec.get("chunks_sent", "all"))),
-    Axis("BM25 parameters", ("bm25",), lambda spec: _value(spec.get("bm25", "default"))),
-    Axis("distance", ("metric",), lambda spec: _value(spec.get("metric", "cosine"))),
     Axis("embedder", ("embedder", "dim"), _embedder),
     Axis(
         "BM25 leg",

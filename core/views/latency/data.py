@@ -9,6 +9,7 @@ from typing import get_args
 import polars as pl
 
 from core.answers import TOP_K
+from core.axes import QUERY_STAGES
 from core.decide.rules import Decision
 from core.stats.latency import (
     AFTER_RETRIEVAL,
@@ -28,7 +29,7 @@ from core.views.workspace.scope import Latency, Percentile, Scope
 from core.views.workspace.stacks import runs_in
 
 PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
-STAGES = ("embed", "retrieve", "sparse", "fuse", "dedup", "rerank", "cut", "pipeline", "generate", TOTAL)
+STAGES = (*dict.fromkeys(QUERY_STAGES.values()), "generate", TOTAL)
 """The stages in their order; others follow by name, before the total."""
 
 

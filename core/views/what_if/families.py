@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from core.axes import KEYS
 from core.decide.routing import missing, replayed
 from core.diagnostics.noise import NONE, kin
 from core.errors import ClqError
@@ -146,15 +147,6 @@ def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Fam
     )
 
 
-def _shaped(spec: Mapping[str, Any]) -> str:
-    """Return what was done to the pool or the ranking that a smaller depth would have done otherwise."""
-    if spec.get("dedup"):
-        return "near copies were taken out of its pool, so a smaller pool is not simply its first part"
-    if spec.get("cut") or spec.get("chunks_sent"):
-        return "its final ranking was cut, so the scores of the rest of the pool are not kept"
-    return ""
-
-
 def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
     """Say why smaller depths cannot be replayed from a run, in words; empty where they can."""
     name, spec = str(run["reranker"]), json.loads(run["spec"])
@@ -166,7 +158,7 @@ def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
             f"{name} is listwise: it reads the whole pool at once and may order fewer passages differently, "
             "so every K has to be run"
         )
-    if shaped := _shaped(spec):
+    if shaped := next((key.replay for name, key in KEYS.items() if key.replay and spec.get(name)), ""):
         return shaped
     pool = snapshot.rankings([run["run_id"]], stage="pool")
     if pool.is_empty():

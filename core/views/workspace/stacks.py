@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.axes import params_words
 from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
 from core.metrics.rates import ANSWER, CORRECTED, HOLES
 from core.prices import PriceBook
-from core.records import Origin, params_words
+from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import remembered, schema

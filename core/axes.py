@@ -1,0 +1,123 @@
+"""Keys of a stack's specification and stages of a query, declared once for all who read or name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Spec = Mapping[str, Any]
+_CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
+_USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
+
+
+def settings(table: Spec, *shown: str) -> str:
+    """Return a method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
+    keys = [key for key in table if key != "method" and (not shown or key in shown)]
+    return " ".join([str(table["method"]), *(f"{key} {table[key]}" for key in keys)])
+
+
+def params_words(spec: Spec) -> str:
+    """Write the parameters of a pipeline of one's own: ``alpha 0.3, ef 64``; empty where it has none."""
+    params = spec.get("params") if spec.get("mode") == "own" else None
+    return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
+
+
+def _chunker(chunker: Spec) -> str:
+    return settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes")
+
+
+def _rewrite(rewrite: object) -> str:
+    return "" if rewrite == "none" else str(rewrite)
+
+
+def _perturb(told: object) -> str:
+    ways = told.items() if isinstance(told, Mapping) else ()
+    return " ".join(f"{way} {level}" for way, level in ways if way != "language")
+
+
+def _fusion(fusion: Spec) -> str:
+    named = {key: value for key, value in fusion.items() if _USUAL_FUSION.get(key) != value}
+    return settings({"method": fusion["method"], **named}) if named and fusion.get("method") else ""
+
+
+QUERY_STAGES: Mapping[str, str] = {
+    "rewrite": "rewrite",
+    "variant": "rewrite",
+    "embed": "embed",
+    "search": "retrieve",
+    "sparse": "sparse",
+    "fuse": "fuse",
+    "dedup": "dedup",
+    "rerank": "rerank",
+    "cut": "cut",
+    "own": "pipeline",
+}
+"""Kinds of steps that a query goes through, in the order in which a stack runs them; and the stage that their
+time and usage are recorded under."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of a specification.
+
+    Attributes:
+        kind: Type of its value.
+        alone: Whether two stacks may differ in it alone.
+        name: What it is called where stacks are compared; by default the key.
+        usual: What stands for it where a stack does not set it, in words.
+        label: Words for a value in the name of a stack; empty for none.
+        names_method: Whether its value is a table that names a method.
+        replay: Why smaller depths cannot be replayed from a run that sets it; empty where they can.
+    """
+
+    kind: type
+    alone: bool = True
+    name: str = ""
+    usual: str = "none"
+    label: Callable[[Any], str] = lambda _: ""
+    names_method: bool = False
+    replay: str = ""
+
+
+KEYS: Mapping[str, Key] = {
+    "mode": Key(kind=str, alone=False),
+    "sparse": Key(kind=str, alone=False),
+    "embedder": Key(kind=str, alone=False),
+    "dim": Key(kind=int, alone=False),
+    "index": Key(kind=str, alone=False),
+    "candidates": Key(kind=int, alone=False),
+    "name": Key(kind=str, alone=False),
+    "generator": Key(kind=str, alone=False),
+    "chunker": Key(kind=dict, label=_chunker, names_method=True),
+    "rewrite": Key(kind=str, label=_rewrite),
+    "perturb": Key(kind=dict, label=_perturb),
+    "reranker": Key(kind=str),
+    "bm25": Key(
+        kind=dict,
+        name="BM25 parameters",
+        usual="default",
+        label=lambda bm25: settings({"method": "bm25", **bm25}),
+    ),
+    "index_params": Key(kind=dict, alone=False, label=lambda params: settings({"method": "index", **params})),
+    "metric": Key(kind=str, name="distance", usual="cosine", label=str),
+    "fusion": Key(kind=dict, label=_fusion),
+    "dedup": Key(
+        kind=dict,
+        name="near copies",
+        label=lambda dedup: f"without copies ({settings(dedup, 'threshold')})",
+        names_method=True,
+        replay="near copies were taken out of its pool, so a smaller pool is not simply its first part",
+    ),
+    "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, replay=_CUT),
+    "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),
+}
+"""Every key by name, in the order in which a stack's name has them; stacks of others' make may set more."""
+
+
+def qualities(spec: Spec) -> list[str]:
+    """List what tells a stack from others besides its models and depth, as far as it is not the usual."""
+    words = [key.label(spec[name]) for name, key in KEYS.items() if spec.get(name)]
+    if spec.get("mode") == "own":
+        words.append(", ".join(filter(None, (params_words(spec), str(spec.get("version") or "")))))
+    return [word for word in words if word]
