@@ -123,6 +123,14 @@ def test_a_perturbation_is_declared_done_and_put_into_specification_and_address(
     assert named == declared
 
 
+def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
+    sweep = (f"core/pipeline/sweep/{file}.py" for file in ("check", "expand", "known", "model", "pools"))
+    step = (f"core/pipeline/evaluate/{file}.py" for file in ("asking", "steps"))
+    assert naming(r"\bdedup\b", "core", "pages") == {
+        "core/axes.py", "core/pipeline/ranking/pool.py", *sweep, *step
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", CHOICES, ids=lambda kind: kind.__name__)
 def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
     path = f"{kind.__module__.replace('.', '/')}.py"

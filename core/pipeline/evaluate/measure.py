@@ -347,8 +347,7 @@ def _leg_depth(route: Route) -> int:
     fuse = next((step for step in route.steps if step.kind == "fuse" and search in step.inputs), None)
     if fuse is not None:
         return int(fuse.params["fusion"]["depth"])
-    look = 1 if route.source is route.pool else int(route.pool.params["dedup"]["look"])
-    return route.depth * look
+    return route.ranked
 
 
 def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:

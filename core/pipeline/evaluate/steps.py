@@ -108,6 +108,11 @@ class Route:
         return self.pool.inputs[0] if self.pool.kind == "dedup" else self.pool
 
     @property
+    def ranked(self) -> int:
+        """How many passages the source ranks: as many as the pool takes, or looks through for copies."""
+        return self.depth if self.source is self.pool else self.depth * _look(self.pool)
+
+    @property
     def pool_name(self) -> str:
         """The convention of the pool: "bm25@K", "dense@K", or a fusion with its depth, "rrf100@K".
 
@@ -330,10 +335,14 @@ def _rerank_depths(
     return depths
 
 
+def _look(dedup: Step) -> int:
+    return int(dedup.params["dedup"]["look"])
+
+
 def _deepen(depths: dict[Step, int], step: Step, depth: int) -> None:
     depths[step] = max(depths.get(step, 0), depth)
     if step.kind == "dedup":
-        _deepen(depths, step.inputs[0], depth * int(step.params["dedup"]["look"]))
+        _deepen(depths, step.inputs[0], depth * _look(step))
     if step.kind == "fuse":
         for leg in step.needs:
             _deepen(depths, leg, int(step.params["fusion"].get("depth", depth)))

@@ -240,7 +240,7 @@ def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) 
             ms += SEARCH_MS + compared / NUMBERS_COMPARED_PER_MS
         elif step.kind == "rerank" and known.is_local("reranker", step.params["model"]["name"]):
             ms += LOCAL_RERANK_MS_PER_PASSAGE * int(step.params["depth"])
-        elif step.kind in {"sparse", "fuse", "dedup", "cut"}:
+        elif step.asks and step.stage not in _MODELS:
             ms += SEARCH_MS
     return ms / 1000 * job.queries.height * (1 + job.protocol.passes)
 
