@@ -1,9 +1,10 @@
-"""From a folder of documents to a decision, as a newcomer goes: run, judge by hand, decide."""
+"""From a folder of documents to a decision, as a newcomer goes: with questions, and with documents alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,34 @@ from tests.server import Server, serve
 
 pytestmark = pytest.mark.e2e
 DOCUMENTS, QUESTIONS, MOST_CLICKS = 30, 10, 10
+
+
+@dataclass
+class Newcomer:
+    """Somebody whose clicks are counted."""
+
+    seen: Visit
+    clicks: int = 0
+
+    def click(self, target: Locator) -> None:
+        """Click, and wait for what follows."""
+        self.clicks += 1
+        target.click()
+        self.seen.settle()
+
+    def enter(self, label: str, value: object) -> None:
+        """Type into the field with a label."""
+        field = self.seen.page.get_by_role("textbox", name=label, exact=True)
+        self.click(field)
+        field.fill(str(value))
+        field.press("Enter")
+        self.seen.settle()
+
+    def press(self, name: str, *, within_ms: float = 30_000) -> None:
+        """Press a button once it is there."""
+        button = self.seen.page.get_by_role("button", name=name)
+        expect(button).to_be_visible(timeout=within_ms)
+        self.click(button)
 
 
 @pytest.fixture
@@ -43,31 +72,18 @@ def empty_server(folder: Path) -> Iterator[Server]:
 
 
 def test_from_a_folder_to_a_decision(folder: Path, empty_server: Server, visit: Callable[..., Visit]):
-    clicks = 0
-
-    def click(target: Locator) -> None:
-        nonlocal clicks
-        clicks += 1
-        target.click()
-        seen.settle()
-
-    seen = visit(empty_server.url)
-    page = seen.page
-    click(page.locator("[data-testid=stMain]").get_by_role("link", name="Run"))
-    for label, value in (("Documents", "handbook"), ("Questions", "questions.csv")):
-        field = page.get_by_role("textbox", name=label, exact=True)
-        click(field)
-        field.fill(str(folder / value))
-        field.press("Enter")
-        seen.settle()
-    click(page.get_by_role("button", name="Run 27 stacks"))
-    expect(page.get_by_role("button", name="See the decision")).to_be_visible(timeout=120_000)
-    click(page.get_by_role("button", name="See the decision"))
+    newcomer = Newcomer(visit(empty_server.url))
+    seen, page = newcomer.seen, newcomer.seen.page
+    newcomer.click(page.locator("[data-testid=stMain]").get_by_role("link", name="Run"))
+    newcomer.enter("Documents", folder / "handbook")
+    newcomer.enter("Questions", folder / "questions.csv")
+    newcomer.press("Run 27 stacks")
+    newcomer.press("See the decision", within_ms=120_000)
     expect(page.locator("[data-testid=stMain] h1").first).to_contain_text("No decision yet", timeout=30_000)
     seen.settle()
-    click(page.get_by_role("button", name="Judge by hand"))
+    newcomer.press("Judge by hand")
     page.get_by_role("textbox", name="Your name").fill("Ada")
-    click(page.get_by_role("button", name="Start judging"))
+    newcomer.press("Start judging")
     for number in range(1, 51):
         expect(page.get_by_text(f"Ada · {number} of 50")).to_be_visible()
         page.locator(f"script[data-card='{number - 1}']").wait_for(state="attached")
@@ -75,9 +91,27 @@ def test_from_a_folder_to_a_decision(folder: Path, empty_server: Server, visit: 
         page.keyboard.press("54321"[number % 5])
     expect(page.get_by_text("is written")).to_be_visible(timeout=60_000)
     seen.settle()
-    click(page.get_by_role("link", name="See the decision"))
+    newcomer.click(page.get_by_role("link", name="See the decision"))
     assert seen.answer.startswith("Ship ")
-    assert clicks <= MOST_CLICKS
+    assert newcomer.clicks <= MOST_CLICKS
     snapshot = Store.open(folder / "store").read()
     golden = snapshot.golden_sets().filter(judge="Ada")["golden_set_id"].item()
     assert snapshot.spans(golden).height == 50, "grades are places of the documents"
+
+
+def test_from_documents_alone_to_a_decision(folder: Path, empty_server: Server, visit: Callable[..., Visit]):
+    newcomer = Newcomer(visit(f"{empty_server.url}/golden?sec=questions"))
+    page = newcomer.seen.page
+    newcomer.enter("Documents", folder / "handbook")
+    newcomer.press("Make 64 questions")
+    newcomer.press("Run stacks on these", within_ms=60_000)
+    newcomer.press("Run 27 stacks")
+    decision = page.get_by_role("button", name="See the decision")
+    expect(decision).to_be_visible(timeout=120_000)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=120_000)  # all have landed
+    newcomer.click(decision)
+    expect(page.locator("[data-testid=stMain] h1").first).to_contain_text("Ship ", timeout=60_000)
+    assert newcomer.clicks <= MOST_CLICKS
+    snapshot = Store.open(folder / "store").read()
+    golden = snapshot.golden_sets()["golden_set_id"].item()
+    assert snapshot.spans(golden).height >= DOCUMENTS, "each question has the place that answers it"

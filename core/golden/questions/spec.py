@@ -34,7 +34,7 @@ class QuestionsSpec(Table):
     name: Named = "questions"  # What people read
     # What is asked about: of the store, or a path as a sweep has it
     collection: Annotated[CollectionSource, Under("path")]
-    method: Named = KNOWN_ITEM  # "known-item", "headings", "log", or a chat model
+    method: Named = HEADINGS  # "headings", "known-item", "log", or a chat model
     count: Positive = 64  # How many are wanted
     kinds: Annotated[Many[Kind], Field(min_length=1)] = (
         KINDS[0],
