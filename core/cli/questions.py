@@ -57,8 +57,8 @@ def run(
     *,
     method: Annotated[
         str,
-        typer.Option(help="known-item, headings, log, or a chat model that writes them."),
-    ] = "known-item",
+        typer.Option(help="headings, known-item, log, or a chat model that writes them."),
+    ] = "headings",
     count: Annotated[int, typer.Option(min=1, help="How many questions.")] = 64,
     out: Annotated[
         Path | None,
@@ -146,8 +146,8 @@ def _show_plan(
 ) -> None:
     warn(plan.problems)
     if form is Format.JSON:
-        own = {"count": plan.count, "stretches": plan.stretches, "sources": plan.sources,
-               "language": plan.language, "shows": plan.shows, "needed": plan.needed}  # fmt: skip
+        names = ("count", "wanted", "stretches", "sources", "language", "shows", "needed")
+        own = {name: getattr(plan, name) for name in names}
         typer.echo(json.dumps(own | bill(plan), ensure_ascii=False, indent=2, allow_nan=False))
         return
     typer.echo(kind_of_work.size_of(plan))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.golden.questions.drafts import Material, language_of
+from core.golden.questions.known import HEADINGS, headings
 from core.golden.questions.logs import Asked, read_log
 from core.golden.questions.prompts import prompt_hashes
 from core.golden.questions.spec import QuestionsSpec
@@ -28,6 +29,10 @@ from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.embed import make_embedder
 from core.records import short_hash
 
+NO_HEADINGS = (
+    'Name another method: "known-item" draws words from the texts (it favours BM25), "log" takes what people '
+    "asked, a chat model writes questions."
+)
 MODEL_TOKENS = 350  # The most tokens of a stretch that a model is shown (ours)
 _TOPICS, _DIM = 20, 64  # The most topics, and the dimension of the vectors that they are clusters of
 
@@ -55,6 +60,16 @@ class QuestionsJob:
     def chat(self) -> Chat:
         """Return the model to plan with, which needs no key."""
         return make_chat(self.spec.model, models=self.spec.models, ready=False)
+
+    @cached_property
+    def most(self) -> int | None:
+        """How many questions there can be at most by a rule; None = a model writes as many as are wanted."""
+        if self.asked is not None:
+            return len(self.asked.questions)
+        if self.spec.model:
+            return None
+        rule = self.spec.method == HEADINGS
+        return sum(1 for _ in headings(self.material, self.spec.seed)) if rule else len(self.material.items)
 
     @cached_property
     def topics(self) -> NDArray[np.int64]:
@@ -104,7 +119,10 @@ def read_job(
     language = spec.language or language_of(documents["text"].to_list())
     material = Material(documents, language, MODEL_TOKENS) if spec.model else Material(documents, language)
     asked = None if spec.log is None else read_log(spec.log, shelf, material.analyzer)
-    return QuestionsJob(spec=spec, material=material, asked=asked, book=books[spec.prices]), problems
+    job = QuestionsJob(spec=spec, material=material, asked=asked, book=books[spec.prices])
+    if job.most == 0:
+        raise InputError("The texts have no headings or titles.", where="method", do=NO_HEADINGS)
+    return job, problems
 
 
 def _documents(spec: QuestionsSpec, shelf: Shelf | None) -> pl.DataFrame:

@@ -27,7 +27,8 @@ class QuestionsPlan(Bill):
 
     name: str  # Of the set
     method: str
-    count: int  # How many are wanted
+    count: int  # How many are made, at most
+    wanted: int  # How many are asked for
     stretches: int  # Of the texts that can be asked about
     sources: int  # Documents
     language: str
@@ -40,10 +41,12 @@ def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPla
     """Work out what a set will take; sends nothing and writes nothing."""
     lines = tuple(_lines(job)) if job.spec.model else ()
     chat = job.chat() if lines else None
+    count = job.spec.count if job.most is None else min(job.spec.count, job.most)
     return QuestionsPlan(
         name=job.spec.name,
         method=job.spec.method,
-        count=job.spec.count,
+        count=count,
+        wanted=job.spec.count,
         stretches=len(job.material.items),
         sources=job.material.documents.height,
         language=job.material.language,
@@ -51,7 +54,7 @@ def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPla
         limit=job.spec.budget_usd,
         seconds=sum(asked_seconds(line, chat) for line in lines) if chat else 0.0,
         problems=tuple(problems),
-        shows=float(detectable(SPREAD, job.spec.count)),
+        shows=float(detectable(SPREAD, count)),
         needed=int(queries_needed(SPREAD, FINE)),
     )
 

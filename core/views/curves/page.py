@@ -16,6 +16,7 @@ from core.stats.intervals import bootstrap_curve
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
+from core.views.workspace.choices import telling
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence
 
@@ -45,7 +46,7 @@ def curve_table(
     ranked = runs.filter(pl.col("has_rankings"))
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
-        wanted = _wanted(measure)
+        wanted = _wanted(telling(snapshot, golden_set_id, BESIDE), measure)
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
         parts.append(_computed(graded, ranked, measure, wanted))
     rest = runs.filter(~pl.col("has_rankings"))
@@ -54,9 +55,9 @@ def curve_table(
     return pl.concat(parts).sort("measure", "name", "k")
 
 
-def _wanted(measure: Measure | None) -> list[Measure]:
+def _wanted(beside: Sequence[str], measure: Measure | None) -> list[Measure]:
     """Return the measures beside it, the measure, and its ceiling."""
-    wanted = [Measure(name) for name in BESIDE]
+    wanted = [Measure(name) for name in beside]
     if measure is not None:
         wanted += [measure] if measure not in wanted else []
         wanted += [replace(measure, name=f"PROC[{measure.name}]")] if measure.info.ceiling else []

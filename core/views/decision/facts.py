@@ -18,6 +18,7 @@ from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
+from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.people import unused
@@ -32,6 +33,11 @@ PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"
+ONE_PLACE = "one place known"
+ONE_KNOWN = (
+    "One place is known per question, the one that it was made from: others that answer it count as misses. "
+    "Confirm the choice with real questions."
+)
 NUMBERS = (
     "quality",
     "quality_low",
@@ -115,6 +121,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
+        ONE_PLACE: ONE_KNOWN if one_known(asked.snapshot, asked.scope.golden_set_id) else None,
         "people graded too": _beside(table, asked),
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }

@@ -100,7 +100,8 @@ def headline(known: Sequence[Status]) -> str:
 def size_of(plan: QuestionsPlan) -> str:
     """Say from what questions are made, and how small a difference they show."""
     texts = f"{count(plan.stretches, 'stretch', 'stretches')} of {count(plan.sources, 'document')}"
-    return f"{count(plan.count, 'question')} from {texts}, {plan.language}. {shows(plan)}"
+    all_there_are = ", as many as there are," if plan.count < plan.wanted else ""
+    return f"{count(plan.count, 'question')}{all_there_are} from {texts}, {plan.language}. {shows(plan)}"
 
 
 def shows(plan: QuestionsPlan) -> str:

@@ -16,6 +16,7 @@ from core.metrics.rates import ANSWER
 from core.records import Origin
 from core.store import Snapshot
 from core.views import text
+from core.views.keep import keep
 from core.views.workspace.answers import scored
 from core.views.workspace.scope import Answering, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
@@ -147,9 +148,10 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
     answered = _answered(snapshot, runs["run_id"].to_list())
     unsaid: tuple[str, ...] = ()
-    if computed and one_known(snapshot, scope.golden_set_id):
-        unsaid = tuple(name for name in own if name not in _OF_ONE)
-        own = [name for name in own if name in _OF_ONE]
+    if computed:
+        said = telling(snapshot, scope.golden_set_id, own)
+        unsaid = tuple(name for name in own if name not in said)
+        own = said
     own += [ANSWER.name] if answered["sent"] else []
     known = sorted({*own, *came}, key=lambda name: (name not in REGISTRY, name))
     usual = _OF_ONE if unsaid else _USUAL
@@ -165,10 +167,15 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     )
 
 
+def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:
+    """Return those of some measures (without cutoff) that tell something on a golden set, in their order."""
+    return [name for name in names if name in _OF_ONE] if one_known(snapshot, golden_set_id) else list(names)
+
+
+@keep(entries=8)
 def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
     """Tell whether a golden set names one good place for each question and nothing else."""
-    known = snapshot.golden_sets().filter(golden_set_id=golden_set_id)
-    if golden_set_id is None or not known["spans"].sum():
+    if golden_set_id is None or not snapshot.golden_sets().filter(golden_set_id=golden_set_id)["spans"].sum():
         return False
     spans = snapshot.spans(golden_set_id)
     return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import InputError
 from core.golden.questions.drafts import Draft, Material, language_of, sampled
+from core.golden.questions.job import read_job
 from core.golden.questions.known import headings, known_items
 from core.golden.questions.overlap import favours, mean_overlap, overlap
+from core.golden.questions.planned import SPREAD, plan
+from core.golden.questions.spec import QuestionsSpec
 from core.pipeline.documents import read_documents
+from core.views.golden.asking import size_of
+from tests.golden import built
 from tests.golden.questions import texts
 
 
@@ -45,6 +51,24 @@ def test_a_heading_of_several_documents_stands_behind_its_title(tmp_path: Path):
     material = Material(read_documents(tmp_path).frame, "english")
     asked = {draft.text for draft in headings(material, "seed")}
     assert {"Bread: Method", "Soup: Method"} <= asked
+
+
+def test_texts_without_headings_are_refused_with_what_to_do(tmp_path: Path):
+    (tmp_path / "texts.csv").write_text("id,text\n1,Parcels are returned within thirty days in their box.\n")
+    spec = QuestionsSpec.model_validate({"collection": str(tmp_path / "texts.csv")})
+    with pytest.raises(InputError, match=r'no headings or titles\..*"known-item"'):
+        read_job(spec, {"list": built.book()})
+    job, _ = read_job(spec.model_copy(update={"method": "known-item"}), {"list": built.book()})
+    assert (plan(job).count, plan(job).wanted) == (1, 64)
+
+
+def test_the_plan_counts_no_more_than_there_are(tmp_path: Path):
+    spec = QuestionsSpec.model_validate({"collection": str(texts.folder_of(tmp_path))})
+    job, _ = read_job(spec, {"list": built.book()})
+    foreseen = plan(job)
+    assert (foreseen.count, foreseen.wanted) == (5, 64)
+    assert "5 questions, as many as there are, from" in size_of(foreseen)
+    assert foreseen.shows == pytest.approx(SPREAD * 2.8016 / 5**0.5, rel=1e-3)  # z of .975 and .8
 
 
 @pytest.mark.parametrize(

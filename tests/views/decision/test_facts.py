@@ -10,7 +10,7 @@ from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, joint_sample, shares
 from core.views.decision.facts import frontier_rows, record, status_rows, warnings
-from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, stacks
@@ -23,8 +23,10 @@ TABLE = stacks(
     n=[50, 50, 7, None],
 )
 
+UNJUDGED = Scope("lab")
 
-def asked(rule="quality", quality=AT_10, latency=None, snapshot=None, scope=None, **limits):
+
+def asked(rule="quality", quality=AT_10, latency=None, snapshot=None, scope=UNJUDGED, **limits):
     limits = Constraints(**limits)
     latency = latency or Latency()
     return View(snapshot, scope, quality=quality, latency=latency, book=BOOK, constraints=limits, rule=rule)

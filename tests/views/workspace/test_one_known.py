@@ -1,0 +1,65 @@
+"""Questions made from documents, where one place is known for each: what is offered, drawn and warned of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.golden.questions.folder import QUERIES, QUOTES
+from core.store import Snapshot, Store
+from core.views.curves.page import BESIDE, curve_table
+from core.views.decision.facts import ONE_KNOWN, warnings
+from core.views.workspace.choices import choices, one_known, telling
+from core.views.workspace.scope import Latency, Scope
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+from tests.golden.questions import texts
+from tests.views.made import BOOK, DEMO
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Scope]:
+    """A run on questions from headings."""
+    at = tmp_path_factory.mktemp("asked")
+    folder = texts.folder_of(at)
+
+    def do(*words: object) -> None:
+        told = CliRunner().invoke(app, ["--store", str(at / "store"), *map(str, words)])
+        assert told.exit_code == 0, told.output
+
+    do("golden", "questions", folder, "--out", at / "set")
+    (at / "runs.toml").write_text(
+        f'name = "runs"\ncollection.path = "{folder}"\nqueries = "{at / "set" / QUERIES}"\n'
+        f'golden_set = "{at / "set" / QUOTES}"\nlatency.repeats = 0\n[[stack]]\nmode = "sparse"\n'
+    )
+    do("run", at / "runs.toml", "--yes")
+    snapshot = Store.open(at / "store").read()
+    (golden,) = snapshot.golden_sets()["golden_set_id"]
+    return snapshot, Scope(snapshot.runs()["collection_id"][0], golden)
+
+
+def test_only_what_one_place_can_tell_is_offered_and_drawn(asked: tuple[Snapshot, Scope]):
+    snapshot, scope = asked
+    offered = choices(snapshot, scope)
+    assert offered.measures[:2] == ("RR", "Success")
+    assert {"RA-nWG", "N-Recall4+", "nDCG"} <= {*offered.unsaid}
+    drawn = curve_table(snapshot, runs_in(snapshot, scope), scope.golden_set_id, offered.quality.measure)
+    assert {*drawn["measure"]} & {*BESIDE} == {*telling(snapshot, scope.golden_set_id, BESIDE)}
+    assert "N-Recall4+" not in drawn["measure"]
+
+
+def test_the_decision_says_that_one_place_is_known(asked: tuple[Snapshot, Scope]):
+    snapshot, scope = asked
+    quality = choices(snapshot, scope).quality
+    view = View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK)
+    assert ONE_KNOWN in warnings(view.table, view.decision, view)
+
+
+def test_where_passages_are_graded_all_is_offered(demo_store: Path):
+    demo = Store.open(demo_store).read()
+    assert not one_known(demo, DEMO.golden_set_id)
+    assert choices(demo, DEMO).unsaid == ()
+    assert telling(demo, DEMO.golden_set_id, BESIDE) == list(BESIDE)
