@@ -85,6 +85,75 @@ def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None
     Returns:
         As `points`, the values being differences in points; a difference of two means has no interval.
     """
+    return _means(_paired(scores, scorer, only), whole=None)
+
+
+def gains_over_k(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
+    """Average the gains over all k of a curve, over the questions that have them all (RAGGED, Table 4).
+
+    Returns:
+        `CURVE`, mean, mean_low, mean_high (points) and queries.
+    """
+    gained = _paired(scores, scorer, None).filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
+    return _over_k(gained).select(*CURVE, *_MEAN, "queries")
+
+
+def stack_differences(scores: pl.DataFrame, scorer: str, of: str, base: str) -> pl.DataFrame:
+    """Subtract one stack's scores from another's, reader by reader (RAGGED §7.1, Table 8).
+
+    Args:
+        of: The run_id whose scores are the better ones where a difference is positive.
+        base: The run_id that is subtracted.
+
+    Returns:
+        reader, prompt, temperature, of those who answered from both: mean, mean_low and mean_high over the k
+        that both have, k_star and base_k_star, best, best_low and best_high (the difference of both at their
+        own best k), in points, paired by question, and queries.
+    """
+    rows = by_query(scores, scorer).filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
+    own, other = (rows.filter(pl.col("run_id") == run_id) for run_id in (of, base))
+    ks = depths(points(scores.filter(pl.col("run_id").is_in([of, base])), scorer)).select(*CURVE, "k_star")
+    at_best = [
+        part.join(ks, left_on=[*CURVE, "k"], right_on=[*CURVE, "k_star"], how="semi", nulls_equal=True)
+        for part in (own, other)
+    ]
+    best = _means(_less(*(part.with_columns(k=pl.lit(None, pl.Int32)) for part in at_best)), whole=None)
+    stars = [ks.filter(pl.col("run_id") == run_id).select(*_WHO, "k_star") for run_id in (of, base)]
+    told = _over_k(_less(own, other)).select(*_WHO, *_MEAN, "queries")
+    named = {"value": "best", "low": "best_low", "high": "best_high"}
+    for part in (best.select(*_WHO, *(pl.col(old).alias(new) for old, new in named.items())), stars[0],
+                 stars[1].rename({"k_star": "base_k_star"})):  # fmt: skip
+        told = told.join(part, on=_WHO, how="left", nulls_equal=True, maintain_order="left")
+    return told
+
+
+_WHO = CURVE[1:]
+_MEAN = (pl.col("value").alias("mean"), pl.col("low").alias("mean_low"), pl.col("high").alias("mean_high"))
+
+
+def _less(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Subtract rows of `by_query` of another run, where both have the reader, question and k."""
+    on = [*_WHO, "k", "query_id"]
+    both = own.join(other.select(*on, base="value", base_n="n"), on=on, nulls_equal=True)
+    without = pl.lit(None, pl.Float64)
+    fewer = pl.min_horizontal("n", "base_n")
+    less = both.with_columns(pl.col("value") - pl.col("base"), n=fewer, low=without, high=without)
+    return less.drop("base", "base_n")
+
+
+def _over_k(rows: pl.DataFrame) -> pl.DataFrame:
+    """Average the values of each question over k, of questions that have every k of their curve."""
+    whole = rows.filter(pl.len().over(*CURVE, "query_id") == pl.col("k").n_unique().over(CURVE))
+    without = pl.lit(None, pl.Float64)
+    single = whole.group_by(*CURVE, "query_id", maintain_order=True).agg(
+        pl.col("value").mean(), pl.col("n").min()
+    )
+    placed = single.with_columns(mode=pl.lit(TOP_K), k=pl.lit(None, pl.Int32), low=without, high=without)
+    return _means(placed, whole=None)
+
+
+def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.DataFrame:
+    """Subtract each question's closed book from its score; as of `by_query`, the values being gains."""
     rows = by_query(scores, scorer)
     closed = rows.filter(pl.col("mode") == CLOSED_BOOK).select(
         *CURVE, "query_id", "k", pl.col("value").alias(_BASE)
@@ -101,7 +170,7 @@ def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None
     without = pl.lit(None, pl.Float64)
     difference = pl.col("value") - pl.coalesce(f"{_BASE}_of_k", _BASE)
     paired = paired.with_columns(difference, low=without, high=without).filter(pl.col("value").is_not_null())
-    return _means(paired.drop(_BASE, f"{_BASE}_of_k"), whole=None)
+    return paired.drop(_BASE, f"{_BASE}_of_k")
 
 
 def _means(rows: pl.DataFrame, *, whole: float | None) -> pl.DataFrame:

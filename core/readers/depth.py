@@ -76,6 +76,23 @@ def depth_of(
     )
 
 
+def which(ks: Sequence[int], held: Sequence[bool]) -> str:
+    """Say at which depths something holds, as RAGGED's Table 1 does: always, never, k ≤ 5, k ≥ 5, k = 2, 10.
+
+    Args:
+        ks: Depths that were evaluated, ascending.
+        held: Whether it holds at each.
+    """
+    true = [k for k, holds in zip(ks, held, strict=True) if holds]
+    if not true or len(true) == len(ks):
+        return "always" if true else "never"
+    if len(true) > 1 and true == list(ks[: len(true)]):
+        return f"k ≤ {true[-1]}"
+    if len(true) > 1 and true == list(ks[-len(true) :]):
+        return f"k ≥ {true[0]}"
+    return f"k = {', '.join(map(str, true))}"
+
+
 def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float]:
     scores: dict[int, float] = {}
     for k, value in zip(ks, values, strict=True):

@@ -149,6 +149,7 @@ SETTINGS: Mapping[str, Setting] = {
     "judge": Setting("cost of a judgement", number=True),
     "weak": Setting("weakness of the queries"),
     "scorer": Setting("scorer of the answers", dependent=True),
+    "voice": Setting("whose scores of the answers count", dependent=True),
     "answered": Setting("stacks that readers answered from", dependent=True),
     "readers": Setting("readers", dependent=True),
     "rdx": Setting("x axis of the readers"),

@@ -38,8 +38,9 @@ def points(value: float | None, high: float | None = None) -> str:
 
 
 def by_depth(
-    table: pl.DataFrame, depths: pl.DataFrame, colours: Mapping[str, str], *, panel: str, line: str, x: str
-) -> go.Figure:
+    table: pl.DataFrame, depths: pl.DataFrame, colours: Mapping[str, str], *, panel: str, line: str, x: str,
+    y: str = "score, points",
+) -> go.Figure:  # fmt: skip
     """Draw the score of every reader on every stack, its closed book dotted and its k* ringed.
 
     Args:
@@ -48,6 +49,7 @@ def by_depth(
         colours: Colour by the names in column `line`.
         panel: Column that has a panel per name: "name" (stacks) or "label" (readers).
         x: One of `X_AXES`.
+        y: Title of the other axis.
     """
     top = table.filter(pl.col("mode") == "top_k", pl.col("k") > 0, pl.col(x).is_not_null())
     top = top.with_columns(x=pl.col(x)).sort("x")
@@ -63,7 +65,7 @@ def by_depth(
                 continue
             _curve(panels, place, rows, key, color=colour)
             _marks(panels, place, rows, depths.filter(own), colour)
-    return _finished(panels, top, x)
+    return _finished(panels, top, x, y)
 
 
 def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **line: str) -> None:
@@ -105,12 +107,12 @@ def _key(panels: theme.Panels, place: int, name: str, **style: Any) -> None:  # 
     panels.add(place, theme.scatter(name, [None], [None], legendrank=_LAST, **style))
 
 
-def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str) -> go.Figure:
+def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str, y: str = "score, points") -> go.Figure:
     figure = panels.figure
     if x == "k":
         by_passages(figure, rows["x"])
     figure.update_yaxes(matches="y", title={"text": ""})
-    figure.update_yaxes(title={"text": "score, points"}, col=1)
+    figure.update_yaxes(title={"text": y}, col=1)
     return figure
 
 

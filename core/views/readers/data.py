@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from core.answers import TOP_K
+from core.answers import BY_PEOPLE, TOP_K
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU
@@ -89,6 +89,29 @@ def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     ]
     cut = pl.when(pl.col("truncated").is_not_null().any()).then(pl.col("truncated").sum()).alias("truncated")
     return answers.group_by(POINT).agg(pl.len().cast(pl.Int64).alias("answers"), cut.cast(pl.Int64), *known)
+
+
+JUDGES, PEOPLE = "judges", "people"
+"""Whose scores count: the mean of all judges (or what is computed), or the mean of people's grades."""
+
+
+def voices(answered: Answered, scorer: str) -> list[str]:
+    """List whose scores there are by a scorer: judges together, each judge where several are, people."""
+    rows = answered.scores.filter(pl.col("scorer") == scorer)
+    models = rows.filter(~_BY_HAND)["judge"].unique().sort()
+    several = models.drop_nulls().to_list() if len(models) > 1 else []
+    judges = [JUDGES] if len(models) else []
+    return [*judges, *several, *([PEOPLE] if len(models) < rows["judge"].n_unique() else [])]
+
+
+def of_voice(answered: Answered, scorer: str, voice: str = "") -> Answered:
+    """Return answers with the scores of one of `voices`; of the first unless said: never of both mixed."""
+    chosen = voice or next(iter(voices(answered, scorer)), JUDGES)
+    kept = {JUDGES: ~_BY_HAND, PEOPLE: _BY_HAND}.get(chosen, ~_BY_HAND & (pl.col("judge") == chosen))
+    return replace(answered, scores=answered.scores.filter((pl.col("scorer") != scorer) | kept))
+
+
+_BY_HAND = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
 
 
 def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:

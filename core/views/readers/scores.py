@@ -11,7 +11,16 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
-from core.views.readers.data import WITH, WITHOUT, Answered, Need, answered, curve_table, slice_table
+from core.views.readers.data import (
+    WITH,
+    WITHOUT,
+    Answered,
+    Need,
+    answered,
+    curve_table,
+    of_voice,
+    slice_table,
+)
 from core.views.workspace.scope import Scope
 
 READING = "k_last: last gain anywhere"
@@ -46,6 +55,7 @@ def scored(
         raise InputError(
             f"No answer is scored by {scorer!r}.", do=f"Scorers here: {', '.join(readers.scorers)}."
         )
+    readers = of_voice(readers, scorer)
     rows = with_depths(curve_table(readers, scorer))
     rows = rows.join(_sliced(snapshot, scope, readers, scorer, need), on=POINT, how="left", nulls_equal=True)
     return rows.select(
@@ -121,9 +131,9 @@ _PRINTED = {
 
 def _printed(tables: pl.DataFrame) -> pl.DataFrame:
     """Return the paper's Tables 1, 4, 5, 7 and 8, by F1."""
-    own = tables.filter(pl.col("reader").is_not_null(), pl.col("dataset") != "average")
-    own = own.with_columns(pl.col("retriever").str.split(" - ").list.first())
     names = {**_PRINTED, "better_than_closed_book": "better_than_closed_book"}
+    own = tables.filter(pl.col("measure").is_in(list(names)), pl.col("dataset") != "average")
+    own = own.with_columns(pl.col("retriever").str.split(" - ").list.first())
     wide = own.with_columns(pl.col("measure").replace_strict(names)).pivot(
         "measure", index=list(_BY), values="value"
     )

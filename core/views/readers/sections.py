@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from core.importers.formats.published.readers import RAGGED
 from core.views import text, theme
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
 from core.views.keep import keep
-from core.views.readers import charts, data, generators, joint, judges, refusing, rerankers, scores
+from core.views.readers import charts, data, gains, generators, joint, judges, refusing, rerankers, scores
 from core.views.readers.charts import points
-from core.views.readers.data import EVERY, NO_SCORES, WITH, WITHOUT, Answered, Need, Rules
+from core.views.readers.data import EVERY, WITH, WITHOUT, Need
 from core.views.readers.dose import dose_of_distractors
+from core.views.readers.reading import (
+    MORE_POINTS,
+    NO_CURVE,
+    POINT,
+    POINTS,
+    POINTS_ENDS,
+    SENT,
+    found_in,
+    no_curve,
+    nothing,
+    read,
+)
 from core.views.text import MINUS, NOT_APPLICABLE
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.view import View
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """Axis that the score is drawn against, as one chooses it, and its column."""
-NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
 NO_JOINT = "How many answers are correct from how many passages is not known here."
 NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
 TO_REBEL = (
@@ -37,10 +48,6 @@ REBEL = (
 GENERATORS = (
     "A row is a model with its prompt and temperature; a criterion is the mean of its judges, in points, "
     "and the total their sum. Differences have an interval where single answers are known."
-)
-TO_SCORE = (
-    "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
-    "questions have right answers or a judge scores, or import answers with their scores."
 )
 PARTS = (
     "Questions with a gold passage in Top(k) (grade 4 or 5), and without, at every k; the closed book is "
@@ -57,23 +64,10 @@ _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 joint_table = keep("Pricing the answers…", entries=16)(joint.joint_table)
 
 
-@keep("Reading the answers…", entries=8)
-def found_in(view: View) -> Answered:
-    """Return the scored answers of a workspace."""
-    return data.answered(view.snapshot, view.scope, view.book)
-
-
-@keep("Scoring the answers…", entries=16)
-def curves(view: View, scorer: str) -> pl.DataFrame:
-    """Return the curves of a scorer, with what was sent."""
-    answers = found_in(view)
-    return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
-
-
 @keep("Scoring both parts…", entries=16)
-def parts_of(view: View, scorer: str, run_id: str, need: Need) -> pl.DataFrame:
+def parts_of(view: View, scorer: str, voice: str, run_id: str, need: Need) -> pl.DataFrame:
     """Score a stack's answers apart by whether gold passages are in Top(k)."""
-    answered = found_in(view)
+    answered = data.of_voice(found_in(view), scorer, voice)
     return data.slice_table(view.snapshot, view.scope, answered, scorer=scorer, run_id=run_id, need=need)
 
 
@@ -103,56 +97,6 @@ def reranked(view: View) -> pl.DataFrame:
     return rerankers.rebel_table(view.snapshot, view.scope)
 
 
-class Curves(NamedTuple):
-    """The curves of a scorer as they were asked for."""
-
-    scorer: str
-    rules: Rules
-    rows: pl.DataFrame  # of `curves`
-    depths: pl.DataFrame  # of `data.depth_table`
-
-
-def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, Curves | None]:
-    """Ask for a score, and by which rules its curves are read; where there is none, yield what is lacking."""
-    answered = found_in(view)
-    if not answered.scorers:
-        yield from nothing()
-        return None
-    scorer = ask.listed("Score", answered.scorers, "scorer")
-    rules = ask_rules(ask) if ruled else Rules()
-    rows = curves(view, scorer)
-    depths = data.depth_table(rows, rules)
-    if depths.is_empty():
-        yield from no_curve(NO_CURVE)
-        yield Table(rows, "answers", POINTS, MORE_POINTS)
-        return None
-    return Curves(scorer, rules, rows, depths)
-
-
-def ask_rules(ask: Ask) -> Rules:
-    """Ask what k*, RSS, RSC and the shape are read by."""
-    delta, gain, flat = Rules()
-    with ask.aside("Rules"):
-        near = ask.number("Neighbours of k* within ±", "delta", float(delta), 1.0, 100.0)
-        least = ask.number("Smallest gain (points)", "eps", float(gain), 0.0, 10.0, step=0.1)
-        level = ask.number("Plateau: share of the best", "flat", float(flat), 0.5, 1.0, step=0.01)
-    return Rules(round(near or delta), gain if least is None else least, level or flat)
-
-
-def nothing() -> Blocks:
-    """Say that no answer is scored, and lead to what fills the section."""
-    yield Answer(NO_SCORES)
-    yield Text(TO_SCORE, "guide")
-    yield Way("run", "Run")
-    yield Way("add", "Add results")
-
-
-def no_curve(why: str) -> Blocks:
-    """Say why there is nothing by k, and lead to the section that takes answers of any number of passages."""
-    yield Answer(why)
-    yield Way("readers", "Generators side by side", "generators")
-
-
 def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
     names = ranked.unique(maintain_order=True).to_list()
     words = f"the best {_MOST}" if len(names) > _MOST else "all"
@@ -178,9 +122,10 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     x = AGAINST[ask.one("Against", known or ["passages"], "rdx")]
     panel, line = _BY[ask.one("A panel per", _BY, "rdby", usual=usual)]
     sentence, answered = answer(depths, reading.scorer), found_in(view)
-    scored = answered.scores.filter(scorer=reading.scorer)
+    scored = data.of_voice(answered, reading.scorer, reading.voice).scores.filter(scorer=reading.scorer)
     more = {
         "several judges": judged(scored["judge"].drop_nulls().unique().sort().to_list()),
+        "graded by people too": by_hand(data.voices(answered, reading.scorer), reading.voice),
         "questions differ by k": selection(rows),
     }
     yield Answer(sentence, caveats=caveats(depths, *reading.rules) | more)
@@ -209,7 +154,9 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     own = reading.depths.filter(pl.col("name") == name)
     label = ask.listed("Reader", own["label"].to_list(), "reader")
     need = _NEEDS[ask.one("Gold passages in Top(k)", _NEEDS, "gold")]
-    rows = parts_of(view, reading.scorer, str(own["run_id"][0]), need).filter(pl.col("label") == label)
+    rows = parts_of(view, reading.scorer, reading.voice, str(own["run_id"][0]), need).filter(
+        pl.col("label") == label
+    )
     parts, sentence = rows["part"].unique(maintain_order=True).to_list(), of_parts(rows)
     one_only = NO_PARTS if len(parts) < 2 else ""
     yield Answer(sentence, caveats={"how to read": PARTS, "one part only": one_only})
@@ -307,6 +254,7 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
 
 SECTIONS = (
     by_depth,
+    gains.what_retrieval_adds,
     with_and_without_gold,
     dose_of_distractors,
     matrix,
@@ -317,30 +265,8 @@ SECTIONS = (
     what_rerankers_do,
 )
 CRITERION = "Mean of its judges, over the cases that all of them scored."
-POINTS_ENDS = tuple(
-    COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)
-    for end in ("low", "high")
-)
 PROMPT = Column("prompt", "prompt")  # the name of it, not its tokens
-SENT = COLUMNS["k"].but("k")
-POINT: Columns = (
-    *("sent", SENT),
-    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
-    *POINTS_ENDS,
-    "queries",
-)
 PART: Columns = ("part", *POINT)
-POINTS: Columns = (
-    *("label", "name", *POINT),
-    COLUMNS["gain"].but(about="Points over the closed book, where a question has both."),
-    COLUMNS["tokens"].but(about="Mean of the prompt, or of the passages where it is counted here."),
-    COLUMNS["usd_per_1k"].but(about="What the reader cost, per 1,000 questions."),
-)
-MORE_POINTS: Columns = (
-    *("gain_low", "gain_high"),
-    COLUMNS["n"].but("scores", "With all passes."),
-    *("truncated", "counted"),
-)
 DEPTHS: Columns = (
     *("label", "name", "best", "k_star", "gain", "rss", "rsc", "rsc_before_stop", "shape", "wanted"),
 )
@@ -462,6 +388,12 @@ def selection(rows: pl.DataFrame) -> str:
 def judged(judges: Sequence[str]) -> str:
     """Say whose judgements a score is the mean of, where several judged."""
     return f"Scores are means of {len(judges)} judges: {', '.join(judges)}." if len(judges) > 1 else ""
+
+
+def by_hand(voices: Sequence[str], voice: str) -> str:
+    """Say where people's grades stand that a judge's scores are not mixed with."""
+    beside = data.PEOPLE in voices and voice != data.PEOPLE
+    return beside * "Grades of people are no part of these scores: choose them under Scored by."
 
 
 def of_matrix(depths: pl.DataFrame, scorer: str) -> str:

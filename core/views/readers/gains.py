@@ -1,0 +1,215 @@
+"""Section Gains of Readers: what passages add to the closed book, and a stack to another (RAGGED §4, §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.answers import TOP_K
+from core.readers.curves import CURVE, gains_over_k, stack_differences
+from core.readers.depth import which
+from core.store import Snapshot
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.readers import charts, data
+from core.views.readers.charts import points
+from core.views.readers.reading import Curves, found_in, read
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+
+NO_BOOK = "No reader answered without passages here, so what passages add is unknown."
+TO_BOOK = 'Have readers answer with `modes = ["top_k", "none"]` under `[reader]`: one more call a question.'
+ALWAYS, NEVER = "always", "never"
+HOW = (
+    "Better at: the k whose mean score beats the closed book; surely: the whole 95 % interval does, paired "
+    "by question. The mean gain is over all k, of questions that have them all (RAGGED, Tables 1, 4, 5, 7)."
+)
+HOW_STACKS = (
+    "Mean: over the k that both stacks have; at best: each stack at its own k*, whose choice is not in the "
+    "interval. Paired by question (RAGGED §7.1, Table 8)."
+)
+_POINTS = COLUMNS["gain_mean"]
+GAINS: Columns = (
+    *("label", "name", COLUMNS["better_than_closed_book"].but(about="Than the closed book.", width=110)),
+    COLUMNS["better_than_closed_book"].but(
+        "surely better at", "Where the 95 % interval of the gain is above 0.", name="surely", width=120
+    ),
+    _POINTS.but(about="Points over the closed book, of all k."),
+    *(COLUMNS[f"gain_{end}"].but(f"mean gain, {end}", name=f"gain_mean_{end}") for end in ("low", "high")),
+    *("gain", "gain_low", "gain_high", "k_star", "shape", "queries"),
+)
+LESS: Columns = (
+    *("label", _POINTS.but("mean difference", "Points, over the k that both have.", name="mean")),
+    *(COLUMNS[f"gain_{end}"].but(end, name=f"mean_{end}") for end in ("low", "high")),
+    COLUMNS["gain"].but("at best", "Points, each stack at its own k*.", name="best"),
+    *(COLUMNS[f"gain_{end}"].but(f"at best, {end}", name=f"best_{end}") for end in ("low", "high")),
+    "k_star",
+    COLUMNS["k_star"].but("k* of the other", name="base_k_star"),
+    "queries",
+)
+FACTS: Columns = (
+    *("collection_id", COLUMNS["n"].but("passages", "In the collection.", name="passages")),
+    COLUMNS["n"].but("documents", "Sources that passages were cut from.", name="documents"),
+    Column("each", "passages a document", "number", digits=1),
+    COLUMNS["n"].but("questions", "In the collection.", name="questions"),
+    COLUMNS["n"].but("answered", "Questions with a score here.", name="answered"),
+)
+
+
+def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) -> pl.DataFrame:
+    """Say of every curve at which k it beats the closed book, and by how much; see `GAINS`.
+
+    Args:
+        table: Of `core.views.readers.data.curve_table`.
+        depths: Of `core.views.readers.data.depth_table`.
+        over_k: Of `core.readers.curves.gains_over_k`.
+    """
+    top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0, pl.col("gain").is_not_null()).sort("k")
+    by_curve = top.group_by(CURVE, maintain_order=True).agg("k", above="gain", low="gain_low")
+    told = [
+        {
+            "better_than_closed_book": which(ks, [gain > 0 for gain in above]),
+            "surely": None if None in low else which(ks, [end > 0 for end in low]),
+        }
+        for ks, above, low in by_curve.select("k", "above", "low").iter_rows()
+    ]
+    kinds = {"better_than_closed_book": pl.String, "surely": pl.String}
+    verdicts = pl.concat([by_curve.select(CURVE), pl.DataFrame(told, schema=kinds)], how="horizontal")
+    named = {"mean": "gain_mean", "mean_low": "gain_mean_low", "mean_high": "gain_mean_high"}
+    means = over_k.select(*CURVE, *(pl.col(old).alias(new) for old, new in named.items()))
+    rows = depths
+    for part in (verdicts, means):
+        rows = rows.join(part, on=CURVE, how="left", nulls_equal=True, maintain_order="left")
+    return rows.sort("gain_mean", descending=True, nulls_last=True, maintain_order=True)
+
+
+def difference_table(
+    table: pl.DataFrame, scores: pl.DataFrame, scorer: str, of: str, base: str
+) -> pl.DataFrame:
+    """Subtract a stack's scores from another's, a row per reader, the largest first; see `LESS`.
+
+    Args:
+        table: Of `core.views.readers.data.curve_table`, for the readers' labels.
+        scores: Rows of "answer_scores" of both.
+        of: A run_id, like `base`, which is subtracted.
+    """
+    labels = table.filter(pl.col("run_id") == of).select(*CURVE[1:], "label").unique()
+    rows = stack_differences(scores, scorer, of, base)
+    named = rows.join(labels, on=CURVE[1:], how="left", nulls_equal=True)
+    return named.sort("mean", "label", descending=[True, False])
+
+
+def by_k(table: pl.DataFrame) -> tuple[pl.DataFrame, Columns]:
+    """Lay scores out, a row per reader and stack and a column per k (RAGGED, Table 6)."""
+    top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0).sort("k")
+    wide = top.pivot("k", index=["label", "name"], values="value", maintain_order=True).sort("label", "name")
+    ks = [name for name in wide.columns if name not in ("label", "name")]
+    shown = [Column(k, f"k = {k}", "number", "Score in points, 0 to 100.", 1) for k in ks]
+    return wide, ("label", "name", *shown)
+
+
+def facts(snapshot: Snapshot, scope: Scope, scores: pl.DataFrame) -> pl.DataFrame:
+    """Count what was searched and asked (RAGGED, Tables 2 and 3); null where it is not stored."""
+    about = snapshot.collections(parts=True).filter(collection_id=scope.collection_id)
+    kept = snapshot.existing("passages", [scope.collection_id], "source")
+    documents = len([name for name in kept if name]) or None
+    passages, questions = (about[name][0] or None for name in ("passages", "queries"))
+    single = scores["query_id"].drop_nulls().n_unique() or scores["n"].max()
+    return pl.DataFrame(
+        {
+            "collection_id": [scope.collection_id], "passages": [passages], "documents": [documents],
+            "each": [passages / documents if passages and documents else None],
+            "questions": [questions], "answered": [single],
+        }
+    )  # fmt: skip
+
+
+@keep("Comparing with the closed book…", entries=16)
+def over_k(view: View, scorer: str, voice: str) -> pl.DataFrame:
+    """Average the gains over k; see `core.readers.curves.gains_over_k`."""
+    return gains_over_k(data.of_voice(found_in(view), scorer, voice).scores, scorer)
+
+
+@section("gains", "Which readers do passages help, at which k, and does a better stack help more?")
+def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
+    """Show where passages beat the closed book, and what one stack adds to another, reader by reader."""
+    reading = yield from read(view, ask)
+    if reading is None:
+        return
+    table = gain_table(reading.rows, reading.depths, over_k(view, reading.scorer, reading.voice))
+    if table["gain_mean"].count():
+        sentence = answer(table, reading.scorer)
+        yield Answer(sentence, caveats={"how to read": HOW})
+        yield Chart(_drawn(reading, table), "gains", sentence, "Points over the closed book, which is 0.")
+    else:
+        yield Answer(NO_BOOK)
+        yield Text(TO_BOOK, "guide")
+        yield Way("run", "Run", "readers")
+    yield Table(table, "gains", GAINS)
+    yield from _between_stacks(view, ask, reading)
+    wide, columns = by_k(reading.rows)
+    yield Fold("Scores by k", [Table(wide, "by_k", columns)])
+    scores = data.of_voice(found_in(view), reading.scorer, reading.voice).scores
+    counted = facts(view.snapshot, view.scope, scores.filter(pl.col("scorer") == reading.scorer))
+    yield Fold("Corpus and questions", [Table(counted, "corpus", FACTS)])
+
+
+def _drawn(reading: Curves, table: pl.DataFrame) -> Any:  # noqa: ANN401 - a figure of Plotly
+    """Draw the gain by k, as the scores by k are drawn."""
+    known = pl.col("gain").is_not_null()
+    rows = reading.rows.filter(known).with_columns(value="gain", low="gain_low", high="gain_high")
+    level = table.filter(known).with_columns(closed_book=pl.lit(0.0))
+    colours = theme.colours_for(level["label"].unique().sort())
+    return charts.by_depth(rows, level, colours, panel="name", line="label", x="k", y="gain, points")
+
+
+def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
+    """Ask for two stacks and show their difference, reader by reader."""
+    names = reading.depths["name"].unique(maintain_order=True).to_list()
+    if len(names) < 2:
+        return
+    of = ask.listed("Stack", names, "read")
+    rest = [name for name in names if name != of]
+    base = ask.listed("Less", rest, "over")
+    ids = dict(runs_in(view.snapshot, view.scope).select("name", "run_id").iter_rows())
+    scores = data.of_voice(found_in(view), reading.scorer, reading.voice).scores
+    rows = difference_table(reading.rows, scores, reading.scorer, ids[of], ids[base])
+    if rows.is_empty():
+        yield Text(f"No reader answered from both {of} and {base}.")
+        return
+    yield Text(of_stacks(rows, of, base), label="Between stacks:")
+    yield Table(rows, "stack_differences", LESS)
+    yield Text(HOW_STACKS, "caption")
+
+
+def answer(table: pl.DataFrame, scorer: str) -> str:
+    """Say how often passages help at all, and whom they help most; takes `gain_table`."""
+    rows = table.drop_nulls("better_than_closed_book")
+    counts = {name: rows.filter(better_than_closed_book=name).height for name in (ALWAYS, NEVER)}
+    some = rows.height - sum(counts.values())
+    parts = [(counts[ALWAYS], "at every k"), (some, "at some k"), (counts[NEVER], "at none")]
+    said = ", ".join(f"{words} for {n}" for n, words in parts if n)
+    best = rows.row(0, named=True)
+    return (
+        f"Of {text.count(rows.height, 'curve')}, passages beat the closed book {said}; most for "
+        f"{best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} over all k."
+    )
+
+
+def of_stacks(rows: pl.DataFrame, of: str, base: str) -> str:
+    """Say which reader gains most and least from the one stack over the other; takes `difference_table`."""
+    most, least = rows.row(0, named=True), rows.row(-1, named=True)
+    said = f"{of} over {base} is worth {_signed(most, 'mean')} points to {most['label']}"
+    beside = f" and {_signed(least, 'mean')} to {least['label']}" if rows.height > 1 else ""
+    return f"{said}{beside}, on average over k."
+
+
+def _signed(row: Mapping[str, Any], name: str) -> str:
+    ends = row[f"{name}_low"], row[f"{name}_high"]
+    return text.signed(row[name], points) + ("" if None in ends else points(*ends))

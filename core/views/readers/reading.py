@@ -1,0 +1,111 @@
+"""Curves that sections of Readers ask for: a score, whose it is, and by which rules it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import polars as pl
+
+from core.views.ask import Ask
+from core.views.blocks import Answer, Block, Blocks, Table, Text, Way
+from core.views.columns import COLUMNS, Columns
+from core.views.keep import keep
+from core.views.readers import data
+from core.views.readers.data import NO_SCORES, Answered, Rules
+from core.views.workspace.view import View
+
+NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
+TO_SCORE = (
+    "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
+    "questions have right answers or a judge scores, or import answers with their scores."
+)
+POINTS_ENDS = tuple(
+    COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)
+    for end in ("low", "high")
+)
+SENT = COLUMNS["k"].but("k")
+POINT: Columns = (
+    *("sent", SENT),
+    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
+    *POINTS_ENDS,
+    "queries",
+)
+POINTS: Columns = (
+    *("label", "name", *POINT),
+    COLUMNS["gain"].but(about="Points over the closed book, where a question has both."),
+    COLUMNS["tokens"].but(about="Mean of the prompt, or of the passages where it is counted here."),
+    COLUMNS["usd_per_1k"].but(about="What the reader cost, per 1,000 questions."),
+)
+MORE_POINTS: Columns = (
+    *("gain_low", "gain_high"),
+    COLUMNS["n"].but("scores", "With all passes."),
+    *("truncated", "counted"),
+)
+
+
+@keep("Reading the answers…", entries=8)
+def found_in(view: View) -> Answered:
+    """Return the scored answers of a workspace."""
+    return data.answered(view.snapshot, view.scope, view.book)
+
+
+@keep("Scoring the answers…", entries=16)
+def curves(view: View, scorer: str, voice: str) -> pl.DataFrame:
+    """Return the curves of a scorer, by one of `core.views.readers.data.voices`, with what was sent."""
+    answers = data.of_voice(found_in(view), scorer, voice)
+    return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
+
+
+class Curves(NamedTuple):
+    """The curves of a scorer as they were asked for."""
+
+    scorer: str
+    voice: str  # whose scores, of `data.voices`
+    rules: Rules
+    rows: pl.DataFrame  # of `curves`
+    depths: pl.DataFrame  # of `data.depth_table`
+
+
+def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, Curves | None]:
+    """Ask for a score, and by which rules its curves are read; where there is none, yield what is lacking."""
+    answered = found_in(view)
+    if not answered.scorers:
+        yield from nothing()
+        return None
+    scorer = ask.listed("Score", answered.scorers, "scorer")
+    voices = data.voices(answered, scorer)
+    voice = ask.listed("Scored by", voices, "voice", about=VOICES) if len(voices) > 1 else ""
+    rules = ask_rules(ask) if ruled else Rules()
+    rows = curves(view, scorer, voice)
+    depths = data.depth_table(rows, rules)
+    if depths.is_empty():
+        yield from no_curve(NO_CURVE)
+        yield Table(rows, "answers", POINTS, MORE_POINTS)
+        return None
+    return Curves(scorer, voice, rules, rows, depths)
+
+
+def ask_rules(ask: Ask) -> Rules:
+    """Ask what k*, RSS, RSC and the shape are read by."""
+    delta, gain, flat = Rules()
+    with ask.aside("Rules"):
+        near = ask.number("Neighbours of k* within ±", "delta", float(delta), 1.0, 100.0)
+        least = ask.number("Smallest gain (points)", "eps", float(gain), 0.0, 10.0, step=0.1)
+        level = ask.number("Plateau: share of the best", "flat", float(flat), 0.5, 1.0, step=0.01)
+    return Rules(round(near or delta), gain if least is None else least, level or flat)
+
+
+def nothing() -> Blocks:
+    """Say that no answer is scored, and lead to what fills the section."""
+    yield Answer(NO_SCORES)
+    yield Text(TO_SCORE, "guide")
+    yield Way("run", "Run")
+    yield Way("add", "Add results")
+
+
+def no_curve(why: str) -> Blocks:
+    """Say why there is nothing by k, and lead to the section that takes answers of any number of passages."""
+    yield Answer(why)
+    yield Way("readers", "Generators side by side", "generators")
