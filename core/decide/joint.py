@@ -304,6 +304,9 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
     return np.asarray(feasible & ((gap < width) | (gap == 0)))
 
 
+_FEW = 64  # Stacks up to which comparing all of them at once is quicker than one resample after the other
+
+
 def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
     """Return in how many resamples each stack is on the frontier [S]."""
     timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
@@ -311,10 +314,27 @@ def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
     if not (timed or priced):
         return counts
     rows = _contenders(merit, latency if timed else None, cost if priced else None)
+    if len(rows) <= _FEW:
+        among = [-merit[rows], *([latency[rows]] if timed else []), *([cost[rows, None]] if priced else [])]
+        counts[rows] = _undominated_each(among).sum(axis=1)
+        return counts
     paid = [cost[rows]] if priced else []
     for q, ms in zip(merit[rows].T, latency[rows].T, strict=True):
         counts[rows] += undominated([*paid, *([ms] if timed else []), -q])
     return counts
+
+
+def _undominated_each(axes: Sequence[Floats]) -> Mask:
+    """Return which of a few stacks are on the frontier in every resample [S, B]; see `undominated`.
+
+    Axes [S, B], or [S, 1] where no resample changes it, are better the lower.
+    """
+    kept = np.asarray(~np.logical_or.reduce(np.broadcast_arrays(*map(np.isnan, axes))))
+    for stack in range(len(kept)):
+        beaten = np.logical_and.reduce(np.broadcast_arrays(*(axis[stack] <= axis for axis in axes)))
+        beaten &= np.logical_or.reduce(np.broadcast_arrays(*(axis[stack] < axis for axis in axes)))
+        kept &= ~beaten
+    return kept
 
 
 def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
