@@ -131,6 +131,7 @@ def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CHOICES, ids=lambda kind: kind.__name__)
 def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
     path = f"{kind.__module__.replace('.', '/')}.py"

@@ -113,6 +113,7 @@ def test_no_page_is_turned_round(open_page: OpenPage, turning: Path, page: str):
     assert [text for text in texts if _turning(str(text))] == []
 
 
+@pytest.mark.slow
 def test_no_record_is_turned_round(turning: Path, tmp_path: Path):
     files = [tmp_path / f"record.{ending}" for ending in ("md", "html", "json")]
     result = CliRunner().invoke(app, ["--store", str(turning), "record", *map(str, files)])

@@ -85,9 +85,12 @@ def test_every_page_is_in_the_index():
     assert own <= listed
 
 
+COMMANDS = get_command(app)
+
+
 def resolves(words: list[str]) -> None:
     """Fail where a command of the product, or one of its options, is none."""
-    command, rest = get_command(app), list(words)
+    command, rest = COMMANDS, list(words)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
     assert not getattr(command, "commands", {}) or command.invoke_without_command or rest == ["--help"], words

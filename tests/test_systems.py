@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from core.paths import ROOT
 
 WITHOUT = """
@@ -22,6 +24,7 @@ for owner, names in (
 RANKING = "q1 Q0 p1 1 2.5 mine\nq1 Q0 p2 2 1.5 mine\n"
 
 
+@pytest.mark.slow
 def test_a_file_is_imported_without_them(tmp_path: Path):
     (tmp_path / "mine.trec").write_text(RANKING)
     words = ["clq", "--store", str(tmp_path / "store"), "import", str(tmp_path / "mine.trec")]

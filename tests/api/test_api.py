@@ -85,6 +85,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, thing: object, said: str):
     assert results.revision == 0
 
 
+@pytest.mark.slow
 def test_it_decides_as_the_command_does(demo: clq.Workspace, demo_store: Path):
     limits = ["--collection", "python-docs", "--sla-ms", "50", "--min-quality", "0.1"]
     assert demo.decide(sla_ms=50, floor=0.1).data == printed(demo_store, "decide", *limits)
@@ -98,6 +99,7 @@ def test_it_scores_as_the_command_does(demo: clq.Workspace, demo_store: Path):
     assert per_query.height == rows["n"][0]
 
 
+@pytest.mark.slow
 def test_a_page_says_what_the_command_says(demo: clq.Workspace, demo_store: Path):
     page = demo.page("headroom")
     assert page.data == printed(demo_store, "page", "headroom", "--collection", "python-docs")
@@ -138,6 +140,7 @@ def test_one_of_several_workspaces_must_be_named(demo_store: Path, empty_store: 
         clq.open(demo_store).workspace("nowhere")
 
 
+@pytest.mark.slow
 def test_a_record_holds_until_it_does_not(demo: clq.Workspace, tmp_path: Path):
     decided = demo.decide(sla_ms=50)
     (file,) = decided.record(tmp_path / "record.json")
@@ -153,6 +156,7 @@ def test_a_record_holds_until_it_does_not(demo: clq.Workspace, tmp_path: Path):
     assert "sla=50" in decided.link("https://clq.example/")
 
 
+@pytest.mark.slow
 def test_everything_shows_itself_and_no_name_is_markup(hostile_store: Path):
     results = clq.open(hostile_store)
     space = results.workspace(results.workspaces[0])
@@ -173,6 +177,7 @@ def test_choices_of_python_are_those_of_commands():
     assert set(Asked.__annotations__) == {field.name for field in fields(Question)} - limits
 
 
+@pytest.mark.slow
 def test_the_package_is_loaded_with_its_first_use():
     code = "import core, sys; print('polars' in sys.modules); core.open; print('plotly' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -183,6 +188,7 @@ def test_the_package_is_loaded_with_its_first_use():
         _ = clq.nothing
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "clq", clq)
     monkeypatch.chdir(tmp_path)

@@ -69,6 +69,7 @@ def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a colu
     assert "localhost:8501/?ws=lab" in written
 
 
+@pytest.mark.slow
 def test_names_of_others_are_no_markup_in_any_of_the_files(tmp_path: Path):
     queries = [f"q{number}" for number in range(20)]
     lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})

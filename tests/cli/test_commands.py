@@ -204,6 +204,7 @@ def test_names_of_runs():
         resolve_runs(runs, ["c"])
 
 
+@pytest.mark.slow
 def test_export_and_import_into_another_store(cli, tmp_path):
     cli(
         "import", cli.file("r", RUN + RUN.replace("bm25", "dense")), cli.file("g", QRELS), "--collection", "c"
@@ -241,6 +242,7 @@ def test_doctor(cli):
     assert "damaged" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_writer_that_waits_says_so(cli):
     with cli.store.write("long import"):
         command = [sys.executable, "-m", "core", "--store", str(cli.store.path), "delete", "x"]
@@ -270,6 +272,7 @@ def small_demo(sink, progress):
     return Demo((run,), pl.DataFrame(schema=TABLES["judgements"]))
 
 
+@pytest.mark.slow
 def test_demo_fills_the_store_once(cli, monkeypatch):
     monkeypatch.setattr("core.pipeline.demo.run_demo", small_demo)
     monkeypatch.setattr("core.diagnostics.names.job.DEMO_RUNS", 1)
@@ -309,6 +312,7 @@ def test_every_command_prints_in_three_formats_and_has_help(cli):
         assert name in {"ui", "mcp"} or "--format" in text, name  # which serve, and print nothing
 
 
+@pytest.mark.slow
 def test_python_m_core(tmp_path):
     """The real thing in a process of its own: codes, and no traceback."""
     environment = os.environ | {"CLQ_STORE": str(tmp_path / "store")}

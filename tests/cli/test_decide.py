@@ -23,6 +23,7 @@ def cli(published_store):
     return call
 
 
+@pytest.mark.slow
 def test_the_paper_within_an_sla_and_a_budget(cli):
     limits = ["--sla-ms", "520", "--budget", "2.5", "--min-quality", "0.5"]
     found = json.loads(cli("--measure", "RA-nWG@10", *limits, "--format", "json").stdout)
@@ -50,6 +51,7 @@ def test_table_and_csv(cli):
     assert len(rows) == 54
 
 
+@pytest.mark.slow
 def test_seed_and_shares_are_shown(cli, tmp_path):
     made = Lab().judge({"q1": {"a": 5}, "q2": {"a": 5}})
     made.run("one", final={"q1": ["a"], "q2": ["b"]}, ms={"embed": [10.0, 20.0]})
@@ -87,6 +89,7 @@ def test_measures():
         quality_of("RA-nWG")
 
 
+@pytest.mark.slow
 def test_what_does_not_compare_is_left_out_and_said(tmp_path):
     queries = [f"q{number}" for number in range(1, 16)]
     lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
@@ -103,6 +106,7 @@ def test_what_does_not_compare_is_left_out_and_said(tmp_path):
     assert len(json.loads(together.stdout)["frontier"]) == 1
 
 
+@pytest.mark.slow
 def test_only_well_judged_queries_where_asked(tmp_path):
     queries = [f"q{number:02}" for number in range(1, 16)]
     lab = Lab().judge({query: {"p": 5, "x": 1} for query in queries})
@@ -121,6 +125,7 @@ def test_only_well_judged_queries_where_asked(tmp_path):
     assert "do the opposite" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_measure_that_counts_can_be_quality(cli, demo_store):
     found = json.loads(
         cli(

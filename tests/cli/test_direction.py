@@ -62,6 +62,7 @@ def test_what_is_chosen(store, measure, words, chosen, excluded):
     assert (found["asked"]["better"] == "lower") == measure.startswith(("Har", "Hol"))
 
 
+@pytest.mark.slow
 def test_the_cap_is_in_json_record_and_command(store, tmp_path):
     words = ("--measure", "RA-nWG@2", "--max-harm", "0.2")
     found = decided(store, *words)
@@ -82,6 +83,7 @@ def test_the_cap_is_in_json_record_and_command(store, tmp_path):
     call(store, "snapshot", str(tmp_path / "s.html"), *words)
 
 
+@pytest.mark.slow
 def test_the_record_of_a_measure_that_is_better_the_lower(store, tmp_path):
     out = tmp_path / "record.json"
     call(store, "record", str(out), "--measure", "Harm@2", "--min-quality", "0.5")
@@ -93,6 +95,7 @@ def test_the_record_of_a_measure_that_is_better_the_lower(store, tmp_path):
     call(store, "decide", "--gate", str(out))
 
 
+@pytest.mark.slow
 def test_published_stacks_of_unknown_harm(published_store):
     free = decided(published_store, "--collection", "clq-paper")
     capped = decided(published_store, "--collection", "clq-paper", "--max-harm", "0.2")

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
@@ -12,6 +13,7 @@ def call(store: Path, *words: str, code: int = 0) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
+@pytest.mark.slow
 def test_formats_on_the_command_line(demo_store: Path, tmp_path: Path):
     only = ("--collection", "python-docs")
     out, said = call(demo_store, "export", str(tmp_path / "t"), "--format", "trec", "--format", "json", *only)

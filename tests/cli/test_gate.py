@@ -89,6 +89,7 @@ def test_what_no_longer_holds(tmp_path, record, today, options, checks):
     assert len(shown.stdout.splitlines()) == 1 or checks
 
 
+@pytest.mark.slow
 def test_a_choice_that_was_dominated_from_the_start_still_holds(tmp_path):
     # It was taken for its smaller prompt; that another one is as good and faster was known.
     stacks = {"small": (14, 150.0, 1.0), "large": (14, 149.0, 1.0)}
@@ -103,6 +104,7 @@ def test_a_choice_that_was_dominated_from_the_start_still_holds(tmp_path):
     assert call(tmp_path / "store", "decide", "--gate", file).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("found", "options", "checks"),
     [(20, [], []), (14, [], []), (2, [], ["another"]), (20, ["--sla-ms", "100"], ["limit", "another"])],
@@ -127,6 +129,7 @@ def test_the_newest_version_of_a_pipeline_of_ones_own_stands_for_it(tmp_path, fo
     assert said.exit_code == (4 if checks else 0)
 
 
+@pytest.mark.slow
 def test_figures_without_results_per_query(published_store, tmp_path):
     file = tmp_path / "record.json"
     question = ["--collection", "clq-paper", "--sla-ms", "520", "--budget", "2.5"]

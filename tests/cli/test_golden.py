@@ -45,6 +45,7 @@ def test_what_cannot_be_simulated(words: tuple[str, ...], code: int):
     simulated("--noise", "1", *words, code=code)
 
 
+@pytest.mark.slow
 def test_what_to_judge_next(demo_store: Path, tmp_path: Path):
     store = tmp_path / "own" / "store"
     shutil.copytree(demo_store, store)
@@ -66,6 +67,7 @@ def test_what_to_judge_next(demo_store: Path, tmp_path: Path):
     assert reached["next"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "advice"), [(5.0, "map is recommended"), (0.6, "locks is recommended")])
 def test_a_plan_recommends_a_way_to_refine_that_the_budget_pays_for(
     demo_store: Path, tmp_path: Path, budget: float, advice: str

@@ -32,6 +32,7 @@ def call(tmp_path: Path, *arguments: str | Path) -> tuple[int, str]:
     return said.exit_code, said.output
 
 
+@pytest.mark.slow
 def test_a_changed_file_needs_a_decision(file: Path, tmp_path: Path) -> None:
     assert call(tmp_path, file, "--collection", "c")[0] == 0
     assert "known already" in call(tmp_path, file, "--collection", "c")[1]

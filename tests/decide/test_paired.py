@@ -47,6 +47,7 @@ grades = arrays.arrays(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(grades)
 def test_against_a_loop_over_resamples(values):
@@ -55,6 +56,7 @@ def test_against_a_loop_over_resamples(values):
     assert found(values, best).tolist() == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(grades, st.data())
 def test_on_the_queries_that_both_have(values, data):
@@ -137,6 +139,7 @@ def test_a_quality_that_is_taken_to_be_another_moves_its_values_along():
     assert found(values, 0, down).tolist() == [True, True, True]
 
 
+@pytest.mark.slow
 def test_ten_thousand_stacks_are_compared_as_a_few_are():
     base = RNG.random(64)
     values = base + RNG.normal(0, 0.15, (3000, 64)) - RNG.random((3000, 1)) * 0.2

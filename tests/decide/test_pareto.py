@@ -69,6 +69,7 @@ def test_frontier_in_drawing_order():
     assert frontier_2d(cost, quality).tolist() == [1, 2, 3, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weak", [False, True])
 def test_many_points_against_a_vectorised_oracle(weak):
     rng = np.random.default_rng(7)

@@ -1,5 +1,6 @@
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
 stacks = st.lists(st.tuples(known, known, known, known), min_size=1, max_size=25)
 
 
+@pytest.mark.slow
 @given(
     rows=stacks,
     sla=known,

@@ -144,6 +144,7 @@ def test_many_hands_at_once(tmp_path: Path):
         assert set(Book(path).said("lab", f"j{judge}")["grade"]) == {judge + 1}
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["1", "3", "5", "s", "u"]), max_size=30))
 def test_keys_do_what_a_list_would(tmp_path_factory: pytest.TempPathFactory, keys: list[str]):
     book, name = book_of(tmp_path_factory.mktemp("keys"))

@@ -57,6 +57,7 @@ def test_a_plain_copy_of_the_open_file_holds_every_grade(tmp_path: Path):
     assert not list(tmp_path.glob("*-wal"))
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_changes_a_grade_in_silence(full: Path, tmp_path: Path):
     wanted, data, luck = whole(Book(full)), full.read_bytes(), random.Random(7)  # noqa: S311
     refused = 0

@@ -78,6 +78,7 @@ def test_a_finished_build_is_not_paid_again_and_makes_no_version(tmp_path: Path,
     assert again.status.usd == pytest.approx(first.status.usd)
 
 
+@pytest.mark.slow
 def test_faults_of_the_vendor_are_ridden_out(tmp_path: Path, vendors: Vendors):
     vendors.script(CHAT, Step.error(429, retry_after="0"), Step("malformed"), Step.error(500), Step("drop"))
     store, other = built.store_of(tmp_path / "a"), built.store_of(tmp_path / "b")
@@ -159,6 +160,7 @@ def test_a_passage_that_tells_its_place_in_the_order_is_not_moved(tmp_path: Path
     assert "bold" in store.read().orders("judged")["passage_id"].to_list()
 
 
+@pytest.mark.slow
 def test_the_budget_stops_it_and_with_a_larger_one_it_goes_on(tmp_path: Path, vendors: Vendors):
     whole = built.store_of(tmp_path / "whole")
     spent = built.build(whole, built.job(whole, vendors.url), vendors.url).status.usd
@@ -208,6 +210,7 @@ def test_more_questions_are_a_new_version_that_judges_only_what_is_new(tmp_path:
     assert dict(rows) == {"judged": [], "judged-2": ["judged"]}
 
 
+@pytest.mark.slow
 def test_grades_that_exist_are_taken_over(tmp_path: Path, vendors: Vendors):
     store = built.store_of(tmp_path)
     built.build(store, built.job(store, vendors.url, "queries.limit = 2\n" + built.SPEC), vendors.url)
@@ -226,6 +229,7 @@ def test_grades_that_exist_are_taken_over(tmp_path: Path, vendors: Vendors):
     assert acts.height == asked(vendors)
 
 
+@pytest.mark.slow
 def test_two_judges_by_majority_and_by_mean(tmp_path: Path):
     def two(body: Mapping[str, Any]) -> str:
         question, (passage,) = built.texts_of(body)

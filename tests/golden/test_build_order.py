@@ -17,6 +17,7 @@ from tests.golden.test_build import asked
 from tests.vendors import Vendors, serve
 
 
+@pytest.mark.slow
 def test_the_best_are_put_in_order(tmp_path: Path, vendors: Vendors):
     store = built.store_of(tmp_path)
     deep = built.SPEC.replace("depth = 6", "depth = 12").replace("depth = 4", "depth = 12")
@@ -42,6 +43,7 @@ def test_the_best_are_put_in_order(tmp_path: Path, vendors: Vendors):
     assert asked(vendors) == calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noisy", "methods"), [(False, {"locks", "map"}), (True, {"none"})])
 def test_refined_only_where_it_pays(tmp_path: Path, noisy: bool, methods: set[str]):
     asked: Counter[int] = Counter()  # how often each batch: calls of different batches come in any order
@@ -70,6 +72,7 @@ def test_refined_only_where_it_pays(tmp_path: Path, noisy: bool, methods: set[st
     assert told["noise"]["sigma"] > 1 if noisy else told["noise"]["sigma"] < 0.2
 
 
+@pytest.mark.slow
 def test_a_refinement_that_the_budget_stops_goes_on_where_it_was(tmp_path: Path, vendors: Vendors):
     text = built.SPEC.replace("depth = 6", "depth = 12").replace("depth = 4", "depth = 12")
     text += '[golden.prune]\nkeep = 6\n[golden.refine]\nmethod = "locks"\nturns = 30\n'

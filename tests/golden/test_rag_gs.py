@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from core.golden.plan import candidates
 from core.golden.stages import pruned
@@ -36,6 +37,7 @@ turns = 60
 """
 
 
+@pytest.mark.slow
 @needs(RUN)
 def test_a_run_of_rag_gs_goes_on_from_its_s5(tmp_path: Path):
     made = read(RUN, collection_id="rag-gs")

@@ -66,6 +66,7 @@ def test_damaged_parquet_in_a_damaged_zip():
         tried(mutated(data, source))
 
 
+@pytest.mark.slow
 @needs(SHARED / "peer_outputs")
 def test_damaged_real_files():
     source = chance("real")
@@ -84,6 +85,7 @@ def counted(batch: Batch) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+@pytest.mark.slow
 def test_what_is_taken_of_damaged_files_is_written_whole_or_not_at_all(tmp_path):
     """All that an import announces is in the store afterwards; what the store refuses leaves nothing."""
     source = chance("store")

@@ -19,6 +19,7 @@ TREC = "q1 Q0 p1 1 2.0 t\n"
 QRELS = "q1 0 p1 1\nq2 0 p1 0\n"
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES)
 @settings(max_examples=500)
 def test_other_names_other_ids(one: str, other: str) -> None:
@@ -65,6 +66,7 @@ def test_subsets_that_differ_in_signs_are_other_collections() -> None:
     assert {each.name for each in made.collections} >= {"Code-c", "Code-c++", "Code-c#"}
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(PART, PART, PART), min_size=2, max_size=4, unique=True))
 @settings(max_examples=60, deadline=None)
 def test_task_split_and_subset_are_told_apart(wholes: list[tuple[str, str, str]]) -> None:
@@ -76,6 +78,7 @@ def test_task_split_and_subset_are_told_apart(wholes: list[tuple[str, str, str]]
     assert len({run.collection_id for run in made.runs}) == len(wholes)
 
 
+@pytest.mark.slow
 @given(NAMES.filter(lambda name: "/" not in name), NAMES.filter(lambda name: "/" not in name))
 @settings(max_examples=60, deadline=None)
 def test_files_of_other_names_make_other_golden_sets(one: str, other: str) -> None:

@@ -26,6 +26,7 @@ def test_odd_values(name):
     assert set(outcomes) == {"refused", "taken"}
 
 
+@pytest.mark.slow
 @settings(max_examples=max(40, CASES // 30))
 @given(name=st.sampled_from(sorted(SAMPLES)), source=st.randoms(use_true_random=False))
 def test_odd_values_that_shrink(name: str, source: random.Random):

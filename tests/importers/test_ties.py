@@ -58,6 +58,7 @@ def test_the_files_ranks_win_unless_trec_evals_order_is_asked_for(
     assert not any("own ranks are used" in note for note in other.notes)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from([0.5, 1.0, 1.00000001, 2.0]), min_size=1, max_size=8),
                 min_size=3, max_size=3))  # fmt: skip
 @settings(max_examples=60, deadline=None)

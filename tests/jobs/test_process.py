@@ -25,6 +25,7 @@ def test_last_words(tmp_path: Path, printed: str, words: str):
     assert process.last_words(file) == words
 
 
+@pytest.mark.slow
 def test_what_it_prints_is_kept(tmp_path: Path):
     pid = process.start(["no-such-command"], tmp_path / "printed.txt", {"COLUMNS": "200"})
     process._children[pid].wait(timeout=60)

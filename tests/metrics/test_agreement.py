@@ -232,6 +232,7 @@ def cases(draw, scale: str) -> Case:
     return Case(judged, scores, dict(ranking.iter_rows()), dict(graded.iter_rows()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_random_data(scale: str) -> None:
     @settings(max_examples=25)
@@ -244,6 +245,7 @@ def test_random_data(scale: str) -> None:
     agrees()
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(cases("0-3"), st.integers(1, 14))
 def test_f1_is_set_f_over_the_first_k(case: Case, k: int) -> None:

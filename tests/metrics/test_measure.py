@@ -39,6 +39,7 @@ def test_text_round_trip(measure):
     assert str(again) == str(measure)
 
 
+@pytest.mark.slow
 @given(st.lists(measures(), min_size=1, max_size=5, unique=True))
 def test_list_round_trip(several):
     assert parse_list(", ".join(map(str, several))) == tuple(several)

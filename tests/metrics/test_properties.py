@@ -36,6 +36,7 @@ def proc(measure):
     return measure.renamed(f"PROC[{measure.name}]")
 
 
+@pytest.mark.slow
 @given(worlds(), st.just({}) | weighting_values)
 def test_every_measure_equals_the_oracle_at_every_k(world, values):
     for measure, got in world.score([with_values(measure, values) for measure in ALL]).items():
@@ -52,6 +53,7 @@ def test_weights_equal_the_oracle_for_large_pools(rows, values):
         np.testing.assert_allclose(made, [expect[grade] for grade in range(1, 6)], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(queries(), st.integers(1, 3), weighting_values)
 def test_proc_is_the_best_of_all_orderings_of_the_pool(query, k, values):
     world = World([replace(query, pool=query.pool[:5])], k)
@@ -68,6 +70,7 @@ def test_proc_is_the_best_of_all_orderings_of_the_pool(query, k, values):
         np.testing.assert_allclose(got, np.array(best, dtype=float), rtol=0, atol=1e-12, err_msg=str(valued))
 
 
+@pytest.mark.slow
 @given(worlds(), st.data(), weighting_values)
 @FEWER
 def test_order_within_top_k_does_not_matter_at_k(world, data, values):
@@ -84,6 +87,7 @@ def test_order_within_top_k_does_not_matter_at_k(world, data, values):
         )
 
 
+@pytest.mark.slow
 @given(worlds(), st.data())
 @FEWER
 def test_proc_never_falls_when_the_pool_grows(world, data):
@@ -95,6 +99,7 @@ def test_proc_never_falls_when_the_pool_grows(world, data):
         assert np.all((grown[measure] >= before[measure] - 1e-12) | np.isnan(grown[measure])), str(measure)
 
 
+@pytest.mark.slow
 @given(worlds(pool_holds_ranking=True), weighting_values)
 @FEWER
 def test_actual_never_passes_proc_when_the_pool_holds_the_ranking(world, values):
@@ -107,6 +112,7 @@ def test_actual_never_passes_proc_when_the_pool_holds_the_ranking(world, values)
         assert np.all((values_of_share <= 1 + 1e-12) | np.isnan(values_of_share)), str(share)
 
 
+@pytest.mark.slow
 @given(worlds(pool_holds_ranking=True))
 def test_actual_and_the_two_headrooms_add_up_to_one(world):
     made = world.score([*WITH_CEILING, *map(proc, WITH_CEILING)])
@@ -119,6 +125,7 @@ def test_actual_and_the_two_headrooms_add_up_to_one(world):
         np.testing.assert_allclose((actual + ordering + retrieval)[applies], 1, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(worlds(pool_holds_ranking=True), weighting_values)
 @FEWER
 def test_values_stay_within_the_declared_range(world, values):
@@ -127,6 +134,7 @@ def test_values_stay_within_the_declared_range(world, values):
         assert np.all((known >= measure.info.low) & (known <= measure.info.high + 1e-12)), str(measure)
 
 
+@pytest.mark.slow
 @given(worlds())
 def test_a_complete_pool_has_no_retrieval_headroom(world):
     full = replace(world, queries=[replace(query, pool=list(query.judged)) for query in world.queries])
@@ -135,6 +143,7 @@ def test_a_complete_pool_has_no_retrieval_headroom(world):
         assert np.all((got == 1) | np.isnan(got)), str(measure)
 
 
+@pytest.mark.slow
 @given(worlds())
 def test_a_perfect_ranking_scores_one_to_the_last_bit(world):
     """Best weight first; grades of equal weight may be in any order."""
@@ -147,6 +156,7 @@ def test_a_perfect_ranking_scores_one_to_the_last_bit(world):
     assert np.all((got == 1) | np.isnan(got))
 
 
+@pytest.mark.slow
 @given(worlds(), st.integers(1, 3))
 @FEWER
 def test_leading_axes_are_independent_runs(world, runs):
@@ -159,6 +169,7 @@ def test_leading_axes_are_independent_runs(world, runs):
             np.testing.assert_array_equal(together[measure][run], alone[measure])
 
 
+@pytest.mark.slow
 @given(worlds(), st.integers(1, 3))
 @FEWER
 def test_runs_with_judged_passages_of_their_own(world, runs):
@@ -179,6 +190,7 @@ def test_counts_of_other_runs_are_refused():
         score(Measure("Hit"), np.zeros((2, 3, 4), np.int8), np.zeros((1, 3, 5), np.int32))
 
 
+@pytest.mark.slow
 @given(worlds(), st.integers(1, 25))
 @FEWER
 def test_one_cutoff_equals_that_column_of_all_cutoffs(world, k):

@@ -25,6 +25,7 @@ def upload(app: AppTest, **files: bytes) -> AppTest:
     return app.run()
 
 
+@pytest.mark.slow
 def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     app = open_page(store, "add")

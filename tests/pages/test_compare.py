@@ -48,6 +48,7 @@ def listed(app: AppTest, column: str) -> pl.DataFrame:
     return next(table for table in tables if column in table.columns)
 
 
+@pytest.mark.slow
 def test_two_stacks_are_compared_with_interval_test_and_n(open_page: OpenPage, demo_store: Path):
     assert {HYBRID, SPARSE} <= set(names(demo_store))
     app = open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID)
@@ -69,6 +70,7 @@ def test_two_stacks_are_compared_with_interval_test_and_n(open_page: OpenPage, d
     assert top["low"][1] <= top["difference"][1] <= top["high"][1], "latencies are paired too"
 
 
+@pytest.mark.slow
 def test_links_of_earlier_releases_still_open(open_page: OpenPage, demo_store: Path):
     chosen = names(demo_store)[:3]
     app = open_page(demo_store, "compare", cmp=chosen)
@@ -80,6 +82,7 @@ def test_links_of_earlier_releases_still_open(open_page: OpenPage, demo_store: P
     assert "no such stack" in gone.warning[0].value
 
 
+@pytest.mark.slow
 def test_to_exchange_the_stacks_turns_the_sign(open_page: OpenPage, demo_store: Path):
     forth = comparisons(open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID)).row(0, named=True)
     back = comparisons(open_page(demo_store, "compare", stack=HYBRID, vs=SPARSE)).row(0, named=True)
@@ -88,6 +91,7 @@ def test_to_exchange_the_stacks_turns_the_sign(open_page: OpenPage, demo_store: 
     assert (forth["wins"], forth["losses"]) == (back["losses"], back["wins"])
 
 
+@pytest.mark.slow
 def test_every_pair_is_a_larger_family(open_page: OpenPage, demo_store: Path):
     chosen = names(demo_store)[:4]
     address = {"stack": chosen[0], "vs": chosen[1], "also": chosen[2:]}
@@ -107,6 +111,7 @@ def test_every_pair_is_a_larger_family(open_page: OpenPage, demo_store: Path):
     assert f"queries {chosen[2]} wins" in unescaped(everything(app))
 
 
+@pytest.mark.slow
 def test_the_tolerance_moves_wins_to_ties_and_nothing_else(open_page: OpenPage, demo_store: Path):
     pair = {"stack": SPARSE, "vs": HYBRID}
     strict = comparisons(open_page(demo_store, "compare", **pair, tol="0")).row(0, named=True)
@@ -116,6 +121,7 @@ def test_the_tolerance_moves_wins_to_ties_and_nothing_else(open_page: OpenPage, 
         assert loose[name] == strict[name]
 
 
+@pytest.mark.slow
 def test_bca_moves_the_interval_and_nothing_else(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID, ci="BCa")
     assert_sound(app)
@@ -134,6 +140,7 @@ def chart_of(app: AppTest, kind: str) -> int:
     raise AssertionError(kind)
 
 
+@pytest.mark.slow
 def test_a_click_on_a_query_opens_it_on_the_queries_page(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=HYBRID, vs=SPARSE)
     query = flips(app).row(0, named=True)
@@ -179,6 +186,7 @@ def test_a_single_stack_gets_a_second_one(open_page: OpenPage, demo_store: Path)
     assert sides(app)["against"][0] != HYBRID
 
 
+@pytest.mark.slow
 def test_a_stack_without_queries_is_compared_by_its_average(open_page: OpenPage, tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}, "q2": {"a": 4, "b": 5}}).ask({"q1": "one", "q2": "two"})
     lab.run("first", final={"q1": "ab", "q2": "ab"}).run("second", final={"q1": "ba", "q2": "b"})
@@ -228,6 +236,7 @@ def test_identical_stacks_are_said(open_page: OpenPage, tmp_path: Path):
     assert sides(app)["verdict"][0] == "the same"
 
 
+@pytest.mark.slow
 def test_a_difference_that_judging_more_could_turn_says_so(open_page: OpenPage, tmp_path: Path):
     ids = [f"q{n}" for n in range(1, 11)]
     lab = Lab().judge({name: {"a": 5, "b": 1} for name in ids}).ask(dict.fromkeys(ids, "?"))
@@ -259,6 +268,7 @@ def reported(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 def test_scores_of_queries_alone_are_compared_and_browsed(open_page: OpenPage, reported: Path):
     app = open_page(reported, "compare", stack="A", vs="B")
     assert_sound(app, "Compare")

@@ -108,6 +108,7 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
     app = open_page(uneven, "decision", m="P", k="2")
     assert_sound(app, "Decision")
@@ -125,6 +126,7 @@ def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
     assert "that every golden set of the collection judges: n = 11" in everything(both)
 
 
+@pytest.mark.slow
 def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: OpenPage, tmp_path: Path):
     """Reported nDCG@10 beside computed: unknown at 5, set apart at 10; another gain is another measure."""
     lab = Lab().judge(GRADES).run("ranked", final={query: [f"p-{query}"] for query in ALL})

@@ -44,6 +44,7 @@ def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage,
     assert any("latency" in reason and "unknown" in reason for reason in excluded["reason"])
 
 
+@pytest.mark.slow
 def test_other_pages_do_not_pay_for_the_resampling(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -68,6 +69,7 @@ def test_other_pages_do_not_pay_for_the_resampling(
         assert_sound(open_page(demo_store, page, floor="0.123", noise="off"))
 
 
+@pytest.mark.slow
 def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
     open_page: OpenPage, demo_store: Path
 ):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from core.prices.book import Price
 from core.prices.write import write_book
 from core.store import Store
@@ -79,6 +81,7 @@ def cost_of(app, stack):
     return table.filter(table["name"] == stack)["cost"][0]
 
 
+@pytest.mark.slow
 def test_a_price_is_halved_and_doubled_and_typed(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "cost", cand="50")
     assert (field(app).value, number(app)) == (0.05, "$1.25")
@@ -91,6 +94,7 @@ def test_a_price_is_halved_and_doubled_and_typed(open_page: OpenPage, published_
     assert "price" not in app.query_params, "a what-if stays on the page until it is used"
 
 
+@pytest.mark.slow
 def test_changed_prices_travel_into_the_decision_and_back(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "cost")
     field(app).set_value(0.025).run()

@@ -132,6 +132,7 @@ def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, publi
     assert app.session_state["sla"] == 900
 
 
+@pytest.mark.slow
 def test_a_pinned_revision_says_so_and_moves_on_with_one_click(open_page: OpenPage, demo_store: Path):
     newest = Store.open(demo_store).revision()
     app = open_page(demo_store, "decision", rev=str(newest - 1))
@@ -151,6 +152,7 @@ def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage
         assert "Pinned to revision 1" in app.info[0].value
 
 
+@pytest.mark.slow
 def test_a_link_that_pins_the_revision_restores_the_view(open_page: OpenPage, demo_store: Path):
     asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
     app = open_page(demo_store, "decision", **asked)
@@ -171,6 +173,7 @@ def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage,
     assert set(strip(app)["values"].values()) == {None}
 
 
+@pytest.mark.slow
 def test_a_workspace_that_is_come_back_to_has_its_limits_again(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", ws="clq-paper", sla="600", budget="2.5")
     app.selectbox(key="ws").set_value(DEMO.collection_id).run()
@@ -183,6 +186,7 @@ def test_a_workspace_that_is_come_back_to_has_its_limits_again(open_page: OpenPa
     assert app.number_input(key="sla").value == 0.3
 
 
+@pytest.mark.slow
 def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: Path):
     names = table(demo_store, DEMO)["name"].to_list()
     app = open_page(demo_store, "decision", runs=names[:2])
@@ -219,6 +223,7 @@ def test_headroom_asks_for_one_convention_and_warns_when_mixed(open_page: OpenPa
     assert rows(mixed)["pool"].n_unique() == 3, "of a ranking without a reranker the deepest"
 
 
+@pytest.mark.slow
 def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Path):
     app = open_page(many_store, "headroom")
     assert_sound(app)
@@ -237,6 +242,7 @@ def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_stor
     assert "0.805" in answer(app)
 
 
+@pytest.mark.slow
 def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", m="T")
     assert_sound(app, "Decision")

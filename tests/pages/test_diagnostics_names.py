@@ -20,6 +20,7 @@ from tests.views.diagnostics.test_asked_names import write
 from tests.views.diagnostics.test_names import made
 
 
+@pytest.mark.slow
 def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tmp_path: Path):
     own = tmp_path / f"{HOSTILE[0].replace('/', '_')}.csv"
     own.write_text("entity,topic,title\n" + "".join(f"{e},{t},{e}{t}\n" for e in "abcd" for t in "xy"))
@@ -40,6 +41,7 @@ def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tm
     assert not any(HOSTILE[0] in each.value for each in app.markdown)
 
 
+@pytest.mark.slow
 def test_a_diagnosis_is_planned_and_begun_from_the_page(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -72,6 +74,7 @@ def demo_store(demo_store: Path, tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_other_names_in_the_questions_of_a_workspace(open_page: OpenPage, tmp_path: Path):
     app = open_page(write(tmp_path / "store"), "diagnostics", k="1")
     assert_sound(app, "Diagnostics")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from core.report.files import command
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, rows, stacks, strip, unescaped
@@ -19,6 +21,7 @@ def harmful(tmp_path: Path) -> Path:
     return made.write(tmp_path / "s").path
 
 
+@pytest.mark.slow
 def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_path: Path):
     app = open_page(harmful(tmp_path), "decision", k="2")
     assert_sound(app)

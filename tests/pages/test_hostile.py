@@ -96,6 +96,7 @@ def test_tables_leave_the_page_by_our_own_downloads_only():
     assert config.get_options_for_section("client")["disableDataExport"] in (True, False)
 
 
+@pytest.mark.slow
 def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_store: Path):
     for name in HOSTILE[:5]:
         app = open_page(hostile_store, "decision", runs=[name])
@@ -108,6 +109,7 @@ def test_a_hostile_name_is_read_as_it_was_written(open_page: OpenPage, hostile_s
     assert escape(HOSTILE[0]) in chart
 
 
+@pytest.mark.slow
 def test_a_hostile_name_survives_selection(open_page: OpenPage, hostile_store: Path):
     for name in (HOSTILE[0], HOSTILE[1], HOSTILE[5]):
         for page, key in (("decision", "stack"), ("queries", "stack"), ("curves", "curves")):

@@ -59,6 +59,7 @@ def _open_every_page(
             raise AssertionError(f"{what}, {page}: {error}") from error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_", "data"),
     [("table", "\n".join(ANSWERS).encode()), ("retrieval-response", _retrieval_response())],
@@ -71,6 +72,7 @@ def test_answers_by_nobody_named_open_every_page(
     _open_every_page(open_page, tmp_path / "store", made, format_, SETTING)
 
 
+@pytest.mark.slow
 def test_grades_of_answers_over_pools_are_predicted(open_page: OpenPage, tmp_path: Path):
     made = imported("graded.jsonl", "retrieval-response", _retrieval_response())
     assert made is not None

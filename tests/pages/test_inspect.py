@@ -35,6 +35,7 @@ def test_the_calculator_answers_the_papers_prices(
     assert paper.set_index(paper.columns[0]).loc[candidates, "rerank-2.5"] == pytest.approx(dollars)
 
 
+@pytest.mark.slow
 def test_curves_against_what_is_sent(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "curves", kx=X_AXES["usd_per_1k"], kgen="gpt-5")
     assert_sound(app)
@@ -57,6 +58,7 @@ def test_more_queries_cost_more_a_month_and_the_same_each(open_page: OpenPage, e
     assert app.main.metric[1].value != month
 
 
+@pytest.mark.slow
 def test_a_second_stack_turns_scores_into_differences(open_page: OpenPage, demo_store: Path):
     first, second = names(demo_store)[0], names(demo_store)[-1]
     app = open_page(demo_store, "queries", stack=first)
@@ -93,6 +95,7 @@ def test_a_query_of_the_address_is_shown_with_its_question(open_page: OpenPage, 
     assert query["text"] in everything(app)
 
 
+@pytest.mark.slow
 def test_picked_stacks_have_a_line_each_beside_the_chosen_one(open_page: OpenPage, demo_store: Path):
     def drawn(app) -> list[str]:
         shown = [trace["name"] for trace in figure(app)["data"] if trace.get("name")]
@@ -109,6 +112,7 @@ def test_picked_stacks_have_a_line_each_beside_the_chosen_one(open_page: OpenPag
     assert drawn(app) == [decided, *picked[:1]]
 
 
+@pytest.mark.slow
 def test_a_query_is_shown_as_people_type_it(open_page: OpenPage, tmp_path: Path):
     made = Lab().ask({"q1": "where do cats sleep"}).judge({"q1": {"p": 5, "x": 1}})
     made.run("clean", final={"q1": ["p", "x"]}, spec={"name": "s"})

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from core.store import Store
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
@@ -15,6 +17,7 @@ def made(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path):
     store = made(tmp_path)
     app = open_page(store, "golden/judges")

@@ -34,6 +34,7 @@ def key(app: AppTest, name: str) -> AppTest:
     return button.click().run()
 
 
+@pytest.mark.slow
 def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Path):
     app = started(open_page(store, "golden/judge"), "Anne")
     assert "How well does the passage answer" in answer(app)
@@ -59,6 +60,7 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
     assert set(rows["judge"]) == {"Anne"}
 
 
+@pytest.mark.slow
 def test_two_judges_never_mix(open_page: OpenPage, store: Path):
     one, other = (started(open_page(store, "golden/judge"), name, 99) for name in ("Anne", "Ben"))
     for _ in range(12):
@@ -91,6 +93,7 @@ def test_whoever_may_only_look_does_not_judge(open_page: OpenPage, store: Path):
     assert not [each for each in app.button if "judging" in (each.key or "")]
 
 
+@pytest.mark.slow
 def test_five_are_put_in_order_and_compared(open_page: OpenPage, store: Path):
     app = open_page(store, "golden/judge")
     app.segmented_control(key="judge_mode").set_value("put five in order").run()
@@ -113,6 +116,7 @@ def test_five_are_put_in_order_and_compared(open_page: OpenPage, store: Path):
     assert "n = 2 batches of five" in everything(app)
 
 
+@pytest.mark.slow
 def test_two_judges_are_settled(open_page: OpenPage, store: Path):
     Lab().judge({"q0": {"p0": 5, "p1": 2}}, "ben").write(store)
     app = open_page(store, "golden/judge")
@@ -185,6 +189,7 @@ def test_a_press_that_was_meant_for_another_card_does_nothing(open_page: OpenPag
     assert_sound(app, "Golden sets")
 
 
+@pytest.mark.slow
 def test_passages_are_drawn_by_what_they_are_worth(open_page: OpenPage, store: Path):
     app = open_page(store, "golden/judge")
     app.text_input(key="judge_name").set_value("Anne")
@@ -208,6 +213,7 @@ def test_passages_are_drawn_by_what_they_are_worth(open_page: OpenPage, store: P
     assert {each.passage_id for each in book.items(queue.queue_id)} <= {"c", "d"}
 
 
+@pytest.mark.slow
 def test_answers_are_graded_blind_and_written(open_page: OpenPage, store: Path):
     lab = (
         Lab("asked")

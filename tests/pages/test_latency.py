@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figures, opening, rows
 
@@ -28,6 +30,7 @@ def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_
     assert "Type both" in everything(app)
 
 
+@pytest.mark.slow
 def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", **SPEED)
     assert_sound(app)

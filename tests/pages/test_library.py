@@ -91,6 +91,7 @@ def test_the_only_collection_is_deleted_with_what_it_holds_and_restored(open_pag
     assert "The store holds 3 runs" in everything(app)
 
 
+@pytest.mark.slow
 def test_links_to_what_was_deleted_say_so(open_page: OpenPage, tmp_path: Path):
     lab = Lab().judge({"q1": {"p": 5}}).judge({"q1": {"p": 4}}, "second")
     lab.run("a", final={"q1": ["p"]}, ms={"sparse": [1.0]})

@@ -56,6 +56,7 @@ def test_a_page_that_the_workspace_cannot_fill_is_dimmed_and_leads_to_one_that_c
     assert "RA-nWG@10" in opening(app)
 
 
+@pytest.mark.slow
 def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, first=True)
     assert_sound(app, "Decision")
@@ -140,6 +141,7 @@ def test_a_store_that_cannot_be_opened_is_an_error_without_traceback(
     assert len(app.title) == 1
 
 
+@pytest.mark.slow
 def test_pages_of_one_session_share_the_sidebar(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision")
     app.selectbox(key="m").set_value("N-Recall4+").run()

@@ -20,6 +20,7 @@ KEYS = {
 }
 
 
+@pytest.mark.slow
 def test_moving_alpha_scores_again_and_travels_in_the_link(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision")
     usual = answer(app)

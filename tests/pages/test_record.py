@@ -16,6 +16,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["decision"])
 def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store: Path, page: str):
     app = open_page(demo_store, page, ws="clq-paper", sla="520", alpha="0.5")

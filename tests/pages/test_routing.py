@@ -41,6 +41,7 @@ def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_st
     assert answer(app).startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")
 
 
+@pytest.mark.slow
 def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, reranked: Path):
     app = open_page(
         reranked,
@@ -96,6 +97,7 @@ def test_published_averages_cannot_be_routed(open_page: OpenPage, published_stor
     assert answer(app) == "No stack here has rankings to route RA-nWG@10 by."
 
 
+@pytest.mark.slow
 def test_queries_may_be_sent_to_a_rewrite(open_page: OpenPage, tmp_path: Path):
     store = routed.write_rewritten(tmp_path / "s").path
     app = open_page(store, "what_if/routing", k="3", fam="BM25, K = 10 · noise 4, rewritten or not")

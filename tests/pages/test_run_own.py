@@ -16,6 +16,7 @@ def find(query, k=5, b=1):
 """
 
 
+@pytest.mark.slow
 def test_a_function_is_tried_and_planned(open_page: OpenPage, demo_store: Path, tmp_path: Path):
     (tmp_path / "shop.py").write_text(CODE)
     app = open_page(demo_store, "run/your own", ws="python-docs")

@@ -34,6 +34,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(commands, words)
 
 
+@pytest.mark.slow
 def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
     asked = ("--store", str(demo_store), "page", "latency", "--collection", "python-docs")
     done = run(*asked, "--section", "every stack")

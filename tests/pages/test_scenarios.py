@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from core.importers.formats.published import read_figures
 from core.prices.cost import QUERY_TOKENS
@@ -36,6 +37,7 @@ def test_table_8_on_the_page(open_page: OpenPage, published_store: Path):
             assert row[f"{column} in words"] == f"{value(metric, k):.3f}, n = 50"
 
 
+@pytest.mark.slow
 def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "what_if", ws="clq-paper", scen="Fast: quality, sla 700")
     assert rows(app).filter(scenario="Fast").height == 1

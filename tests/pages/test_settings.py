@@ -29,6 +29,7 @@ def test_the_button_counts_what_differs_from_the_defaults(
     assert label in labels(open_page(demo_store, "decision", **address))
 
 
+@pytest.mark.slow
 def test_one_click_goes_back_to_the_defaults(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", k="20", alpha="0.5", on="p95", sla="0.2")
     assert "Settings · 3" in labels(app)
@@ -39,6 +40,7 @@ def test_one_click_goes_back_to_the_defaults(open_page: OpenPage, demo_store: Pa
     assert kept == {"k": 10, "alpha": 1.0, "on": "p50", "sla": 0.2}
 
 
+@pytest.mark.slow
 def test_what_was_set_outlives_pages_that_do_not_show_it(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", k="20", sla="0.2")
     for page in ("library", "golden", "headroom"):

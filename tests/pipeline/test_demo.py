@@ -19,6 +19,7 @@ def few(stacks: list[Stack]) -> list[Stack]:
     return [stack for stack in stacks if stack.spec.get("index", "flat") == "flat"]
 
 
+@pytest.mark.slow
 def test_the_collection_comes_first_and_then_all_runs(tmp_path: Path):
     store = Store(tmp_path / "store")
     sunk: list[Batch] = []

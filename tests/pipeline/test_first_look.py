@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
@@ -12,6 +13,7 @@ from core.pipeline import demo, first_look
 from core.store import Store
 
 
+@pytest.mark.slow
 def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path: Path):
     done = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "demo", "--shipped"])
     assert done.exit_code == 0, done.output

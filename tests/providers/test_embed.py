@@ -111,6 +111,7 @@ def test_wordllama_needs_no_network(monkeypatch: pytest.MonkeyPatch):
     make_embedder("wordllama", 64).embed_query("offline")
 
 
+@pytest.mark.slow
 def test_loading_wordllama_leaves_the_root_logger_alone():
     script = (
         "import logging; from core.providers.embed import make_embedder; make_embedder('wordllama', 64);"

@@ -124,6 +124,7 @@ input_types = {{ passage = "passage", query = "query" }}
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_against_it(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As people run it: nothing is said about batches; the first call is small, and nothing is sent twice."""
     monkeypatch.setattr(batches, "FIRST_TOKENS", 60.0)

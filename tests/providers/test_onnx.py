@@ -141,6 +141,7 @@ def _of_length(length: int) -> TokenEmbedder:
         return made
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS[:9]), min_size=1, max_size=60), st.integers(6, 20))
 def test_windows_lose_no_token_and_repeat_none(words: list[str], length: int):
     made = _of_length(length)

@@ -79,6 +79,7 @@ def answers(store: Store, outcome: Outcome) -> dict[tuple[str, int], int]:
     return {(mode, k): count for mode, k, count in rows.iter_rows()}
 
 
+@pytest.mark.slow
 def test_readers_answer_from_the_runs_once_these_have_landed(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     made = job(store, vendors.url)
@@ -96,6 +97,7 @@ def test_readers_answer_from_the_runs_once_these_have_landed(tmp_path: Path, ven
     assert again.status.usd == pytest.approx(outcome.status.usd)
 
 
+@pytest.mark.slow
 def test_readers_are_added_to_an_evaluation_that_has_run(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     first = run(store, job(store, vendors.url, SWEEP))
@@ -106,6 +108,7 @@ def test_readers_are_added_to_an_evaluation_that_has_run(tmp_path: Path, vendors
     assert answers(store, then)["none", 0] == 6
 
 
+@pytest.mark.slow
 def test_the_budget_is_of_both(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     with pytest.raises(BudgetError):

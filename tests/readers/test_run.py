@@ -79,6 +79,7 @@ def test_done_again_nothing_is_paid_and_nothing_written(tmp_path: Path, vendors:
     assert (calls(vendors), store.revision()) == (paid, revision)
 
 
+@pytest.mark.slow
 def test_another_reader_is_put_beside_the_answers_that_are_there(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     asked.ask(store, asked.job(store, vendors.url), vendors.url)
@@ -139,6 +140,7 @@ def test_questions_that_a_run_found_nothing_for_are_answered_too(tmp_path: Path)
     }
 
 
+@pytest.mark.slow
 def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     own = tmp_path / "own.txt"
@@ -263,6 +265,7 @@ def test_the_plan_counts_all_gold_answers_that_a_judge_is_sent(tmp_path: Path):
     assert all_of_them > one
 
 
+@pytest.mark.slow
 def test_citations_count_against_the_passages_that_fitted(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     text = asked.SPEC.replace("[1, 2]", "[3]") + 'prompts = "grounded"\nscorers = ["citation_recall"]\n'

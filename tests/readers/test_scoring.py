@@ -76,6 +76,7 @@ PIECES = [
 phrases = st.lists(st.sampled_from(PIECES), max_size=6).map(" and ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(phrases | st.text(max_size=30), st.lists(phrases, min_size=1, max_size=3))
 def test_equal_to_another_implementation(answer, golds):
@@ -150,6 +151,7 @@ def test_scorers(scorer, answer, golds, expected):
     assert score(scorer, answer, golds) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_rouge_is_the_librarys_own_on_plain_text():
     from rouge_score.rouge_scorer import RougeScorer
 

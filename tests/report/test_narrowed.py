@@ -49,6 +49,7 @@ def test_what_was_put_together_is_put_together_again(case: View):
     assert "--together" not in str(command(case))
 
 
+@pytest.mark.slow
 def test_well_judged_queries_are_asked_for_again(case: View):
     wanted = judging(RANK, "all", everywhere=True)
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(wanted))

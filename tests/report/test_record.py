@@ -100,6 +100,7 @@ def spaced(words: str) -> str:
     return " ".join(words.split())
 
 
+@pytest.mark.slow
 def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     case = case_of(demo_store, *LIMITS["demo"])
     found = verdict(case)
@@ -112,6 +113,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     assert "2026-01-31 09:30 UTC" in page.find("footer").get_text()
 
 
+@pytest.mark.slow
 def test_a_record_is_the_same_but_for_its_time(published_store: Path):
     case = case_of(published_store, *LIMITS["paper"])
     found, again = verdict(case), verdict(case)
@@ -123,6 +125,7 @@ def test_a_record_is_the_same_but_for_its_time(published_store: Path):
         assert one.replace("2026-01-31", "2027-01-31") == other
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_in_every_file(hostile_store: Path):
     case = case_of(hostile_store, LAB, Constraints(sla_ms=3.5))
     found = verdict(case)
@@ -171,6 +174,7 @@ def test_a_link_with_a_rule_opens_the_page_that_has_rules(demo_store: Path):
     assert "rule" not in pinned_link(case, "http://h:1/")
 
 
+@pytest.mark.slow
 def test_the_command_decides_the_same(demo_store: Path):
     ids = tuple(Store.open(demo_store).read().runs("python-docs")["run_id"])[:3]
     case = case_of(demo_store, Scope(DEMO.collection_id, DEMO.golden_set_id, ids), Constraints(sla_ms=9))
@@ -183,6 +187,7 @@ def test_the_command_decides_the_same(demo_store: Path):
     assert made["runs"]["chosen"] == sorted(ids)
 
 
+@pytest.mark.slow
 def test_changed_prices_stand_in_record_link_and_command(demo_store: Path):
     scope, limits = PAPER, Constraints(sla_ms=600, budget=1.0)
     book = BOOK.derived(["voyage/rerank-2.5:0.025"])

@@ -29,6 +29,7 @@ def read(store: Path, scope, limits: Constraints) -> tuple[BeautifulSoup, list[s
     return page, found.table["name"].to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STORES)
 def test_every_part_is_there(demo_store: Path, kind: str):
     scope, limits, drawn = STORES[kind]
@@ -44,6 +45,7 @@ def test_every_part_is_there(demo_store: Path, kind: str):
         assert "template" not in json.loads(figure.string).get("layout", {})
 
 
+@pytest.mark.slow
 def test_names_stay_text(hostile_store: Path):
     page, names = read(hostile_store, LAB, Constraints())
     assert not page.find_all(["img", "b", "iframe"])
@@ -62,6 +64,7 @@ def test_a_workspace_without_scores(tmp_path: Path):
     assert "There are no judgements here" in spaced(page.get_text(" "))
 
 
+@pytest.mark.slow
 def test_from_the_command_line(published_store: Path, tmp_path: Path):
     path = tmp_path / "s.html"
     words = ["--store", str(published_store), "snapshot", str(path), "--sla-ms", "520", "--format", "json"]

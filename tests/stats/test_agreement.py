@@ -51,6 +51,7 @@ def test_no_rankings_at_all():
     assert agreement(ranking(q="a"), ranking(p="a"), 5)["overlap"].to_list() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_equals_scipy_query_by_query(seed, k):
     rng = np.random.default_rng(seed)

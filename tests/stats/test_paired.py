@@ -54,6 +54,7 @@ def test_the_tolerance_decides_what_is_a_tie(tolerance, outcome):
     assert found["superiority"] == pytest.approx(0.625), "of the exact figures, whatever the tolerance"
 
 
+@pytest.mark.slow
 @given(TABLES, st.sampled_from(["percentile", "BCa"]))
 def test_to_exchange_the_stacks_changes_the_sign(table, method):
     setup = Setup(method=method, resamples=100, permutations=99)
@@ -70,6 +71,7 @@ def test_to_exchange_the_stacks_changes_the_sign(table, method):
         assert forth["superiority"] == pytest.approx(1 - back["superiority"])
 
 
+@pytest.mark.slow
 @given(TABLES)
 def test_a_stack_does_not_differ_from_itself(table):
     found = compare(Sample.means(table), [0], [0], QUICK).row(0, named=True)
@@ -90,6 +92,7 @@ def test_a_stack_does_not_differ_from_itself(table):
         assert found["low"] is None
 
 
+@pytest.mark.slow
 @given(TABLES, st.integers(0, 2**32 - 1))
 def test_the_order_of_the_queries_does_not_matter(table, seed):
     values = np.array(table)

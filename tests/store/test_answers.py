@@ -40,6 +40,7 @@ def test_what_differs_in_any_part_of_the_key_is_another_answer(store: Store) -> 
     assert snapshot.graded_answers(["a"], reader="s")["reader"].to_list() == ["s"]
 
 
+@pytest.mark.slow
 def test_a_run_gets_answers_of_more_readers_later(store: Store) -> None:
     """What is there is left alone, what is other under the same key is refused, and revisions stay."""
     score = {**ONE, "scorer": "f1", "value": 1.0}

@@ -35,6 +35,7 @@ def test_a_copy_has_all_history_and_takes_only_what_is_new(filled: Store, tmp_pa
     assert runs(copy) == runs(filled)
 
 
+@pytest.mark.slow
 def test_a_copy_made_while_others_write_is_some_revision(store: Store, tmp_path: Path) -> None:
     add(store, material.small())
     stop = threading.Event()

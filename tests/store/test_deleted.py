@@ -203,6 +203,7 @@ def test_in_a_store_of_the_first_release(tmp_path: Path) -> None:
     assert doctor.examine(store).sound
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_deletes_leaves_the_store_as_it_was(filled: Store) -> None:
     script = """
 import os, signal, sys

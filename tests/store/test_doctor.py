@@ -84,6 +84,7 @@ def test_damage(filled: Store, harm: Callable[[Path], None], expected: str) -> N
     assert "rankings.parquet" in words(filled, Level.DAMAGE)
 
 
+@pytest.mark.slow
 def test_leftovers_and_writers(filled: Store) -> None:
     for name in ("parts/00000002-dead", "parts/.00000002-dead"):
         (filled.path / name).mkdir()

@@ -33,6 +33,7 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
+@pytest.mark.slow
 def test_live_rows_are_there_under_their_names(store: Store):
     assert query(store, "SELECT run_id FROM runs")["run_id"].to_list() == ["a"]
     assert query(store, "SELECT DISTINCT run_id FROM rankings")["run_id"].to_list() == ["a"]
@@ -98,6 +99,7 @@ def test_its_memory_is_bounded(store: Store, sql: str):
         query(store, sql, memory="50MB")
 
 
+@pytest.mark.slow
 def test_its_answer_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("core.store.query.BYTES", 1 << 20)
     with pytest.raises(InputError, match="The answer is larger than"):
@@ -111,6 +113,7 @@ def test_an_amount_of_memory_is_asked_for(store: Store, memory: str):
         query(store, "FROM runs", memory=memory)
 
 
+@pytest.mark.slow
 def test_types_that_no_table_holds_are_named(store: Store):
     assert query(store, "SELECT TIMESTAMPTZ '2026-01-01' AS t, [1] AS l, 1.5::DECIMAL(9, 2) AS d").width == 3
     for sql in ("SELECT INTERVAL 1 DAY AS odd", "SELECT [{'a': 1::UNION(a INT)}] AS odd"):
@@ -139,6 +142,7 @@ def test_duckdb_itself_finds_the_same(store: Store, tmp_path: Path):
         assert db.sql("SELECT grade FROM judgements").fetchall() == [(5,)]
 
 
+@pytest.mark.slow
 def test_an_empty_store_has_empty_tables(tmp_path: Path):
     nothing = Store.open(tmp_path / "none")
     assert query(nothing, "FROM runs").is_empty()
@@ -159,6 +163,7 @@ def test_there_are_ten_of_them():
     assert len(QUESTIONS) == 10
 
 
+@pytest.mark.slow
 def test_from_the_command_line(store: Store):
     words = ["--store", str(store.path), "sql", "SELECT label FROM runs", "--format", "json"]
     assert json.loads(CliRunner().invoke(app, words).stdout) == [{"label": "a"}]

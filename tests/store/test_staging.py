@@ -138,6 +138,7 @@ def _owner(file: Path) -> set[str]:
     return set(pl.read_parquet(file)["run_id"])
 
 
+@pytest.mark.slow
 def test_rows_without_an_owner_are_refused(store: Store) -> None:
     nobody = ranked().with_columns(pl.when(pl.col("run_id") != "a").then("run_id").alias("run_id"))
     for rows in offered(nobody).values():

@@ -174,6 +174,7 @@ def test_what_people_search_for_is_there_under_its_public_name(corpus, name, beg
     assert corpus.filter(passage_id=name)["text"].item().startswith(begins)
 
 
+@pytest.mark.slow
 def test_reading_again_gives_the_same_corpus_without_warnings(corpus):
     docstrings._passages.cache_clear()
     with warnings.catch_warnings():

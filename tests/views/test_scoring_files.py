@@ -32,6 +32,7 @@ def made(tmp_path: Path) -> Import:
     return load([tmp_path / name for name in FILES], Options(collection_id="c", grades="0-3"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_query", [False, True])
 def test_as_in_a_store(made: Import, tmp_path: Path, per_query: bool):
     store = Store.open(tmp_path / "store")

@@ -72,6 +72,7 @@ def test_the_mask_must_leave_nothing(value: float | None, passed: bool | None):
     assert mask.value == value
 
 
+@pytest.mark.slow
 def test_identities_hold_for_a_real_embedder():
     spec = NamesSpec.model_validate(
         {"embedder": [{"name": "wordllama", "dim": [64, 256]}], "language": ["en", "fr"], "runs": 2,

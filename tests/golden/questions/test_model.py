@@ -82,6 +82,7 @@ def make(spec: QuestionsSpec, work: Path, url: str) -> tuple[Result, QuestionSet
     return result, read(Path(result.landed))
 
 
+@pytest.mark.slow
 def test_every_kind_is_written_with_its_quotes_model_prompt_and_dollars(
     folder: Path, tmp_path: Path, vendors: Vendors
 ):
@@ -124,6 +125,7 @@ def test_again_nothing_is_paid_and_the_set_is_the_same(folder: Path, tmp_path: P
     assert all(entry.draft.quotes == quotes[entry.query_id] for entry in twin.asked)
 
 
+@pytest.mark.slow
 def test_a_stop_by_the_budget_goes_on_and_pays_for_no_answer_twice(
     folder: Path, tmp_path: Path, vendors: Vendors
 ):

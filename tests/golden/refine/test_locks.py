@@ -154,6 +154,7 @@ class Naive:
         }
 
 
+@pytest.mark.slow
 @given(
     data=st.data(), n=st.integers(5, 9), confirmations=st.integers(0, 3), z=st.sampled_from([0.0, 0.1, 1.0])
 )

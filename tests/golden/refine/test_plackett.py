@@ -57,6 +57,7 @@ def test_two_items_by_hand():
     assert rows[0].information == pytest.approx((1 + 2 * h) / (1 + h), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_mode_of_three_items_by_brute_force():
     state = refinement([2, 3, 3], [1, 2, 3], ["a", "b", "c"], RefineSettings(method="map", batch=3), seed="q")
     orders = [[0, 2, 1], [0, 1, 2], [2, 0, 1]]

@@ -120,6 +120,7 @@ def repeated(sigma: float, batches: int, times: int, seed: int) -> list[list[lis
     return np.argsort(-seen, axis=2).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.3, 0.8, 1.5])
 def test_the_noise_is_found_from_repeats(sigma: float):
     found = noise_of(repeated(sigma, 2000, 3, 1))
@@ -201,6 +202,7 @@ def test_without_an_interval_or_a_price_it_says_so():
     assert found.ways["usd"].to_list() == [0.0, None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "turns", "best"), [(1.0, 60, "locks"), (1.0, 300, "map"), (0.5, 50, "map")]
 )
@@ -210,6 +212,7 @@ def test_which_way_is_recommended_depends_on_noise_and_calls(noise: float, turns
     assert (found["turns"] <= turns).all()
 
 
+@pytest.mark.slow
 def test_a_budget_limits_the_calls_and_so_the_way():
     settings = RefineSettings(turns=300)
     assert affordable(settings, None, 64, 1.0) == affordable(settings, 0.0, 64, 1.0) == settings

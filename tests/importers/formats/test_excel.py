@@ -57,6 +57,7 @@ def test_the_line_of_an_error_is_the_row_of_the_sheet():
     assert "x.xlsx:6, column `score`: 'high' is not a finite number" in message
 
 
+@pytest.mark.slow
 def test_sheets_are_chosen():
     two = {"Notes": [["hello"]], "A": ROWS, "B": [["qid", "did", "rel"], ["q1", "a", 1]], "C": ROWS}
     data = book(two, hidden="C")
@@ -70,6 +71,7 @@ def test_sheets_are_chosen():
     assert read(up("x.xlsx", book(only))).taken["rankings"] == 3
 
 
+@pytest.mark.slow
 def test_columns_are_mapped():
     data = book({"Run": [["frage", "absatz", "wert"], ["q1", "a", 0.5]]})
     assert "no column" in refusal(up("x.xlsx", data))
@@ -91,6 +93,7 @@ def test_formulas_count_as_saved_and_errors_are_empty():
     assert ("q2", "y", 0.5) in table.select("query_id", "passage_id", "score").rows()
 
 
+@pytest.mark.slow
 def test_a_workbook_in_an_archive_and_a_folder(tmp_path):
     (tmp_path / "run.xlsx").write_bytes(book())
     assert read(tmp_path).taken["rankings"] == 3
@@ -111,6 +114,7 @@ def test_hostile_sheets_are_refused(changes, message):
     assert message in refusal(up("x.xlsx", changed(book(), SHEET, *changes)), format="excel")
 
 
+@pytest.mark.slow
 def test_a_text_that_is_used_a_million_times(monkeypatch):
     data = book({"Run": [["qid", "did", "score"], *([f"q{n}", "x" * 3000, 1] for n in range(50))]})
     assert read(up("x.xlsx", data)).taken["rankings"] == 50

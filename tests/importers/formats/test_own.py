@@ -43,6 +43,7 @@ def test_export_and_import_give_the_same_batch(tmp_path, name):
     assert sorted(path.name for path in (tmp_path / name).parent.iterdir()) == [name.rsplit("/", 1)[-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out", "out.zip"])
 def test_export_and_import_give_the_same_store(tmp_path, name):
     first, second = Store.open(tmp_path / "first"), Store.open(tmp_path / "second")

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from core.answers import GRADE
 from tests.importers.helpers import SHARED, needs, read, rows
@@ -9,6 +10,7 @@ from tests.importers.helpers import SHARED, needs, read, rows
 REAL = SHARED / "peer_outputs" / "ragged" / "tree"
 
 
+@pytest.mark.slow
 @needs(REAL)
 def test_real_tree():
     """Counts and values equal to those of a plain reader of the same files."""

@@ -200,6 +200,7 @@ ranking = st.dictionaries(token, st.floats(allow_nan=False, allow_infinity=False
 space = st.sampled_from([" ", "\t", "  ", " \t "])
 
 
+@pytest.mark.slow
 @given(
     runs=st.dictionaries(st.tuples(token, token), ranking, min_size=1, max_size=6),
     blank=space,

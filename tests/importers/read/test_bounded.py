@@ -65,6 +65,7 @@ def test_there_are_crafted_files_of_every_kind():
     assert all(len(group) >= 9 for group in GROUPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one-text.parquet", "deep.parquet", "unstored-huge.hdf5", "ragged.csv"])
 def test_what_a_small_file_claims_is_refused_by_its_name(name: str):
     assert refusal(up(name, CRAFTED[name]())).startswith(name)

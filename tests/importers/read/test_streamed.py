@@ -45,6 +45,7 @@ def both(table: pl.DataFrame, size: int) -> tuple[object, object]:
     return tried(False), tried(True)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(ROWS, st.integers(1, 6), st.sampled_from(["as drawn", "together", "ranked"]))
 def test_on_disk_as_in_memory(drawn, size, kind):

@@ -120,6 +120,7 @@ _PLACES = st.tuples(st.integers(0, 30), st.integers(1, 20)).map(lambda place: (p
 _SOURCES = st.sampled_from("de")
 
 
+@pytest.mark.slow
 @given(
     spans=st.lists(st.tuples(st.sampled_from("qr"), _SOURCES, _PLACES, st.integers(1, 5)), max_size=12),
     chunks=st.lists(st.tuples(_SOURCES, _PLACES), max_size=10),  # overlapping, nested, in any order
@@ -132,6 +133,7 @@ def test_as_the_naive_oracle(spans, chunks, coverage):
     assert grades(derive(given_spans, given_chunks, coverage)) == naive(given_spans, given_chunks, coverage)
 
 
+@pytest.mark.slow
 @given(
     edges=st.sets(st.integers(1, 59), max_size=10),
     spans=st.lists(st.tuples(st.integers(0, 50), st.integers(1, 60)), min_size=1, max_size=8),

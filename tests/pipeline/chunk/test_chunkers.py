@@ -213,6 +213,7 @@ def test_a_text_of_a_million_characters_without_blanks():
     assert found.passages["tokens"].max() <= 8192
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [0, 10**9])
 def test_as_many_processes_as_one_likes(least, monkeypatch):
     monkeypatch.setattr("core.pipeline.chunk.PARALLEL_FROM", least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def test_differences_are_named_by_their_path():
     ]
 
 
+@pytest.mark.slow
 @given(MANIFESTS, MANIFESTS)
 def test_equal_manifests_have_no_difference_and_it_does_not_matter_which_is_first(one, other):
     assert diff(one, one).is_empty()

@@ -166,6 +166,7 @@ def test_the_manifest_tells_how_to_repeat_it(made: tuple[Outcome, Sunk]):
     assert {"cpu", "cores", "memory_gib", "python", "packages", "load_average"} <= set(hybrid.environment)
 
 
+@pytest.mark.slow
 def test_two_evaluations_rank_alike_and_are_two(made: tuple[Outcome, Sunk], tmp_path: Path):
     outcome, sunk = run(tmp_path, job(protocol=protocol(seed=5, repeats=4)))
     assert {each.run_id for each in outcome.runs}.isdisjoint(made[1].run_ids)

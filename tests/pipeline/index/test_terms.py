@@ -138,6 +138,7 @@ def test_a_corpus_has_the_terms_of_its_texts(texts: list[str], language: str):
     assert spelled_out(texts, analyzer) == [analyzer.terms(text) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_blocks_and_processes_change_nothing(workers: int):
     texts = random_texts(997, seed=4) * (2 * BLOCK // 997) + ["", "école", "the last words"]
@@ -171,6 +172,7 @@ def runs(pid: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes by /proc")
 def test_no_process_outlives_a_killed_one(tmp_path: Path):
     (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")

@@ -180,6 +180,7 @@ def test_a_fault_is_told_and_the_process_goes_on(faulty: Worker):
     assert faulty.ask("fine", 5, {})["hits"][0][0] == ["fine"]
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_is_begun_again(faulty: Worker):
     for times, (query, (kind, words)) in enumerate(ENDS.items(), 1):
         with pytest.raises(Ended, match=words) as told:

@@ -138,6 +138,7 @@ def test_parameters_are_stacks_that_share_a_process(tmp_path: Path):
     assert [each.label for each in outcome.runs] == ["barn, K = 4 · first p000", "barn, K = 4 · first p003"]
 
 
+@pytest.mark.slow
 def test_a_process_that_somebody_killed_costs_no_query(tmp_path: Path):
     """Killed once, the query is asked again; a query that is killed again has failed."""
     killing = """
@@ -158,6 +159,7 @@ def find(query):
     assert len(ranked(sunk)) == 2
 
 
+@pytest.mark.slow
 def test_what_fails_on_all_questions_is_no_stack_and_is_asked_again_once_mended(tmp_path: Path):
     pipeline = own(tmp_path, "broken")
     with pytest.raises(

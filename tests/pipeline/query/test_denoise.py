@@ -28,6 +28,7 @@ def test_hygiene(text: str, clean: str):
     assert hygiene(text) == clean
 
 
+@pytest.mark.slow
 @given(st.text())
 @example("a\x1cb\x85c\u2028d")
 @example("\u0301e \u0301")

@@ -91,6 +91,7 @@ def test_a_question_that_names_nothing_stays_as_it_is(form: str):
     assert perturbed(text, {"names": form}, names_in(text)) == text
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(max_codepoint=127)), st.lists(st.from_regex(r"\A[A-Z][a-z]{2,8}\Z"), min_size=1))
 def test_ascii_names_have_no_accents_to_lose(text: str, names: list[str]):
     asked = " ".join([text, *names])

@@ -181,6 +181,7 @@ def test_the_models_calls_are_a_stage_with_time_and_usage(made: tuple[list[Any],
         assert (used["amount"] > 0).all()
 
 
+@pytest.mark.slow
 def test_nothing_is_paid_twice(server: Vendor, tmp_path: Path):
     swept(server, tmp_path)
     before = len(server.lines())

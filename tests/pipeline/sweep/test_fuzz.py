@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(KEYS), values, max_size=5))
 @settings(max_examples=150)
 def test_anything_is_read_or_refused(data: dict[str, Any]):
@@ -69,6 +71,7 @@ methods = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     mode=st.sampled_from(["sparse", "dense", "hybrid"]),
     embedder=names,

@@ -99,6 +99,7 @@ def test_a_specification_survives_its_own_json():
     assert SweepSpec.model_validate(json.loads(spec.model_dump_json())) == spec
 
 
+@pytest.mark.slow
 def test_the_schema_takes_what_is_valid_and_refuses_what_is_not():
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -297,6 +297,7 @@ def test_a_plan_needs_no_key_and_sends_nothing():
     assert plan(job(DENSE + 'reranker = "r"'), known=known).usd
 
 
+@pytest.mark.slow
 def test_the_plans_dollars_are_those_that_a_run_is_billed(tmp_path: Path):
     text = """
         [[axes]]

@@ -134,6 +134,7 @@ def _write(path: Path, worker: int) -> None:
         assert journal.get(f"{worker}-{n}") is not None
 
 
+@pytest.mark.slow
 def test_several_processes_write_at_once(tmp_path: Path):
     path = tmp_path / "replies.sqlite"
     spawn = multiprocessing.get_context("spawn")
@@ -159,6 +160,7 @@ for n in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_nothing_that_was_put_is_lost_by_a_kill(tmp_path: Path):
     path = tmp_path / "replies.sqlite"
     last = -1

@@ -111,6 +111,7 @@ def test_a_chunking_that_came_later_is_graded_when_the_file_is_offered_again(sto
     assert grades(store, f"c-spans@{later.name}").height == expected.judgements.height > 0
 
 
+@pytest.mark.slow
 def test_changed_spans_replace_the_grades_or_stand_beside_them(store: Store):
     offer(store)
     part = f"c-spans@{cut(SIZES[0]).name}"

@@ -23,6 +23,7 @@ def ended(job: Job) -> Status:
     return background.look(job)
 
 
+@pytest.mark.slow
 def test_an_upload_is_imported_and_a_changed_one_waits_for_a_decision(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     options = Options(collection_id="c d", label="--label")

@@ -310,6 +310,7 @@ def export(query: str = "q{}", queries: int = 10) -> str:
     return "\n".join(["stack,query_id,mrr@5", *rows_])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "workspace", "expected"),
     [

@@ -29,6 +29,7 @@ def golden_sets(store: Store) -> list[tuple[str, str, str | None]]:
     return sorted(found.select("golden_set_id", "collection_id", "part_of").iter_rows())
 
 
+@pytest.mark.slow
 def test_parts_of_a_golden_set_go_with_it(store: Store, tmp_path: Path):
     offer(store)
     first = exported(store, tmp_path / "first.zip")
@@ -58,6 +59,7 @@ def test_parts_of_a_golden_set_go_with_it(store: Store, tmp_path: Path):
     assert grades(other, part).filter(query_id="q1")["grade"].to_list() == [5]
 
 
+@pytest.mark.slow
 def test_chunks_go_with_their_collection(store: Store, tmp_path: Path):
     offer(store)
     first = exported(store, tmp_path / "first.zip")

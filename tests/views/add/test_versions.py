@@ -34,6 +34,7 @@ def labels(store: Store) -> list[str]:
     return sorted(store.read().runs()["label"])
 
 
+@pytest.mark.slow
 def test_a_changed_run_is_refused_kept_beside_or_put_in_its_place(store: Store) -> None:
     assert offer(store, run=RUN)
     first = store.read().runs()["run_id"][0]
@@ -56,6 +57,7 @@ def test_a_changed_run_is_refused_kept_beside_or_put_in_its_place(store: Store) 
     assert store.revision() == 4
 
 
+@pytest.mark.slow
 def test_a_changed_golden_set(store: Store) -> None:
     assert offer(store, qrels=QRELS)
     changed = QRELS.replace("p2 1", "p2 2")
@@ -73,6 +75,7 @@ def test_a_changed_golden_set(store: Store) -> None:
     assert not offer(store, qrels=third)
 
 
+@pytest.mark.slow
 def test_a_changed_corpus_takes_runs_and_judgements_with_it_to_its_new_version(store: Store) -> None:
     assert offer(store, corpus=CORPUS, qrels=QRELS)
     changed = CORPUS.replace("one", "two")
@@ -101,6 +104,7 @@ def remove(store: Store, kind: Kind, *ids: str) -> None:
         writer.remove(kind, ids)
 
 
+@pytest.mark.slow
 def test_a_deleted_golden_set_is_restored_or_imported_as_a_new_version(store: Store) -> None:
     assert offer(store, qrels=QRELS)
     remove(store, "golden_set", "c-gold")
@@ -119,6 +123,7 @@ def test_a_deleted_golden_set_is_restored_or_imported_as_a_new_version(store: St
     assert not offer(store, qrels=QRELS), "the new one has it"
 
 
+@pytest.mark.slow
 def test_another_content_under_the_name_of_a_deleted_golden_set(store: Store) -> None:
     assert offer(store, qrels=QRELS)
     remove(store, "golden_set", "c-gold")
@@ -137,6 +142,7 @@ def test_another_content_under_the_name_of_a_deleted_golden_set(store: Store) ->
     assert store.read().golden_sets()["golden_set_id"].to_list() == ["c-gold-3"], "names are not used again"
 
 
+@pytest.mark.slow
 def test_files_of_a_deleted_collection(store: Store) -> None:
     everything = {"corpus": CORPUS, "run": RUN, "qrels": QRELS}
     assert offer(store, **everything)

@@ -95,6 +95,7 @@ def test_only_the_chances_change(off, on):
     assert best[0].to_list() != best[1].to_list()
 
 
+@pytest.mark.slow
 def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     said = decision_data(case, off)
     assert said["judge_noise"] is None

@@ -84,6 +84,7 @@ def test_which_measure_is_weighed(quality: Quality, measure: str, own: bool):
     assert weights.weighed(quality) == (Measure.parse(measure), own)
 
 
+@pytest.mark.slow
 def test_every_cell_is_the_measure_with_its_weights(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     runs = table(snapshot, DEMO)

@@ -79,6 +79,7 @@ def test_the_table_of_rerankers_stands_beside_the_thesis(demo: Snapshot):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_cuts_equal_counting_by_hand(demo: Snapshot):
     run_id = one_run(demo)
     found = cuts(demo, DEMO, run_id, counts=O200K, fixed=10)

@@ -34,6 +34,7 @@ def dominated(row: dict[str, float], others: list[dict[str, float]]) -> bool:
     return False
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(LEVELS, LEVELS, LEVELS), max_size=12), LEVELS)
 def test_the_frontier_is_what_nobody_dominates(points: list[tuple[float | None, ...]], sla: float | None):
     columns = dict(zip(("quality", "latency_ms", "cost"), map(list, zip(*points, strict=True)), strict=False))

@@ -49,6 +49,7 @@ def test_a_record_says_everything():
     assert found["warnings"] == ["1 stack left out: unknown quality."]
 
 
+@pytest.mark.slow
 def test_the_frontier_of_a_record_is_in_the_form_that_was_asked_for():
     table = stacks(quality=[0.8, 0.8, 0.5], latency_ms=[100.0, 200.0, 300.0], cost=[1.0, 1.0, 2.0])
     usual, weak = asked(), replace(asked(), weak=True)
@@ -130,6 +131,7 @@ def lab(tmp_path):
 AT_1 = Quality("RA-nWG", 1)
 
 
+@pytest.mark.slow
 def test_chances_of_measured_stacks(tmp_path):
     snapshot = lab(tmp_path)
     question = asked(quality=AT_1, snapshot=snapshot, scope=LAB, sla_ms=250)

@@ -26,6 +26,7 @@ def sent(rows: pl.DataFrame, *, higher: bool = True):
     return points(rows, view), drawing(rows, view)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(LEVELS, LEVELS, LEVELS), min_size=1, max_size=10), st.booleans())
 def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | None, ...]], higher: bool):
     sign = 1 if higher else -1

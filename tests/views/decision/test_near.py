@@ -50,6 +50,7 @@ def test_without_a_choice_there_is_no_gain():
     )
 
 
+@pytest.mark.slow
 def test_the_paper_at_500_ms(published_store, tmp_path):
     question = ["--collection", "clq-paper", "--sla-ms", "500", "--budget", "2.5"]
 

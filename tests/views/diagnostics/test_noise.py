@@ -87,6 +87,7 @@ def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, sta
     assert (set(found.rows["stack"]), len(found.query_ids)) == (stacks, n)
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_workspaces_stacks_and_queries(tmp_path: Path):
     made = (
         Lab()

@@ -48,6 +48,7 @@ def measures(draw):
     return Measure(info.name, draw(st.integers(1, DEEPEST)), tuple(values.items()))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(measures())
 def test_so_it_does_at_any_cutoff_with_any_parameters(measure: Measure) -> None:

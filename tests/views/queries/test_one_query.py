@@ -62,6 +62,7 @@ def test_a_query_that_is_not_ranked(snapshot: Snapshot) -> None:
     assert side.missed["passage_id"].to_list() == ["a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bare", ["RA-nWG", "RA-nWG(alpha=0.5,cap3=0.2)", "N-Recall4+", "Precision4+", "Hit"])
 def test_one_query_says_what_the_table_says(tmp_path: Path, bare: str) -> None:
     """Random rankings, pools and grades: both ways to a score agree, and with G_obs / G_ideal."""

@@ -55,6 +55,7 @@ def test_without_answers_it_says_how_to_have_some(store: Store):
     assert blocks[0].sentence == dose.NOTHING
 
 
+@pytest.mark.slow
 def test_a_loss_is_read_off_stored_answers(store: Store):
     view = answer(store, 0.04)
     blocks = list(dose.dose_of_distractors.draw(view, Given({"bear": ["9"]})))

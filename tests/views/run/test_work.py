@@ -46,6 +46,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 def test_it_runs_by_itself_and_lands_in_the_store(store: Path):
     assert EVALUATION.known(store) == []
     EVALUATION.begin(SPEC, store)
@@ -59,6 +60,7 @@ def test_it_runs_by_itself_and_lands_in_the_store(store: Path):
     assert wait(store, State.FINISHED).name == done.name
 
 
+@pytest.mark.slow
 def test_what_cannot_begin_says_why(store: Path):
     with pytest.raises(InputError, match="axes"):
         EVALUATION.begin('collection = "lab"\naxis = 1\n', store)

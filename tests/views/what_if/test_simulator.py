@@ -125,6 +125,7 @@ def test_signals_are_recorded_computed_or_tags(store: Snapshot):
     assert set(recorded["tag:type"].tags.values()) == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_a_signal_known_late_makes_a_deeper_query_wait(store: Snapshot):
     rows = rows_of(store)
     options = families(rows)[0].options

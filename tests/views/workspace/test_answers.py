@@ -163,6 +163,7 @@ def _told(snapshot: Snapshot, per: str) -> dict[str, tuple]:
     return {row["run_id"]: tuple(row[name] for name in columns) for row in rows.iter_rows(named=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", [Origin.IMPORT, Origin.RUN])
 @pytest.mark.parametrize("spec", [{}, {"mode": "dense", "embedder": "embed"}])
 def test_retrieval_of_which_nothing_is_recorded_is_unknown_once_there_are_answers(tmp_path, origin, spec):

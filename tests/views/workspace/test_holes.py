@@ -26,6 +26,7 @@ def evidence_of(grades: np.ndarray, counts: np.ndarray) -> Evidence:
     )
 
 
+@pytest.mark.slow
 @given(
     arrays.arrays(np.int8, (2, 3, 4), elements=st.integers(-1, 5)),
     arrays.arrays(np.int32, (3, 5), elements=st.integers(0, 3)),
