@@ -55,7 +55,7 @@ def run(
 
     page = _page(name)
     place = question.on_page(ctx.obj) if page.settings else question.in_store(ctx.obj)
-    said = say(page, section, place, _choices(choose or ()))
+    said = say(page, section, place, choices_of(choose or ()))
     if form is PageForm.TEXT and out is None:
         from core.report.plain import pieces  # noqa: PLC0415
 
@@ -75,7 +75,7 @@ def _page(name: str) -> Page:
     return PAGES[name]
 
 
-def _choices(given: Sequence[str]) -> dict[str, list[str]]:
+def choices_of(given: Sequence[str]) -> dict[str, list[str]]:
     """Return the answers by key."""
     choices: dict[str, list[str]] = {}
     for choice in given:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.errors import ClqError
 from core.ui import door
 from core.ui.live import pareto_chart
-from core.ui.sections import decision, library
+from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book
 from core.views.golden.judging import propose
 from core.views.link import RULES
@@ -82,6 +82,7 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "held": library.held,
     "deleted": library.deleted,
     "export": library.export,
+    "router": leaving.router,
     "stack": decision.stack,
     "stacks": decision.stacks,
 }

@@ -117,6 +117,8 @@ SETTINGS: Mapping[str, Setting] = {
     "ks": Setting("depths", dependent=True),
     "sig": Setting("signal", dependent=True),
     "most": Setting("share sent deeper", number=True),
+    "signs": Setting("signs that a router goes by", dependent=True),
+    "routby": Setting("method of a router"),
     "thrby": Setting("who sets the threshold"),
     "thr": Setting("threshold", number=True, dependent=True),
     "thr2": Setting("thresholds", number=True, dependent=True),

@@ -11,7 +11,7 @@ from dataclasses import replace
 import polars as pl
 
 from core.views.keep import keep
-from core.views.what_if import deeper, families, routing, scenarios
+from core.views.what_if import deeper, families, routing, scenarios, sent, signs
 from core.views.what_if.families import Family, Option, Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import Choice
@@ -53,6 +53,12 @@ def rewriting(view: View) -> list[Family]:
     return families.rewriting(view.snapshot, view.scope)
 
 
+@keep("Looking whose answers there are…", entries=16)
+def answering(view: View) -> list[Family]:
+    """Return the readers whose answers tell how many passages a query needs."""
+    return sent.families(view)
+
+
 @keep("Looking which depths can be replayed…", entries=64)
 def with_replays(view: View, family: Family) -> Family:
     """Return a family with the smaller depths that its deepest run can stand for."""
@@ -65,12 +71,20 @@ def signals(view: View, option: Option) -> list[Signal]:
     return families.available(view.snapshot, option, view.scope.collection_id)
 
 
+@keep("Reading what can be told of a query…", entries=32)
+def groups(view: View, option: Option) -> tuple[signs.Group, ...]:
+    """Return the signs of every query that a router can go by."""
+    return signs.groups(view, option, signals(view, option))
+
+
 @keep("Scoring every query…", entries=64)
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
     """Return quality, latency and cost of every query at every depth.
 
     None where no query has a score at all.
     """
+    if options[0].sent is not None:
+        return sent.gather(view, options)
     if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
         scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
         table = stack_table(view.snapshot, scope, view.quality, view.latency, view.book)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,16 @@ REPLAYED = (10, 20, 30, 50, 75, 100, 150)
 """Depths that a deeper run of a pointwise reranker is replayed at, where nobody measured them."""
 
 
+class Sent(NamedTuple):
+    """Answers that a reader wrote from the first passages of a stack."""
+
+    reader: str | None
+    prompt: str | None
+    temperature: float | None
+    scorer: str
+    k: int
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One depth (or stack) that a query can be sent to."""
@@ -34,6 +44,7 @@ class Option:
     run_id: str  # the run that it is measured by, or replayed from
     depth: int | None  # candidate depth K; None where the stack does not say
     deep: int | None = None  # K of the run that it is replayed from; None = measured by a run of its own
+    sent: Sent | None = None  # whose answers it is judged by; None = the ranking itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,7 @@ class Family:
     options: tuple[Option, ...]  # by rising K
     refused: str = ""  # why depths below the deepest cannot be replayed; empty where they can, or need not be
     rewrites: bool = False  # whether it is queries rewritten or not that it offers, instead of depths
+    answers: bool = False  # whether it is passages sent to a reader that it offers, instead of depths
 
 
 def families(table: pl.DataFrame) -> list[Family]:

@@ -12,18 +12,14 @@ from core.errors import ClqError
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column
-from core.views.what_if import data, routing, simulator, words
+from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.deeper import PER, step_chart
 from core.views.what_if.families import (
-    Family,
-    Option,
     Signal,
-    families,
-    idle,
-    stacks_as_options,
-    usual_stacks,
     without_depth,
 )
+from core.views.what_if.options import ask_options, way_of
+from core.views.what_if.router import WAYS, WAYS_MORE, router
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
 from core.views.what_if.simulator import AXES
@@ -44,11 +40,6 @@ BOARDS = (("Retrieval-local: the reranker's latency", False), ("End to end: the 
 """The leaderboards: title and whether the whole path's latency divides."""
 NO_FRONTIER = "No stack has both a cost and a quality, so there is no frontier to draw."
 HOLLOW = "Hollow: the step does not pay, for the reason in the table."
-OF_MY_CHOICE = "stacks of my choice"
-ABOUT_FAMILIES = (
-    "Stacks that differ only in their candidate depth K, or only in a rewrite. Smaller K of a pointwise "
-    "reranker are replayed from its deepest run; a listwise one has to be run at every K."
-)
 ABOUT_SIGNALS = (
     "What the router looks at, of the shallowest depth. Small margins and gaps and high entropy ask for a "
     "deeper K (CLQ paper §6)."
@@ -59,7 +50,6 @@ ABOUT_THRESHOLDS = (
     "cross-validated: learnt from other queries than those it is judged on. my own: shown besides, and "
     "optimistic, as you choose it while you see the queries that it is judged on."
 )
-MOST_OPTIONS = 3
 
 
 @section("scenarios", "Which stack would other priorities choose?")
@@ -171,57 +161,30 @@ def route(view: View, ask: Ask) -> Blocks:
     if signal is None:
         yield Answer(f"No signal to route {view.quality.name} by.", simulator.NO_SIGNAL)
         return
-    rewrites = family is not None and family.rewrites
-    shared = family is not None and not rewrites
-    way = routing.Way(signal.known, shared, family is None or not family.refused, rewrites)
-    routable = data.routable(view, tuple(options), way)
+    routable = data.routable(view, tuple(options), way_of(family, signal.known))
     obstacle = simulator.nothing(routable)
     if routable is None or obstacle:
         yield Answer(str(obstacle), simulator.NO_SIGNAL)
         return
     jitter_ms = view.decision.jitter_ms
-    routed = partial(simulator.simulate, routable, signal, view.quality, most=most / 100, jitter_ms=jitter_ms)
+    quality = sent.quality(options[-1], view.quality)
+    routed = partial(simulator.simulate, routable, signal, quality, most=most / 100, jitter_ms=jitter_ms)
     result = routed()
     yield Answer(result.sentence, caveats=result.details)
     if not routable.depths.same:
-        yield Cards(words.cards(result.rows, view.quality))
+        yield Cards(words.cards(result.rows, quality))
     own = () if signal.tags else own_thresholds(routable, signal, result.thresholds, ask)
     if own:
         result = routed(own=own)
     if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
         usual = AXES.get(view.latency.percentile, "")
         title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
-        drawn = simulator.chart(result.rows, result.path, view.table, view.quality, axes[title])
+        behind = view.table.clear() if options[0].sent else view.table
+        drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title])
         yield Chart(drawn, "routing", result.sentence)
     every = Table(result.rows, "routing", WAYS, WAYS_MORE)
     worth = result.sentence.startswith(WORTH)
     yield every if worth else Fold("Every way of answering, with latency and cost", [every])
-
-
-def ask_options(view: View, ask: Ask) -> tuple[Family | None, list[Option]]:
-    """Ask for a stack and its depths or rewrites, or for any stacks; the family is None for these."""
-    known = {family.name: family for family in (*families(view.table), *data.rewriting(view))}
-    names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]
-    flat = all(idle(known[name], view.quality.k) for name in names if not known[name].rewrites)
-    usual = OF_MY_CHOICE if flat else None
-    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=230)
-    if name == OF_MY_CHOICE:
-        first, label = usual_stacks(view.table), "Stacks, two or three"
-        picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
-                            unsaid="the fastest and the best")  # fmt: skip
-        return None, stacks_as_options(view.table, picked)
-    family = data.with_replays(view, known[name])
-    labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
-    label = "Rewrites, two or three" if family.rewrites else "Depths, two or three"
-    chosen = [words_of for words_of, option in labels.items() if option in usual_options(family)]
-    picked = ask.several(label, labels, "ks", usual=chosen, most=MOST_OPTIONS)
-    return family, [option for words_of, option in labels.items() if words_of in picked]
-
-
-def usual_options(family: Family) -> list[Option]:
-    """Return the paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
-    paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
-    return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
 
 
 def own_thresholds(
@@ -268,18 +231,4 @@ STEPS_MORE = (
     COLUMNS["d_high"].but("quality, high", name="gain_high"),
     *("per_100_ms", "per_usd"),
 )
-WAYS = (
-    COLUMNS["way"].but("queries are answered at", width=250),
-    *("deeper", COLUMNS["quality"].but(about="Mean over n queries."), "low", "high"),
-    COLUMNS["p50"].but(about="Of the latencies of the chosen depths."),
-    COLUMNS["p95"].but(about="Withheld below 60 queries."),
-    COLUMNS["cost"].but(about="Blended, per 1,000 queries; empty = unknown."),
-)
-WAYS_MORE = (
-    *("n", "mean_ms", "latency_basis", "cost_basis"),
-    Column("gain", "over chance", "score", "Against the same share of queries sent deeper at random."),
-    COLUMNS["over_low"].but("over chance, low", name="gain_low"),
-    COLUMNS["over_high"].but("over chance, high", name="gain_high"),
-    *("over", "over_low", "over_high", "note"),
-)
-SECTIONS = (scenarios, latency_targets, larger_k, route, criteria_weights)
+SECTIONS = (scenarios, latency_targets, larger_k, route, router, criteria_weights)

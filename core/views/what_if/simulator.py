@@ -112,37 +112,37 @@ def simulate(
     if own is not None and isinstance(rule, ByThreshold):
         rising = tuple(sorted(own_unit(own, signal)))
         tried["own"] = one_hot(rule.choose(rising, depths.count), depths.count)
-    ways = _ways(routable, tried)
-    gains = _gains(depths, {NAMES[kind]: ways[NAMES[kind]][0] for kind in tried})
-    rows = _rows(routable, ways).join(gains, on="way", how="left")
+    every = ways(routable, tried)
+    gained = gains(depths, {NAMES[kind]: every[NAMES[kind]][0] for kind in tried})
+    rows = as_rows(routable, every).join(gained, on="way", how="left")
     return Simulation(
         rows=rows,
-        sentence=sentence(routable, rows, signal, quality),
+        sentence=sentence(routable, rows, signal.label, quality),
         details=details(routable, rows, signal, learnt, jitter_ms),
-        path=_path(depths, rule),
+        path=between(depths, rule),
         thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),
     )
 
 
-_Ways = dict[str, tuple[Outcome, str, Floats]]
+Ways = dict[str, tuple[Outcome, str, Floats]]
 
 
-def _ways(routable: Routable, tried: dict[str, Floats]) -> _Ways:
+def ways(routable: Routable, tried: dict[str, Floats]) -> Ways:
     """Return every way of answering the queries: its outcome, its kind and its shares [D, Q]."""
     depths = routable.depths
-    ways: _Ways = {}
+    every: Ways = {}
     for which, option in enumerate(routable.options):
         shares = always(depths, which)
-        ways[f"always {option.label}"] = (outcome(depths, shares, probed=False), "always", shares)
+        every[f"always {option.label}"] = (outcome(depths, shares, probed=False), "always", shares)
     for kind, shares in tried.items():
-        ways[NAMES[kind]] = (outcome(depths, shares), kind, shares)
+        every[NAMES[kind]] = (outcome(depths, shares), kind, shares)
     chance, best = at_random(depths, tried["routed"].mean(axis=1)), oracle(depths)
     for kind, shares in (("random", chance), ("oracle", best)):
-        ways[NAMES[kind]] = (outcome(depths, shares, probed=False), kind, shares)
-    return ways
+        every[NAMES[kind]] = (outcome(depths, shares, probed=False), kind, shares)
+    return every
 
 
-def _gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
+def gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
     """Estimate what each routed way gains over chance at its own rate, and over the best single depth."""
     best = depths.quality[int(depths.merit.mean(axis=1).argmax())]
     sign = 1 if depths.higher_is_better else -1
@@ -159,10 +159,11 @@ def _gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
     return pl.DataFrame({"way": list(routed), **ends}, schema_overrides=dict.fromkeys(ends, pl.Float64))
 
 
-def _rows(routable: Routable, ways: _Ways) -> pl.DataFrame:
+def as_rows(routable: Routable, every: Ways) -> pl.DataFrame:
+    """Return every way as a row of `Simulation.rows`, without its gains."""
     rows = []
-    scored = estimates(*(way.scores for way, _, _ in ways.values()))
-    for (name, (way, kind, shares)), estimate in zip(ways.items(), scored, strict=True):
+    scored = estimates(*(way.scores for way, _, _ in every.values()))
+    for (name, (way, kind, shares)), estimate in zip(every.items(), scored, strict=True):
         used = np.flatnonzero(shares.sum(axis=1) > 0)
         rows.append(
             {
@@ -187,7 +188,7 @@ def _weakest(bases: Sequence[str | None]) -> str | None:
     return max(bases, key=order.index) if bases and all(basis in order for basis in bases) else None
 
 
-def _path(depths: Depths, rule: ByThreshold | ByTag) -> pl.DataFrame:
+def between(depths: Depths, rule: object = None) -> pl.DataFrame:
     """Return chance at every rate between neighbouring depths, and every threshold between two depths."""
     parts = []
     for which in range(depths.count - 1):

@@ -21,7 +21,7 @@ _SHORT = 12  # Letters of a depth that the answer names; a stack's name is too l
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
 
-def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Quality) -> str:
+def sentence(routable: Routable, rows: pl.DataFrame, signal: str, quality: Quality) -> str:
     """Return the answer: what routing gives instead of one depth for all, and whether it is worth it."""
     labels = [option.label for option in routable.options]
     n = text.count(len(routable.query_ids), "query")
@@ -33,12 +33,11 @@ def sentence(routable: Routable, rows: pl.DataFrame, signal: Signal, quality: Qu
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
         return (
-            f"Not worth it: learnt from other queries, the rule by {signal.label} keeps every query at "
-            f"{labels[0]}."
+            f"Not worth it: learnt from other queries, the rule by {signal} keeps every query at {labels[0]}."
         )
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     verdict, why = _verdict(routed, top)
-    by = signal.label.partition(" (")[0]
+    by = signal.partition(" (")[0]
     return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries, by {by}, to {target} {why}."
 
 

@@ -1,0 +1,51 @@
+"""``router FOLDER``: learn which stack answers which query; write the two files that decide so elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.cli.context import Format, complain, emit
+from core.cli.deciding import Question, deciding
+from core.cli.page import choices_of
+from core.errors import InputError
+from core.files import write_text
+
+
+@deciding
+def run(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    folder: Annotated[Path, typer.Argument(help="A new folder for router.json and router.py.")],
+    choose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A choice of the section Router of page What if: fam, ks, among, signs, routby, most.",
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print what it gains.")] = Format.TABLE,
+) -> None:
+    """Learn a router from several signs, print what it gains on queries it has not seen, and write it."""
+    from core.views.ask import Given  # noqa: PLC0415 - the charts' library takes long to load
+    from core.views.what_if import learned, router  # noqa: PLC0415
+
+    if folder.exists():
+        raise InputError("It exists already.", where=str(folder), do="Name a new folder.")
+    view, ask = question.on_page(ctx.obj), Given(choices_of(choose or ()))
+    plan = router.asked(view, ask)
+    ask.unasked()
+    found = plan if isinstance(plan, str) else router.learnt(view, plan)
+    if isinstance(plan, str) or isinstance(found, str):
+        raise InputError(str(found))
+    written = learned.files(router.told(view, plan, found))
+    folder.mkdir(parents=True)
+    for name, text in written.items():
+        write_text(folder / name, text)
+    complain(router.sentence(view, plan, found))
+    complain(f"written: {', '.join(str(folder / name) for name in written)}")
+    emit(found.methods, form)

@@ -1,0 +1,57 @@
+"""What is routed between: depths or rewrites of one stack, passages sent to its reader, or any stacks."""
+
+from __future__ import annotations
+
+from core.views.ask import Ask
+from core.views.what_if import data, routing
+from core.views.what_if.families import Family, Known, Option, families, idle, stacks_as_options, usual_stacks
+from core.views.workspace.view import View
+
+OF_MY_CHOICE = "stacks of my choice"
+ABOUT_FAMILIES = (
+    "Stacks that differ only in their candidate depth K, or only in a rewrite, or the passages that a reader "
+    "was sent. Smaller K of a pointwise reranker are replayed from its deepest run; a listwise one has to be "
+    "run at every K."
+)
+MOST_OPTIONS = 3
+
+
+def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Family | None, list[Option]]:
+    """Ask for a stack and its depths, rewrites or passages, or for any stacks; no family for these.
+
+    Args:
+        of_my_choice: Whether any stacks are the usual answer; else a stack is whose depths differ.
+    """
+    every = (*families(view.table), *data.rewriting(view), *data.answering(view))
+    known = {family.name: family for family in every}
+    names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]
+    deeper = (known[name] for name in names if not (known[name].rewrites or known[name].answers))
+    alive = (family for family in deeper if not idle(family, view.quality.k))
+    several = (family.name for family in alive if len(data.with_replays(view, family).options) > 1)
+    usual = OF_MY_CHOICE if of_my_choice else next(several, OF_MY_CHOICE)
+    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=230)
+    if name == OF_MY_CHOICE:
+        first, label = usual_stacks(view.table), "Stacks, two or three"
+        picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
+                            unsaid="the fastest and the best")  # fmt: skip
+        return None, stacks_as_options(view.table, picked)
+    family = data.with_replays(view, known[name])
+    labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
+    what = "Rewrites" if family.rewrites else "Passages sent" if family.answers else "Depths"
+    chosen = [words_of for words_of, option in labels.items() if option in usual_options(family)]
+    picked = ask.several(f"{what}, two or three", labels, "ks", usual=chosen, most=MOST_OPTIONS)
+    return family, [option for words_of, option in labels.items() if words_of in picked]
+
+
+def usual_options(family: Family) -> list[Option]:
+    """Return the paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
+    paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
+    return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
+
+
+def way_of(family: Family | None, known: Known) -> routing.Way:
+    """Return how a query gets from the first option to a further one, if what sends it is known then."""
+    rewrites = family is not None and family.rewrites
+    return routing.Way(
+        known, family is not None and not rewrites, family is None or not family.refused, rewrites
+    )

@@ -1,0 +1,169 @@
+"""Section Router: several signs together choose the stack of a query, and two files that do so elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.decide.routers import COPIES
+from core.paths import PROGRAM
+from core.records import JsonMap
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.what_if import data, sent, signs, simulator, words
+from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
+from core.views.what_if.options import ask_options, way_of
+from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
+
+NAME = "router"
+ABOUT_METHOD = (
+    "Logistic regression: log odds that a further stack is better, a query weighed by what is at stake. "
+    "Nearest neighbours: what the queries with the most similar signs gained."
+)
+ABOUT_MOST = "The router sends no more of the queries that it learns from beyond the first stack."
+TOO_FEW = "Choose two or three stacks, depths, rewrites or numbers of passages to route {} between."
+NO_SIGNS = "Nothing is known of a query here that a router could go by."
+HOW = (
+    "Penalty and number of neighbours are chosen within the queries that are learnt from; each is routed by "
+    "a router that has not seen its quality (5 folds dealt 5 ways, 2 from 500 queries on). Chance sends the "
+    "same shares to the same stacks. Intervals: 95 % bootstrap over queries, paired, the routing held fixed."
+)
+
+
+def asked(view: View, ask: Ask) -> Plan | str:
+    """Ask what is routed between and by what; why nothing is, in words, where nothing can be."""
+    if not view.table["has_rankings"].any():
+        return f"No stack here has rankings to route {view.quality.name} by."
+    family, options = ask_options(view, ask, of_my_choice=True)
+    if len(options) < 2:
+        return TOO_FEW.format(view.quality.name)
+    groups = data.groups(view, options[0])
+    known = {group.name: group for group in groups}
+    usual = [name for name in known if name != signs.VECTOR] or list(known)
+    but = "all but the vector"
+    picked = ask.several("Signs", known, "signs", usual=usual, words=but, about=signs.ABOUT) if known else []
+    if not picked:
+        return NO_SIGNS
+    method = ask.one("Method", tuple(METHODS), "routby", usual=REGRESSION, about=ABOUT_METHOD)
+    (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
+    late = signs.together([known[name] for name in picked], ()).known
+    return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100)
+
+
+def judged_by(view: View, plan: Plan) -> Quality:
+    """Return the measure that the options are judged by."""
+    return sent.quality(plan.options[-1], view.quality)
+
+
+def learnt(view: View, plan: Plan) -> Learned | str:
+    """Learn the router; why there is none, in words, where there is nothing to learn."""
+    router = learned(view, plan)
+    if router is not None:
+        return router
+    labels = " and ".join(option.label for option in plan.options)
+    same = f"There is nothing to route: each query has the same {judged_by(view, plan).name} at {labels}."
+    return simulator.nothing(data.routable(view, plan.options, plan.way)) or same
+
+
+def sentence(view: View, plan: Plan, router: Learned) -> str:
+    """Say what the router gives, and whether it is worth it."""
+    return words.sentence(router.routable, router.rows, plan.method, judged_by(view, plan))
+
+
+def told(view: View, plan: Plan, router: Learned) -> JsonMap:
+    """Return router.json."""
+    return as_json(view, router, judged_by(view, plan), plan.most)
+
+
+@section(NAME, "Do several signs together send the right queries to the slower stack?")
+def router(view: View, ask: Ask) -> Blocks:
+    """Yield what a learnt router gains, held out, and the files that decide as it does."""
+    plan = asked(view, ask)
+    found = plan if isinstance(plan, str) else learnt(view, plan)
+    if isinstance(plan, str) or isinstance(found, str):
+        yield Answer(str(found), simulator.NEEDS)
+        return
+    quality = judged_by(view, plan)
+    method = found.methods.row(by_predicate=pl.col("method") == plan.method, named=True)
+    said = sentence(view, plan, found)
+    yield Answer(said, caveats=caveats(found, method))
+    yield Cards(words.cards(found.rows, quality))
+    if axes := {simulator.AXES[axis]: axis for axis in simulator.drawable(found.rows)}:
+        behind = view.table.clear() if plan.options[0].sent else view.table
+        axis = axes[ask.listed("Across", axes, "rx")]
+        yield Chart(simulator.chart(found.rows, found.between, behind, quality, axis), "router", said)
+    yield Table(found.methods, "router_methods", COMPARED, COMPARED_MORE)
+    every = Table(found.rows, "router", WAYS, WAYS_MORE)
+    yield Fold("Every way of answering, with latency and cost", [every])
+    lines = coefficients(found)
+    if not lines.is_empty():
+        further = tuple(Column(label, f"to {label}", "signed", PER_SD, 2) for label in lines.columns[3:])
+        yield Fold("What it goes by", [Table(lines, "router_signs", (SIGN, *further, *SCALES))])
+    yield Control("router", {"told": told(view, plan, found)}, lambda: iter([Text(LEAVES, "guide")]))
+
+
+def caveats(found: Learned, method: Mapping[str, Any]) -> dict[str, str]:
+    """Say how it is judged, what noise alone would gain, and what the signs need, by words of a chip."""
+    most = text.signed(method["null_most"])
+    null = (
+        f"Between {COPIES} noisy copies of the best stack, as different as the real ones, the same method "
+        f"gains {text.signed(method['null_gain'])} over chance on average and {most} at most."
+    )
+    beaten = method["gain"] > method["null_most"]
+    null += " The router's gain is above all of them." if beaten else " The router's gain is no larger."
+    left = found.routable.left_out
+    return {
+        "how it is judged": HOW,
+        "what noise gains": null,
+        "what is known when": " ".join((*found.routable.notes, *found.signs.notes)),
+        "left out": f"{text.count(left, 'query is', 'queries are')} left out: an option cannot score them."
+        if left
+        else "",
+    }
+
+
+LEAVES = (
+    f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
+)
+PER_SD = "Log odds of being better than the first stack, per standard deviation of the sign."
+SIGN = Column("sign", "sign", "text", "As router.json and router.py call it.", width=230)
+SCALES = (
+    Column("mean", "mean", "number", "Of the sign over the queries; stands in where it is unknown.", 3),
+    Column("sd", "sd", "number", "Standard deviation of the sign.", 3),
+)
+_OVER = "Against the same shares of queries sent at random."
+COMPARED: Columns = (
+    Column("method", "method", "text", ABOUT_METHOD, width=150),
+    "deeper",
+    COLUMNS["quality"].but(about="Held out; mean over n queries."),
+    Column("gain", "over chance", "signed", _OVER, 3),
+    Column("gain_low", "low", "signed", "Lower end of its 95 % interval.", 3),
+    Column("gain_high", "high", "signed", "Upper end of its 95 % interval.", 3),
+    Column(
+        "null_most", "most by noise", "signed", f"The most that {COPIES} noisy copies gain over chance.", 3
+    ),
+)
+COMPARED_MORE: Columns = (
+    Column("null_gain", "mean by noise", "signed", "The mean that noisy copies gain over chance.", 3),
+    Column("null_over", "noise over best", "signed", "The mean that they gain over the best copy.", 3),
+    *("over", "over_low", "over_high", "n"),
+)
+WAYS: Columns = (
+    COLUMNS["way"].but("queries are answered at", width=250),
+    *("deeper", COLUMNS["quality"].but(about="Mean over n queries."), "low", "high"),
+    COLUMNS["p50"].but(about="Of the latencies of the chosen depths."),
+    COLUMNS["p95"].but(about="Withheld below 60 queries."),
+    COLUMNS["cost"].but(about="Blended, per 1,000 queries; empty = unknown."),
+)
+WAYS_MORE: Columns = (
+    *("n", "mean_ms", "latency_basis", "cost_basis"),
+    Column("gain", "over chance", "score", "Against the same share of queries sent deeper at random."),
+    COLUMNS["over_low"].but("over chance, low", name="gain_low"),
+    COLUMNS["over_high"].but("over chance, high", name="gain_high"),
+    *("over", "over_low", "over_high", "note"),
+)

@@ -1,0 +1,182 @@
+"""Signs that a router goes by, query by query: of the query, and of what the first stack found for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.decide.routing import Floats
+from core.diagnostics.noise import CLEAN, kin
+from core.errors import ClqError
+from core.store import Snapshot
+from core.views.what_if.families import TAG, Known, Option, Signal, available
+from core.views.workspace.view import View
+
+ENCODER, DIM = "wordllama", 64
+"""The static encoder of the query's vector: it needs no network and takes well under a millisecond."""
+WRITTEN, TAGS, DROP, VECTOR = "how it is written", "its tags", "drop when perturbed", "its vector"
+FOUND = {
+    "": "scores of the pool",
+    "dense_": "scores of the dense search",
+    "rerank_": "scores of the reranker",
+}
+"""Signs read from scores, by the prefix of their names."""
+DROPPED = ("dense_top_margin", "dense_top1", "top_margin", "top1")
+"""Signals whose drop is a sign: the margin D of the first against the second passage, and its score."""
+MOST_TAGS = 12  # values of a kind of tag; more are names of single queries
+ABOUT = (
+    "What the router may look at. Words, letters and capitals of the query; its tags; shape of the scores "
+    "that the first stack finds; drop of its margin and best score when the query is asked perturbed (CLQ "
+    f"paper, §6), where such runs are stored; {DIM} numbers of {ENCODER}, which runs here without a key."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Some signs that come together."""
+
+    name: str
+    known: Known  # when they are known
+    names: tuple[str, ...]  # [F], as the exported file calls them
+    values: Mapping[str, tuple[float, ...]]  # query_id → [F]; NaN = unknown
+    note: str = ""  # what they need where the router runs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signs:
+    """The signs of some queries."""
+
+    names: tuple[str, ...]  # [F]
+    values: Floats  # [Q, F]; NaN = unknown
+    known: Known  # when the last of them is known
+    notes: tuple[str, ...]
+
+    @property
+    def encoded(self) -> bool:
+        """Whether the query's vector is among them."""
+        return any(name.startswith("vector:") for name in self.names)
+
+
+def groups(view: View, first: Option, signals: Sequence[Signal]) -> tuple[Group, ...]:
+    """Return what is known of the queries of a workspace before they leave the first stack.
+
+    Args:
+        signals: Of the first option, as from `families.available`.
+    """
+    queries = view.snapshot.queries(view.scope.collection_id)
+    texts = {query_id: text or "" for query_id, text in queries.select("query_id", "text").iter_rows()}
+    tags = {query_id: frozenset(of or ()) for query_id, of in queries.select("query_id", "tags").iter_rows()}
+    found = [_written(texts), _tagged(signals, tags), *_scored(signals)]
+    found += [_dropped(view.snapshot, first, view.scope.collection_id, signals), _encoded(texts)]
+    return tuple(group for group in found if group is not None)
+
+
+def together(chosen: Sequence[Group], query_ids: Sequence[str]) -> Signs:
+    """Put the signs of some groups side by side."""
+    names = tuple(name for group in chosen for name in group.names)
+    rows = [
+        [value for group in chosen for value in group.values.get(query_id, (np.nan,) * len(group.names))]
+        for query_id in query_ids
+    ]
+    late: tuple[Known, ...] = ("before", "pool", "rerank")
+    known: Known = max((group.known for group in chosen), key=late.index, default="before")
+    notes = tuple(group.note for group in chosen if group.note)
+    return Signs(names, np.array(rows, dtype=np.float64).reshape(len(query_ids), len(names)), known, notes)
+
+
+def _written(texts: Mapping[str, str]) -> Group | None:
+    """Count words, letters, and the share of words after the first that begin large."""
+    values = {}
+    for query_id, text in texts.items():
+        words = text.split()
+        large = sum(word[0].isupper() for word in words[1:])
+        values[query_id] = (float(len(words)), float(len(text)), large / max(len(words) - 1, 1))
+    return (
+        Group(WRITTEN, "before", ("words", "characters", "capitals"), values) if any(texts.values()) else None
+    )
+
+
+def _tagged(signals: Sequence[Signal], tags: Mapping[str, frozenset[str]]) -> Group | None:
+    """Tell of every value of every kind of tag whether the query has it."""
+    kinds = {
+        signal.key.removeprefix(TAG): sorted(set(signal.tags.values())) for signal in signals if signal.tags
+    }
+    every = [f"{kind}={value}" for kind, of in kinds.items() if len(of) <= MOST_TAGS for value in of]
+    values = {query_id: tuple(float(tag in of) for tag in every) for query_id, of in tags.items()}
+    note = "Tags must be known when a query comes in."
+    return Group(TAGS, "before", tuple(f"tag:{tag}" for tag in every), values, note) if every else None
+
+
+def _scored(signals: Sequence[Signal]) -> list[Group]:
+    """Group the signals by the list of scores that they are read from."""
+    found = []
+    for prefix, name in FOUND.items():
+        mine = [signal for signal in signals if signal.values and _prefix(signal.key) == prefix]
+        if mine:
+            known: Known = "rerank" if prefix == "rerank_" else "pool"
+            found.append(_group(name, known, {signal.key: signal.values for signal in mine}))
+    return found
+
+
+def _prefix(key: str) -> str:
+    return next((prefix for prefix in FOUND if prefix and key.startswith(prefix)), "")
+
+
+def _group(name: str, known: Known, by_sign: Mapping[str, Mapping[str, float]], note: str = "") -> Group:
+    ids = dict.fromkeys(query_id for values in by_sign.values() for query_id in values)
+    values = {query_id: tuple(of.get(query_id, np.nan) for of in by_sign.values()) for query_id in ids}
+    return Group(name, known, tuple(by_sign), values, note)
+
+
+def _dropped(
+    snapshot: Snapshot, first: Option, collection_id: str, signals: Sequence[Signal]
+) -> Group | None:
+    """Subtract signals of the same stack asked perturbed; None without such runs."""
+    runs = snapshot.runs(collection_id).filter("has_rankings")
+    every = kin(runs)
+    own = every.get(first.run_id)
+    if own is None or own.perturb != CLEAN:
+        return None
+    clean = {signal.key: signal.values for signal in signals if signal.key in DROPPED}
+    clean = {key: clean[key] for key in DROPPED if key in clean}
+    dense = [key for key in clean if key.startswith("dense_")] or list(clean)
+    by_sign: dict[str, dict[str, float]] = {}
+    for run_id, other in every.items():
+        if (other.family, other.rewrite) != (own.family, own.rewrite) or other.perturb == CLEAN:
+            continue
+        asked = {one.key: one.values for one in available(snapshot, Option("", run_id, None), collection_id)}
+        for key in dense:
+            again = asked.get(key, {})
+            by_sign[f"drop:{other.perturb}:{key}"] = {
+                query_id: value - again[query_id]
+                for query_id, value in clean[key].items()
+                if query_id in again
+            }
+    if not any(by_sign.values()):
+        return None
+    ways = sorted({name.split(":")[1] for name in by_sign})
+    note = (
+        f"The drop asks the first stack again, perturbed ({', '.join(ways)}), for every query: that search "
+        "is in no latency or cost here."
+    )
+    return _group(DROP, "pool", by_sign, note)
+
+
+def _encoded(texts: Mapping[str, str]) -> Group | None:
+    """Embed the queries; None where the encoder is not installed."""
+    from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load
+    from core.providers.embed import make_embedder  # noqa: PLC0415
+
+    asked = {query_id: text for query_id, text in texts.items() if text}
+    try:
+        vectors = make_embedder(ENCODER, DIM).embed(list(asked.values()), Purpose.QUERY) if asked else ()
+    except ClqError:
+        return None
+    values = {
+        query_id: tuple(map(float, row)) for query_id, row in zip(asked, np.asarray(vectors), strict=True)
+    }
+    names = tuple(f"vector:{place}" for place in range(DIM))
+    note = f"The vector is {ENCODER}'s, {DIM} numbers: the exported file is given it."
+    return Group(VECTOR, "before", names, values, note) if values else None
