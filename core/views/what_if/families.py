@@ -197,10 +197,16 @@ def idle(family: Family, cutoff: int) -> bool:
 
 
 def usual_stacks(table: pl.DataFrame) -> list[str]:
-    """Return two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one."""
+    """Return two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one.
+
+    The best of those that score otherwise than the fastest, where any does.
+    """
     rows = table.filter(pl.col("has_rankings") & pl.col("quality").is_not_null())
     first = rows.sort("latency_ms", "cost", "name", nulls_last=True)["name"].head(1)
-    best = rows.sort("quality", "name", descending=[True, False]).filter(~pl.col("name").is_in(first))
+    others = rows.filter(~pl.col("name").is_in(first.to_list()))
+    fastest = rows.filter(pl.col("name").is_in(first.to_list())).select("quality")
+    apart = others.join(fastest, on="quality", how="anti")
+    best = (others if apart.is_empty() else apart).sort("quality", "name", descending=[True, False])
     return [*first, *best["name"].head(1)]
 
 

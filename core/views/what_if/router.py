@@ -65,9 +65,11 @@ def learnt(view: View, plan: Plan) -> Learned | str:
     router = learned(view, plan)
     if router is not None:
         return router
+    routable = data.routable(view, plan.options, plan.way)
     labels = " and ".join(option.label for option in plan.options)
-    same = f"There is nothing to route: each query has the same {judged_by(view, plan).name} at {labels}."
-    return simulator.nothing(data.routable(view, plan.options, plan.way)) or same
+    n = text.count(0 if routable is None else len(routable.query_ids), "query", "queries")
+    same = f"There is nothing to route: each of {n} has the same {judged_by(view, plan).name} at {labels}."
+    return simulator.nothing(routable) or same
 
 
 def sentence(view: View, plan: Plan, router: Learned) -> str:
