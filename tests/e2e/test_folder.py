@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
 import pytest
 from playwright.sync_api import Locator, expect
 
 from core.paths import DEMO
 from core.store import Store
 from tests.e2e.watch import Visit
+from tests.golden.questions import texts
 from tests.server import Server, serve
 
 pytestmark = pytest.mark.e2e
@@ -51,12 +51,7 @@ class Newcomer:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Thirty Markdown files and ten questions, of real text."""
-    passages = pl.read_parquet(DEMO / "passages.parquet").sort(
-        pl.col("text").str.len_chars(), descending=True
-    )
-    (tmp_path / "handbook").mkdir()
-    for number, (title, text) in enumerate(passages.head(DOCUMENTS).select("title", "text").iter_rows()):
-        (tmp_path / "handbook" / f"chapter-{number:02}.md").write_text(f"# {title}\n\n{text}\n")
+    texts.handbook(tmp_path, DOCUMENTS)
     lines = (DEMO / "queries.jsonl").read_text().splitlines()[:QUESTIONS]
     asked = [f"q{number},{json.dumps(json.loads(line)['text'])}" for number, line in enumerate(lines)]
     (tmp_path / "questions.csv").write_text("\n".join(["query_id,text", *asked]))

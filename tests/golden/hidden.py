@@ -1,6 +1,6 @@
 """Golden sets built by the command, judged by a local server that knows the true grades and errs, and killed.
 
-Readers are asked and killed in the same way.
+Readers are asked, and questions written, and killed in the same way.
 
 The server speaks OpenAI's wire format. Its grades carry a noise that follows from question and passage, so
 that every build of the same pool ends with the same grades; it may refuse calls, cut answers, or answer in
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,6 +45,21 @@ PAUSES = {"loading": (0.1, 0.9), "more": (0.0, 0.01), "all": (0.3, 0.9)}
 """Moments to kill at: shares of a build's time after it began, after more answers, after all was answered."""
 FAULTS: Mapping[str, float] = {"429": 0.02, "500": 0.02, "malformed": 0.02, "drop": 0.01, "form": 0.02}
 """Share of the requests that go wrong: refused, failed, cut, dropped, answered in another form."""
+
+
+COMMANDS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "golden": (("golden", "build"), ("golden", "resume")),
+    "readers": (("readers", "run"), ("readers", "resume")),
+    "questions": (("golden", "questions", "--spec"), ("golden", "questions-resume")),
+}
+"""What begins work of a kind, and what lets it go on."""
+
+
+class Model(Protocol):
+    """What answers."""
+
+    def answer(self, body: Mapping[str, Any]) -> str:
+        """What it says."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +130,9 @@ class Moody(State):
         told = {"kind": self._here.kind, "hash": digest, "messages": None}
         return super().begin(endpoint, {**body, **told}, key, {})
 
-    def said(self, body: Mapping[str, Any], truth: Truth) -> str:
+    def said(self, body: Mapping[str, Any], model: Model) -> str:
         """The answer to this request, which is billed."""
-        text = "I would say 3." if self._here.kind == "form" else truth.answer(body)
+        text = "I would say 3." if self._here.kind == "form" else model.answer(body)
         asked = count("o200k_base", [str(each["content"]) for each in body["messages"]])
         with self.lock:
             self.tokens[self._here.key, "input_tokens"] += asked
@@ -148,9 +163,9 @@ class Moody(State):
 
 
 @contextmanager
-def serving(truth: Truth, state: Moody) -> Iterator[str]:
+def serving(model: Model, state: Moody) -> Iterator[str]:
     """Serve the judge; yields the server's address."""
-    with serve(chat=lambda body: state.said(body, truth), state=state) as server:
+    with serve(chat=lambda body: state.said(body, model), state=state) as server:
         yield server.url
 
 
@@ -160,7 +175,7 @@ class Place:
 
     folder: Path
     url: str
-    work: str = "golden"  # its command, and the folder of what that did
+    work: str = "golden"  # its kind, and the folder of what that did
 
     def __post_init__(self) -> None:
         books = self.folder / "price-books"
@@ -198,6 +213,11 @@ class Place:
         )
         path.write_text(f'prices = "{BOOK}"\n{text}\n{model}')
         return path
+
+    def begin(self, spec: Path) -> tuple[object, ...]:
+        """The command that begins it, or has it go on where it was begun."""
+        begins, resumes = COMMANDS[self.work]
+        return (*resumes, NAME) if folders(self.folder / self.work) else (*begins, spec, "--yes")
 
     def start(self, *arguments: object, key: str = "key") -> warm.Child:
         """Start the program."""
@@ -284,13 +304,9 @@ def kill_and_resume(
     moments = [("loading", 0.0)] * early + [("more", float(each)) for each in some]
     moments = [moments[at] for at in draw.permutation(len(moments))] + [("all", 0.0)] * early
     moments = moments if state is not None else [("loading", 0.0)] * kills
-    begun = False
     while True:
         key = f"attempt-{len(died) + len(failed) + len(ends):02}-"
-        begun = begun or bool(folders(place.folder / place.work))
-        begin = "build" if place.work == "golden" else "run"
-        command = (place.work, "resume", NAME) if begun else (place.work, begin, spec, "--yes")
-        started, process = time.monotonic(), place.start(*command, key=key)
+        started, process = time.monotonic(), place.start(*place.begin(spec), key=key)
         if len(died) < kills:
             kind = _wait(process, state, key, moments[len(died)], needed)
             time.sleep(whole_s * float(draw.uniform(*PAUSES[kind])))

@@ -97,12 +97,12 @@ def compare(
             killed, killed.spec(text), None, kills=kills, needed=0, whole_s=whole_s, seed=2026
         )
     else:
-        with hidden.serving(Server(), calm) as url:  # type: ignore[arg-type]
+        with hidden.serving(Server(), calm) as url:
             whole = hidden.Place(whole.folder, url, "readers")
             plan, begun = whole.table("readers", "plan", whole.spec(text)), time.monotonic()
             whole.do("readers", "run", whole.spec(text), "--yes")
             whole_s = time.monotonic() - begun
-        with hidden.serving(Server(), state) as url:  # type: ignore[arg-type]
+        with hidden.serving(Server(), state) as url:
             killed = hidden.Place(killed.folder, url, "readers")
             killing = hidden.kill_and_resume(
                 killed,

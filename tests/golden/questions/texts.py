@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
 from core.golden.questions.drafts import Material
+from core.paths import DEMO
 from core.pipeline.documents import read_documents
 
 RETURNS = """# Returns
@@ -41,3 +44,15 @@ def folder_of(at: Path) -> Path:
 
 def material(at: Path, language: str = "english", size: int = 60) -> Material:
     return Material(read_documents(folder_of(at)).frame, language, size)
+
+
+def handbook(at: Path, count: int = 30) -> Path:
+    """Markdown files of real text, one of each of the longest passages of the demo."""
+    passages = pl.read_parquet(DEMO / "passages.parquet").sort(
+        pl.col("text").str.len_chars(), descending=True
+    )
+    folder = at / "handbook"
+    folder.mkdir(parents=True)
+    for number, (title, text) in enumerate(passages.head(count).select("title", "text").iter_rows()):
+        (folder / f"chapter-{number:02}.md").write_text(f"# {title}\n\n{text}\n")
+    return folder
