@@ -76,6 +76,16 @@ def run(
         str | None, typer.Option(help="With log: a table of real questions, or a stored collection.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="The column of that table with the questions.")] = None,
+    mask: Annotated[
+        Path | None,
+        typer.Option(
+            help="A list of what is masked in the log besides: a name or address a line.", exists=True
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(help="A model of spaCy that finds names of people in the log, which are masked."),
+    ] = None,
     twins: Annotated[
         bool, typer.Option("--twins", help="Let the model say each in other words, too, as a set beside it.")
     ] = False,
@@ -104,7 +114,8 @@ def run(
     kind_of_work = work()
     given = {"method": method, "count": count, "seed": seed, "twins": twins, "closed_book": closed_book}
     given |= {"kinds": kind, "language": language, "out": out and str(out.absolute()), "name": name}
-    given["log"] = None if log is None else {**_place(log), "column": column}
+    masked = {"mask": mask and str(mask.absolute()), "names": names}
+    given["log"] = None if log is None else {**_place(log), "column": column, **masked}
     asked = _asked(texts, spec, given)
     asked = asked if budget is None else asked.model_copy(update={"budget_usd": budget})
     job, problems = kind_of_work.read(context.store().read(), asked, context.books(), to_run=not dry_run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,15 +74,7 @@ class QuestionsJob:
     @cached_property
     def topics(self) -> NDArray[np.int64]:
         """The topic of each stretch: clusters of vectors of static embeddings, int64 [stretches]."""
-        from sklearn.cluster import KMeans  # noqa: PLC0415 - a second to load, which no plan by rules needs
-
-        texts = [item.text for item in self.material.items]
-        groups = min(_TOPICS, round(len(texts) ** 0.5))
-        if groups < 2:
-            return np.zeros(len(texts), dtype=np.int64)
-        vectors = make_embedder("wordllama", _DIM).embed(texts)
-        found = KMeans(groups, n_init=1, random_state=0).fit_predict(vectors)
-        return np.asarray(found, dtype=np.int64)
+        return clustered([item.text for item in self.material.items])
 
     def manifest(self) -> dict[str, Any]:
         """Return what is needed to repeat it, as JSON."""
@@ -95,6 +87,18 @@ class QuestionsJob:
             "prompts": prompt_hashes(self.material.language) if config else {},
             "models": {} if config is None else {self.spec.model: dict(model_identity(config))},
         }
+
+
+def clustered(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return the topic of each text: clusters of vectors of static embeddings, int64 [texts]."""
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - a second to load, which no plan by rules needs
+
+    groups = min(_TOPICS, round(len(texts) ** 0.5))
+    if groups < 2:
+        return np.zeros(len(texts), dtype=np.int64)
+    vectors = make_embedder("wordllama", _DIM).embed(list(texts))
+    found = KMeans(groups, n_init=1, random_state=0).fit_predict(vectors)
+    return np.asarray(found, dtype=np.int64)
 
 
 def read_job(

@@ -5,74 +5,36 @@ Head and tail are told apart: the head are the most frequent questions that make
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.golden.questions.drafts import LOG, Draft, generator
+from core.golden.questions.masking import mask
 from core.golden.questions.rules import near_copies
 from core.golden.questions.spec import LogSource
 from core.importers import Limits
 from core.importers.naming import roles_by
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
-from core.importers.read.text import no_column
+from core.importers.read.text import no_column, whole
 from core.pipeline.index.terms import Analyzer
 from core.pipeline.sweep.sources import Shelf, on_shelf
 from core.written import upright
 
+Floats = NDArray[np.float64]
 HEAD, TAIL = "head", "tail"
 _HEAD_SHARE = 0.5  # Of the traffic (ours)
 _LONG = 5  # Terms from which on a question is long (ours)
+_COUNTED = {"text": pl.String(), "often": pl.Int64()}
 _ROLES = {
     "text": ("query", "text", "question", "q", "search", "search_query", "keywords", "input"),
     "frequency": ("frequency", "count", "times", "n"),
 }
-_CARD = re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?!\w)")
-_MASKS: Sequence[tuple[str, re.Pattern[str]]] = (
-    ("[email]", re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")),
-    ("[iban]", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")),
-    (
-        "[ip]",
-        re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])"),
-    ),
-    ("[ip]", re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}(?::?[0-9a-fA-F]{1,4}){1,4}(?![\w:])")),
-    (
-        "[phone]",
-        re.compile(
-            r"(?<![\w.])(?:\+\d{1,3}[ .-]?(?:\(0\)[ .-]?)?|\(?0)\d{1,4}\)?(?:[ .-]?\d{2,4}){2,5}(?!\w)"
-        ),
-    ),
-    ("[phone]", re.compile(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?![\w-])")),
-)
-
-
-def masked(text: str) -> tuple[str, int]:
-    """Return a text with e-mail addresses, cards, accounts, IP and phone numbers masked, and how many.
-
-    Digits are a card's where their check digit is right (Luhn). Names and street addresses stay.
-    """
-    count = 0
-
-    def card(found: re.Match[str]) -> str:
-        nonlocal count
-        digits = [int(digit) for digit in found[0] if digit.isdigit()]
-        doubled = [
-            digit if at % 2 == 0 else sum(divmod(2 * digit, 10)) for at, digit in enumerate(digits[::-1])
-        ]
-        right = sum(doubled) % 10 == 0
-        count += right
-        return "[card]" if right else found[0]
-
-    text = _CARD.sub(card, text)
-    for mask, pattern in _MASKS:
-        text, times = pattern.subn(mask, text)
-        count += times
-    return text, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +55,12 @@ def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Aske
     """Read what people asked, mask it, and merge near copies.
 
     Raises:
-        InputError: If there is no such column, or no question.
+        InputError: If there is no such column, no question, or not the list or model of names that is named.
     """
-    rows = _stored(source, shelf) if source.path is None else _table(source)
-    clean, hidden = [], 0
-    for text, often in rows:
-        said, times = masked(" ".join(upright(text).split()))
-        hidden += times
-        clean.append((said, often))
-    same = pl.DataFrame(clean, schema={"text": pl.String, "often": pl.Int64}, orient="row")
+    rows = list(_stored(source, shelf) if source.path is None else _table(source))
+    said = [" ".join(upright(text).split()) for text, _ in rows]
+    clean, hidden = mask(said, listed=source.mask, names=source.names)
+    same = pl.DataFrame({"text": clean, "often": [often for _, often in rows]}, _COUNTED)
     same = same.filter(pl.col("text") != "").with_columns(key=pl.col("text").str.to_lowercase())
     counted = same.group_by("key", maintain_order=True).agg(pl.col("text").first(), pl.col("often").sum())
     counted = counted.sort("often", descending=True, maintain_order=True)
@@ -121,6 +80,9 @@ def _table(source: LogSource) -> Iterator[tuple[str, int]]:
     with opened([source.path], Limits()) as (archive,):
         member = archive.members[0]
         kind = kind_of(member)
+        if kind is None and len(archive.members) == 1 and member.name.lower().endswith((".csv", ".txt")):
+            yield from _lines(whole(member).decode("utf-8-sig"), source.column)
+            return
         if len(archive.members) > 1 or kind is None:
             raise InputError(
                 "This is not a table.", where=member.name, do="Name a CSV, TSV, JSONL or Parquet file."
@@ -138,6 +100,14 @@ def _table(source: LogSource) -> Iterator[tuple[str, int]]:
     yield from zip(rows["text"].fill_null(""), counts, strict=True)
 
 
+def _lines(text: str, column: str | None) -> Iterator[tuple[str, int]]:
+    """Yield the lines of a file that has one column; its first is left out where it names that."""
+    lines = [line.strip().strip('"').strip() for line in text.splitlines()]
+    if lines and lines[0].casefold() in {name.casefold() for name in (*_ROLES["text"], column or "")}:
+        del lines[0]
+    yield from ((line, 1) for line in lines)
+
+
 def _stored(source: LogSource, shelf: Shelf | None) -> Iterator[tuple[str, int]]:
     name = str(source.stored)
     frames = on_shelf(shelf, name).collection(name).frames
@@ -145,16 +115,31 @@ def _stored(source: LogSource, shelf: Shelf | None) -> Iterator[tuple[str, int]]
         yield from ((text or "", 1) for text in frames["queries"].lazy().collect()["text"])
 
 
-def strata(asked: Asked, count: int, analyzer: Analyzer, seed: str) -> list[Draft]:
-    """Draw questions: of head and tail, short and long in equal parts as far as there are enough."""
+def strata(
+    asked: Asked, count: int, analyzer: Analyzer, seed: str, topics: NDArray[np.int64] | None = None
+) -> list[Draft]:
+    """Draw questions: of head and tail, short and long in equal parts as far as there are enough.
+
+    Args:
+        topics: Number of the topic of each question, which come in turn within a part; None = all of one.
+    """
     head = asked.head()
-    cells: dict[tuple[str, bool], list[Draft]] = {}
+    about = np.zeros(len(asked.questions), np.int64) if topics is None else topics
+    cells: dict[tuple[str, bool], list[int]] = {}
+    drafts = []
     for place, (text, often) in enumerate(asked.questions):
         part = HEAD if place < head else TAIL
-        draft = Draft(text=text, kind=LOG, frequency=often, part=part)
-        cells.setdefault((part, len(analyzer.terms(text)) >= _LONG), []).append(draft)
-    chance = generator(seed, "log")
-    drawn = {cell: [drafts[at] for at in chance.permutation(len(drafts))] for cell, drafts in cells.items()}
-    deepest = max(map(len, drawn.values()))
-    turns = (drafts[turn] for turn in range(deepest) for drafts in drawn.values() if turn < len(drafts))
-    return [draft for draft, _ in zip(turns, range(count), strict=False)]
+        drafts.append(Draft(text=text, kind=LOG, frequency=often, part=part))
+        cells.setdefault((part, len(analyzer.terms(text)) >= _LONG), []).append(place)
+    chance = generator(seed, "log").random(len(drafts))
+    drawn = [_by_topic(np.array(places), about, chance) for places in cells.values()]
+    deepest = max(map(len, drawn))
+    turns = (places[turn] for turn in range(deepest) for places in drawn if turn < len(places))
+    return [drafts[place] for place, _ in zip(turns, range(count), strict=False)]
+
+
+def _by_topic(places: NDArray[np.int64], topics: NDArray[np.int64], chance: Floats) -> NDArray[np.int64]:
+    """Order places so that topics come in turn, by chance within each."""
+    rows = pl.DataFrame({"place": places, "topic": topics[places], "chance": chance[places]}).sort("chance")
+    rows = rows.with_columns(turn=pl.int_range(pl.len()).over("topic"))
+    return rows.sort("turn", "chance")["place"].to_numpy()

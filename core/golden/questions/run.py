@@ -11,7 +11,7 @@ from typing import Any
 
 from core.golden.questions.drafts import LOG, Draft
 from core.golden.questions.folder import Entry, QuestionSet, numbered, refuse_taken, write
-from core.golden.questions.job import QuestionsJob, documents_named
+from core.golden.questions.job import QuestionsJob, clustered, documents_named
 from core.golden.questions.known import HEADINGS, headings, known_items
 from core.golden.questions.logs import strata
 from core.golden.questions.overlap import mean_overlap
@@ -80,7 +80,8 @@ def drawn(job: QuestionsJob) -> tuple[list[Draft], list[tuple[Draft, str]]]:
     """Return queries by rule, and those thrown out."""
     material, seed, count = job.material, job.spec.seed, job.spec.count
     if job.spec.method == LOG and job.asked is not None:
-        drafts = strata(job.asked, _SPARE * count, material.analyzer, seed)
+        topics = clustered([text for text, _ in job.asked.questions])
+        drafts = strata(job.asked, _SPARE * count, material.analyzer, seed, topics)
     else:
         draw = headings if job.spec.method == HEADINGS else known_items
         drafts = list(islice(draw(material, seed), _SPARE * count))

@@ -20,6 +20,8 @@ class LogSource(Table):
     path: AsPath | None = None  # A table with a row for each time one was asked
     stored: Named | None = None  # Instead, a stored collection whose questions are taken: traces, for example
     column: Named | None = None  # The column of the table; None = the one that is called like a question
+    mask: AsPath | None = None  # A list of what is masked besides, a name or an address on each line
+    names: Named | None = None  # A model of spaCy that finds names of people, which are masked; None = none
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

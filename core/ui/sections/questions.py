@@ -116,7 +116,12 @@ def _of_log(form: Form, place: DeltaGenerator, stored: list[str]) -> Form:
     left, right = place.columns(2)
     log = work.chosen(left, "Log", "", stored, key="questions_log")
     column = right.text_input("Column with the questions", key="questions_column", placeholder="by its name")
-    return replace(form, log=log, log_stored=log in stored, column=column)
+    mask = work.chosen(left, "Names to mask", "", [], key="questions_mask", empty="a list, one a line")
+    names = right.text_input(
+        "Model that finds names", key="questions_names", placeholder="none; spaCy: en_core_web_sm",
+        help="E-mail and street addresses, cards, accounts and numbers are masked in any case.",
+    )  # fmt: skip
+    return replace(form, log=log, log_stored=log in stored, column=column, mask=mask, names=names)
 
 
 def _of_model(form: Form, place: DeltaGenerator) -> Form:

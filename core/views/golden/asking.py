@@ -58,6 +58,8 @@ class Form:
     log: str = ""  # a path, or a stored collection
     log_stored: bool = False
     column: str = ""
+    mask: str = ""  # a path
+    names: str = ""
     twins: bool = False
     closed_book: bool = True
     budget: float | None = None
@@ -76,7 +78,7 @@ def specification(form: Form) -> str:
         "twins": form.twins if by_model else None,
         "budget_usd": form.budget if by_model else None,
         f"log.{'stored' if form.log_stored else 'path'}": form.log if form.method == "log" else None,
-        "log.column": form.column if form.method == "log" else None,
+        **{f"log.{key}": getattr(form, key) for key in ("column", "mask", "names") if form.method == "log"},
     }
     return toml_text(("", head))
 

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.errors import InputError
-from core.golden.questions.logs import HEAD, TAIL, masked, read_log, strata
+from core.golden.questions.logs import HEAD, TAIL, read_log, strata
 from core.golden.questions.spec import LogSource
 from core.pipeline.index.terms import Analyzer
 
 ENGLISH = Analyzer("english")
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("refund for ada.l@example.co.uk please", "refund for [email] please"),
-        ("carte 4111 1111 1111 1111 refusée", "carte [card] refusée"),
-        ("order 4111 1111 1111 1112", "order 4111 1111 1111 1112"),
-        ("rappelez le 06 12 34 56 78", "rappelez le [phone]"),
-        ("call +33 6 12 34 56 78 now", "call [phone] now"),
-        ("call (415) 555-0132", "call [phone]"),
-        ("blocked from 192.168.10.7 why", "blocked from [ip] why"),
-        ("FR76 3000 6000 0112 3456 7890 189 virement", "[iban] virement"),
-        ("version 1.2.3.4.5 of 2024-05-01", "version 1.2.3.4.5 of 2024-05-01"),
-        ("error 404 in 2023", "error 404 in 2023"),
-    ],
-)
-def test_personal_data_is_masked(said: str, shown: str):
-    assert masked(said) == (shown, int(said != shown))
 
 
 def test_copies_are_merged_with_their_frequency(tmp_path: Path):
@@ -68,3 +50,38 @@ def test_a_log_without_the_column_is_refused(tmp_path: Path):
     log.write_text("query,when\n,1\n")
     with pytest.raises(InputError, match="no questions"):
         read_log(LogSource(path=log), None, ENGLISH)
+
+
+def test_topics_come_in_turn_within_a_part(tmp_path: Path):
+    log = tmp_path / "log.csv"
+    kinds = (("parcel", 6), ("invoice", 2))
+    asked = [f"{thing}{at} lost{at} again{at}" for thing, often in kinds for at in range(often)]
+    log.write_text("\n".join(["query", *asked]))
+    found = read_log(LogSource(path=log), None, ENGLISH)
+    topics = np.array([int("invoice" in text) for text, _ in found.questions])
+    drawn = [draft for draft in strata(found, 8, ENGLISH, "s", topics) if draft.part == TAIL]
+    both = [int("invoice" in draft.text) for draft in drawn]
+    assert both[:2] in ([0, 1], [1, 0])
+    assert len(strata(found, 99, ENGLISH, "s", topics)) == len(asked)
+
+
+def test_masked_questions_are_counted(tmp_path: Path):
+    (tmp_path / "log.csv").write_text("query\nparcel of Marie Dupont\nrefund\n")
+    (tmp_path / "names.txt").write_text("Marie Dupont\n\nCase 12/B\n")
+    found = read_log(LogSource(path=tmp_path / "log.csv", mask=tmp_path / "names.txt"), None, ENGLISH)
+    assert dict(found.questions) == {"parcel of [hidden]": 1, "refund": 1}
+    assert found.masked == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["query\nreturns\nislands\n", "returns\nislands", '\ufeff"returns"\r\n"islands"\r\n']
+)
+def test_a_file_of_one_column_is_a_question_a_line(tmp_path: Path, content: str):
+    (tmp_path / "log.csv").write_text(content)
+    assert read_log(LogSource(path=tmp_path / "log.csv"), None, ENGLISH).questions == (
+        ("returns", 1),
+        ("islands", 1),
+    )
+    (tmp_path / "log.txt").write_bytes(b"\x00\xff")
+    with pytest.raises(InputError):
+        read_log(LogSource(path=tmp_path / "log.txt"), None, ENGLISH)
