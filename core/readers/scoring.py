@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from functools import lru_cache
 
 import polars as pl
@@ -30,7 +30,7 @@ _NUMBERS = frozenset(_NUMBER_WORDS.split())
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
-_CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
+CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
 
 
 @lru_cache(maxsize=65536)
@@ -112,7 +112,7 @@ def _require(scorer: str, among: Container[str]) -> None:
 def cited(answer: str) -> frozenset[int]:
     """Return the numbers of the passages that an answer cites: [1], [2, 3], [4-6]."""
     numbers: set[int] = set()
-    for group in _CITED.findall(answer):
+    for group in CITED.findall(answer):
         for part in re.split(r"[,;]", group):
             ends = [int(number) for number in re.split(r"[-–]", part)]
             numbers.update(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
@@ -126,7 +126,11 @@ def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, floa
     recall the share of relevant passages sent that are cited. The names are ALCE's (Gao et al. 2023, §3),
     which asks a model whether passages entail a sentence; here the judgements of the passages decide.
     """
-    numbers = cited(answer)
+    return against(cited(answer), relevant)
+
+
+def against(numbers: Set[int], relevant: Sequence[bool]) -> tuple[float | None, float | None]:
+    """Compare numbers of passages with those that are relevant: precision and recall, as of `citations`."""
     right = sum(1 for number in numbers if 1 <= number <= len(relevant) and relevant[number - 1])
     total = sum(relevant)
     return (right / len(numbers) if numbers else None, right / total if total else None)

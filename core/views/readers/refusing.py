@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
+from core.readers.refusals import refuses
 from core.stats import separation
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
@@ -25,18 +26,6 @@ from core.views.workspace.view import View
 
 SOME_USE = 3  # Grade from which a passage answers at least a part
 TAGGED = re.compile(r"(^|[=: ])(unanswerable|no[ _-]answer|impossible)$", re.IGNORECASE)
-_WHO = r"\b(I|we|passages?|context|texts?|documents?|sources?|excerpts?|information)\b[^.]{0,40}"
-_NOT = r"\b(do|does|did|can|could|is|are)(n['’]t|not| not)\b[^.]{0,30}"
-REFUSAL = re.compile(
-    rf"{_WHO}{_NOT}\b(know|hold|contain|answer|find|provide|mention|state|say|enough|sufficient)"
-    r"|\bdon['’]?t know\b|^no (answer|information)\b|\bnot (mentioned|stated|provided) in the\b"
-    r"|^unanswerable\b"
-    r"|\bne (le )?(sais|sait|contien\w+|permet\w*|répond\w*|mentionne\w*)\b[^.]{0,20}\bpas\b"
-    r"|^aucune (information|réponse)"
-    r"|\bweiß (es |ich )?(es )?nicht\b|^keine (Antwort|Information)",
-    re.IGNORECASE,
-)
-"""Words by which readers refuse, English, French and German; an empty answer is a refusal too."""
 NONE_THERE = "No question here is known to have no answer: scores that refuse cannot be set."
 TO_HAVE = (
     "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
@@ -174,7 +163,7 @@ def readers(view: View) -> pl.DataFrame:
         .join(found, on=["run_id", "query_id"], how="left")
         .join(runs.select("run_id", "name"), on="run_id")
     )
-    refused = [not words.strip() or REFUSAL.search(words) is not None for words in rows["text"]]
+    refused = [refuses(words) for words in rows["text"]]
     mode, in_context = pl.col("mode"), pl.col("first_gold") <= pl.col("k")
     case = (
         pl.when(~pl.col("answerable")).then(pl.lit("no answer exists"))

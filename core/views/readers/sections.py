@@ -13,7 +13,18 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
 from core.views.keep import keep
-from core.views.readers import charts, data, gains, generators, joint, judges, refusing, rerankers, scores
+from core.views.readers import (
+    charts,
+    data,
+    gains,
+    generators,
+    joint,
+    judges,
+    refusing,
+    rerankers,
+    scores,
+    sources,
+)
 from core.views.readers.charts import points
 from core.views.readers.data import EVERY, WITH, WITHOUT, Need
 from core.views.readers.dose import dose_of_distractors
@@ -261,6 +272,7 @@ SECTIONS = (
     joint_k,
     side_by_side,
     judges.judges,
+    sources.sources,
     refusing.refusing,
     what_rerankers_do,
 )

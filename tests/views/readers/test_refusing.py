@@ -5,11 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from core.readers.refusals import refuses as refusing_words
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers import refusing
-from core.views.readers.refusing import REFUSAL, TAGGED, classes, readers, stacks
+from core.views.readers.refusing import TAGGED, classes, readers, stacks
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.stores import Lab
@@ -86,7 +87,7 @@ def test_right_and_wrong_refusals_by_what_was_given(view: View):
     ],
 )
 def test_words_of_refusal(words: str, refuses: bool):
-    assert (REFUSAL.search(words) is not None) == refuses
+    assert refusing_words(words) == refuses
 
 
 @pytest.mark.parametrize(

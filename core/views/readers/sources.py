@@ -1,0 +1,289 @@
+"""Section Sources of Readers: which passages answers rest on, by similarity and by what they cite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from core.answers import TOP_K
+from core.readers.attribution import attribute
+from core.readers.curves import CURVE
+from core.readers.refusals import refuses
+from core.readers.scoring import against
+from core.stats.intervals import bootstrap_means
+from core.store import Snapshot
+from core.views import text
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.readers.data import GOLD_FROM, label_of
+from core.views.workspace.scope import Scope
+from core.views.workspace.stacks import runs_in
+from core.views.workspace.view import View
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.providers.embed.base import Embedder
+
+EMBEDDER = "wordllama"  # static vectors that come with the product, so looking costs nothing
+NO_ANSWERS = "No answer here has a text and passages that it was written from."
+TO_HAVE = (
+    "Have a reader answer from stored runs; the prompt “grounded” makes it cite, and a golden set says which "
+    "passages are gold."
+)
+HOW = (
+    f"Each sentence rests on the passage sent that is most similar to it (cosine of {EMBEDDER}; Palmieri "
+    "§6.2.2). Precision: share of the passages rested on, or cited, that are gold (grade 4, 5); recall: the "
+    "gold ones sent that are. Refusals and answers to cut passages are left out, and of precision and recall "
+    "questions without a gold passage."
+)
+MOST = 300  # Sentences that are shown
+_SHARE = COLUMNS["share"]
+_FIGURES: Mapping[str, tuple[str, str]] = {
+    "precision": ("precision", "Of the passages that sentences are most similar to, the share that is gold."),
+    "recall": ("recall", "Of the gold passages sent, the share that some sentence is most similar to."),
+    "cited_precision": ("cited: precision", "Of the passages that the answer cites, the share that is gold."),
+    "cited_recall": ("cited: recall", "Of the gold passages sent, the share that the answer cites."),
+    "agree": ("agree", "Of the sentences that cite, the share whose most similar passage is cited."),
+}
+COLUMNS_OF: Columns = (
+    *("label", COLUMNS["k"].but("k")),
+    *(_SHARE.but(words, about, name=name) for name, (words, about) in _FIGURES.items()),
+    _SHARE.but("gold among sent", "Precision of an answer that rests on all alike.", name="base"),
+    _SHARE.but("cites", "Share of the answers that cite anything.", name="cites"),
+    COLUMNS["n"].but("answers"),
+)
+MORE: Columns = (
+    *(
+        _SHARE.but(f"{words}, {end}", "95 % bootstrap interval over questions.", name=f"{name}_{end}")
+        for name, (words, _) in _FIGURES.items()
+        for end in ("low", "high")
+    ),
+    COLUMNS["n"].but("refused", "Answers that refuse, left out.", name="refused"),
+)
+SENTENCES: Columns = (
+    *("query_id", "label", COLUMNS["k"].but("k"), Column("text", "sentence", width=420)),
+    Column("source", "passage", "number", "Number in what was sent; the most similar.", digits=0),
+    COLUMNS["passage_id"],
+    Column("similarity", "similarity", "score", "Cosine."),
+    Column("gold", "gold"),
+    Column("cites", "cites", help="Numbers that the sentence cites."),
+)
+
+
+def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
+    return _embedder().embed(texts)
+
+
+@cache
+def _embedder() -> Embedder:
+    from core.providers.embed import make_embedder  # noqa: PLC0415 - with the engines, a second
+
+    return make_embedder(EMBEDDER)
+
+
+def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
+    """Return the passages of a run's rankings in their order.
+
+    Returns:
+        query_id, rank, passage_id, text and gold (whether its grade is 4 or 5; null where the question has no
+        gold passage), of passages with a text.
+    """
+    from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
+
+    deep = snapshot.answers([run_id])["k"].max() or 0
+    ranked = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= deep)
+    ids = ranked["passage_id"].unique().sort().to_list()
+    corpus = corpus_of(snapshot.passages(snapshot.searched([run_id])[run_id], ids))
+    texts = pl.DataFrame({"passage_id": corpus.passage_ids, "text": corpus.texts}, schema_overrides=_TEXTS)
+    rows = ranked.select("query_id", "rank", "passage_id").join(texts, on="passage_id")
+    graded = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String})
+    if scope.golden_set_id is not None:
+        judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
+        graded = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM).select(graded.columns)
+    marked = rows.join(graded.with_columns(hit=True), on=["query_id", "passage_id"], how="left")
+    known = pl.col("query_id").is_in(graded["query_id"].unique().to_list())
+    gold = pl.when(known).then(pl.col("hit").fill_null(False))
+    return marked.with_columns(gold=gold).drop("hit").sort("query_id", "rank")
+
+
+_TEXTS = {"passage_id": pl.String, "text": pl.String}
+
+
+def answers_of(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
+    """Return the answers of a run from Top(k) with what each was written from.
+
+    Returns:
+        `CURVE`, query_id, k, text, refused; passages, texts and gold (lists, in the order sent), of answers
+        whose passages are whole and known.
+    """
+    said = snapshot.answers([run_id]).filter(
+        (pl.col("mode").fill_null(TOP_K) == TOP_K) & (pl.col("k") >= 1) & pl.col("text").is_not_null()
+        & ~pl.col("truncated").fill_null(False)
+    )  # fmt: skip
+    if said.is_empty():
+        return said
+    said = said.with_row_index("row").with_columns(
+        refused=pl.col("text").map_elements(refuses, pl.Boolean), answer="text"
+    )
+    listed = said.select("row", "query_id", "k").join(
+        sent_to(snapshot, scope, run_id), on="query_id", maintain_order="left"
+    )
+    first = listed.filter(pl.col("rank") <= pl.col("k")).sort("row", "rank")
+    sent = first.group_by("row", maintain_order=True).agg(
+        passages="passage_id", texts="text", gold=pl.col("gold")
+    )
+    return said.join(sent, on="row").sort("row").select(
+        *CURVE, "query_id", "k", "refused", "passages", "texts", "gold", text="answer"
+    )  # fmt: skip
+
+
+def attributed(answers: pl.DataFrame) -> pl.DataFrame:
+    """Return the sentences of answers that do not refuse, with `answer` as their place in the table."""
+    rows = answers.with_columns(text=pl.when(pl.col("refused")).then(pl.lit("")).otherwise(pl.col("text")))
+    return attribute(rows["text"].to_list(), rows["texts"].to_list(), _embed)
+
+
+def source_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+    """Score what answers rest on and what they cite, a row per reader and k; see `COLUMNS_OF` and `MORE`.
+
+    Args:
+        answers: Of `answers_of`.
+        sentences: Of `attributed`.
+    """
+    figures = pl.DataFrame([_figures(*row) for row in _by_answer(answers, sentences)], schema=_KINDS)
+    rows = pl.concat([answers.select(*CURVE, "query_id", "k", "refused"), figures], how="horizontal")
+    counts = rows.group_by(*CURVE, "k", maintain_order=True).agg(
+        pl.col("refused").sum(), pl.col("base").mean(), pl.col("cites").cast(pl.Float64).mean(),
+        n=pl.len() - pl.col("refused").sum(),
+    )  # fmt: skip
+    table = counts
+    for name in _FIGURES:
+        table = table.hstack(_spans(rows, counts, name))
+    return table.with_columns(label_of(table)).sort("label", "k")
+
+
+_KINDS = dict.fromkeys((*_FIGURES, "base"), pl.Float64()) | {"cites": pl.Boolean()}
+
+
+def _by_answer(answers: pl.DataFrame, sentences: pl.DataFrame) -> list[tuple[Any, ...]]:
+    own = sentences.group_by("answer").agg("cited", "source")
+    lists = pl.DataFrame({"answer": range(answers.height)}, schema={"answer": pl.Int64}).join(
+        own, on="answer", how="left", maintain_order="left"
+    )
+    return list(
+        zip(answers["gold"].to_list(), lists["cited"].to_list(), lists["source"].to_list(), strict=True)
+    )
+
+
+def _figures(
+    gold: Sequence[bool | None], cited: Sequence[Sequence[int]] | None, sources: Sequence[int | None] | None
+) -> dict[str, Any]:
+    """Score one answer; what is not known of it is None."""
+    if cited is None or sources is None:
+        return dict.fromkeys(_KINDS)
+    numbers = {number for some in cited for number in some}
+    rests = {source for source in sources if source is not None}
+    citing = [source in some for some, source in zip(cited, sources, strict=True) if some and source]
+    told = {"agree": sum(citing) / len(citing) if citing else None, "cites": bool(numbers)}
+    if any(one is None for one in gold):
+        return dict.fromkeys(_KINDS) | told
+    relevant = [bool(one) for one in gold]
+    precision, recall = against(rests, relevant)
+    cited_precision, cited_recall = against(numbers, relevant) if numbers else (None, None)
+    return told | {
+        "precision": precision, "recall": recall, "cited_precision": cited_precision,
+        "cited_recall": cited_recall, "base": sum(relevant) / len(relevant),
+    }  # fmt: skip
+
+
+def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Average a figure over the questions of each group, with its 95 % bootstrap interval."""
+    on = [*CURVE, "k"]
+    mean = rows.drop_nulls(name).group_by(*on, "query_id").agg(pl.col(name).mean())
+    queries = rows["query_id"].unique().sort()
+    cell = mean.join(groups.select(on).with_row_index("row"), on=on, nulls_equal=True)
+    values = np.full((groups.height, len(queries)), np.nan)
+    column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
+    values[cell["row"].to_numpy(), column.to_numpy()] = cell[name].to_numpy()
+    some = ~np.isnan(values).all(axis=1)
+    ends = np.full((3, groups.height), np.nan)
+    if some.any():
+        ends[0, some] = np.nanmean(values[some], axis=1)
+        ends[1:, some] = bootstrap_means(values[some])
+    named = zip(("", "_low", "_high"), ends, strict=True)
+    return pl.DataFrame({f"{name}{end}": value for end, value in named}).fill_nan(None)
+
+
+def sentence_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+    """Return every sentence with its source, by question; see `SENTENCES`."""
+    labelled = answers.with_columns(label_of(answers))
+    rows = sentences.drop("cited").with_columns(
+        cites=sentences["cited"].list.eval(pl.element().cast(pl.String)).list.join(", ")
+    )
+    kept = labelled.with_row_index("answer").select(
+        pl.col("answer").cast(pl.Int64), "query_id", "label", "k", "passages", "gold"
+    )
+    at = pl.col("source") - 1
+    return (
+        rows.join(kept, on="answer", maintain_order="left")
+        .with_columns(
+            passage_id=pl.col("passages").list.get(at),
+            gold=pl.col("gold").list.get(at).replace_strict({True: "gold", False: "not gold"}, default=None),
+        )
+        .sort("query_id", "label", "k", "place")
+        .drop("passages", "answer", "place")
+    )
+
+
+@keep("Comparing sentences with passages…", entries=4)
+def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a run's table of sources and its sentences; empty where no answer can be traced."""
+    answers = answers_of(view.snapshot, view.scope, run_id)
+    if answers.is_empty():
+        return pl.DataFrame(), pl.DataFrame()
+    sentences = attributed(answers)
+    return source_table(answers, sentences), sentence_table(answers, sentences)
+
+
+@section("sources", "Which passages do the answers rest on, and do their citations say so?")
+def sources(view: View, ask: Ask) -> Blocks:
+    """Show what answers rest on by similarity, beside what they cite."""
+    runs = runs_in(view.snapshot, view.scope).filter("has_rankings").sort("name")
+    having = set(view.snapshot.sizes("answers")["id"])
+    ids = {name: run_id for run_id, name in runs.select("run_id", "name").iter_rows() if run_id in having}
+    name = ask.listed("Stack", list(ids), "read") if ids else ""
+    table, sentences = found(view, ids[name]) if ids else (pl.DataFrame(), pl.DataFrame())
+    if table.is_empty():
+        yield Answer(NO_ANSWERS)
+        yield Text(TO_HAVE, "guide")
+        yield Way("run", "Run", "readers")
+        return
+    yield Answer(answer(table, name), caveats={"how to read": HOW})
+    yield Table(table, "sources", COLUMNS_OF, MORE)
+    shown = sentences.head(MOST)
+    title = f"Sentences ({shown.height:,} of {sentences.height:,})"
+    yield Fold(title, [Table(shown, "sentences", SENTENCES, whole=sentences)])
+
+
+def answer(table: pl.DataFrame, name: str) -> str:
+    """Say how much rests on gold passages, and whether citations agree; of the reader that cites most."""
+    row = table.sort("cites", "k", descending=True, nulls_last=True).row(0, named=True)
+    who = f"{row['label']} on {name}, k = {row['k']}"
+    rests = "which passages are gold is not known"
+    if row["precision"] is not None:
+        rests = f"{text.percent(row['precision'])} of the passages its sentences rest on are gold"
+        rests += f" ({text.percent(row['base'])} of those sent)"
+    if row["agree"] is None:
+        return f"{who}: {rests}; it cites none."
+    cited = (
+        "" if row["cited_precision"] is None else f", {text.percent(row['cited_precision'])} of those cited"
+    )
+    return (
+        f"{who}: {rests}{cited}; citations agree on {text.percent(row['agree'])} of the sentences that cite."
+    )
