@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from core.decide.axes import QUALITY, Axis
 from core.stats.intervals import Floats
@@ -64,7 +64,7 @@ def neighbours(
                     continue
                 guess, spread = model.guess(there)
                 ahead = up * (guess - target)
-                chance = float(student.cdf(ahead / spread, model.freedom)) if spread > 0 else 0.0
+                chance = float(stdtr(model.freedom, ahead / spread)) if spread > 0 else 0.0
                 guesses[there] = Neighbour(row, axis, here[place], after, guess, spread, chance)
     return sorted(guesses.values(), key=lambda guessed: (-guessed.chance, -up * guessed.quality))
 

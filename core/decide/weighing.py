@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]
@@ -67,6 +66,8 @@ def offered(criteria: int, usual: Floats, seed: int) -> Floats:
     Relevance alone, all equal at several levels, each criterion alone and each left out, and a Sobol sample
     of the cube 0..1, rounded to steps of 0.05.
     """
+    from scipy.stats import qmc  # noqa: PLC0415 - takes as long to import as a page to draw
+
     one = np.eye(criteria)
     levels = np.array([0.0, 0.05, 0.1, 0.25, EQUAL, 0.75, 1.0])
     drawn = qmc.Sobol(criteria, seed=seed).random_base2(_DRAWN_LOG2)
