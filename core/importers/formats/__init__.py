@@ -8,10 +8,12 @@ from core.importers.formats.autorag import AutoRag
 from core.importers.formats.beir import Beir
 from core.importers.formats.context_grid import ContextGrid
 from core.importers.formats.deepeval import DeepEval
+from core.importers.formats.enterprise_rag import EnterpriseRag
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
+from core.importers.formats.open_rag_report import OpenRagReport
 from core.importers.formats.optuna import OptunaCsv
 from core.importers.formats.optuna.storage import OptunaStorage
 from core.importers.formats.own import Own
@@ -37,6 +39,8 @@ FORMATS: tuple[Format, ...] = (
     Ragged(),
     RagGs(),
     OpenRagEval(),
+    OpenRagReport(),
+    EnterpriseRag(),
     ContextGrid(),
     DeepEval(),
     Ragas(),
