@@ -225,6 +225,30 @@ def texts_of(asked: Sequence[Question], ways: Mapping[str, JsonMap]) -> tuple[se
     }
 
 
+def by_question(
+    asked: Sequence[Question],
+    ways: Mapping[str, JsonMap],
+    embed_queries: Embed,
+    embed_passages: Embed,
+) -> dict[str, NDArray[np.float64]]:
+    """Measure D_name of every question [n] as it is ("") and in other forms, by the name of the form."""
+    passages = looked_up(embed_passages, (text for question in asked for text in question.passages))
+    forms = unit(np.array([passages(question.passages) for question in asked]))
+
+    def margin(texts: Sequence[str]) -> NDArray[np.float64]:
+        queries = unit(looked_up(embed_queries, texts)(texts))
+        cosines = (queries[:, None, :] * forms).sum(axis=-1)
+        return np.asarray(cosines[:, 0] - cosines[:, 1:].max(axis=1))
+
+    put = {
+        name: [perturbed(question.text, way, question.names) for question in asked]
+        for name, way in ways.items()
+    }
+    return {"": margin([question.text for question in asked])} | {
+        name: margin(texts) for name, texts in put.items()
+    }
+
+
 def asked_margins(
     asked: Sequence[Question],
     ways: Mapping[str, JsonMap],
@@ -240,19 +264,12 @@ def asked_margins(
         condition ("" = as they are), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over
         questions, paired where it is a change) and n; percent changes count questions of D_name >= 0.02.
     """
-    passages = looked_up(embed_passages, (text for question in asked for text in question.passages))
-    forms = unit(np.array([passages(question.passages) for question in asked]))
-
-    def margin(texts: Sequence[str]) -> NDArray[np.float64]:
-        queries = unit(looked_up(embed_queries, texts)(texts))
-        cosines = (queries[:, None, :] * forms).sum(axis=-1)
-        return np.asarray(cosines[:, 0] - cosines[:, 1:].max(axis=1))
-
-    base = margin([question.text for question in asked])
+    measured = by_question(asked, ways, embed_queries, embed_passages)
+    base = measured[""]
     rows = [("", MARGINS[0], base)]
     counts = base >= LEAST
-    for name, way in ways.items():
-        now = margin([perturbed(question.text, way, question.names) for question in asked])
+    for name in ways:
+        now = measured[name]
         change = np.full(len(base), np.nan)
         change[counts] = 100 * (now - base)[counts] / base[counts]
         rows += [(name, MARGINS[0], now), (name, DELTA, now - base), (name, CHANGE, change)]

@@ -11,6 +11,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics import asked_names as named
+from core.views.diagnostics import foretold
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
@@ -149,7 +150,41 @@ def vectors(view: View, runs: Gathered) -> Blocks:
     yield Table(shown, "noise_vectors", VECTORS, whole=rows)
 
 
-SECTIONS = (by_names, by_noise)
+@section(foretold.NAME, "Do drops of a diagnostic foretell drops of recall?")
+def with_recall(view: View, ask: Ask) -> Blocks:
+    """Yield how diagnostics and recall go together, over queries and over stacks."""
+    table, quality = foretold.foretold(view), Quality(named.MEASURE, view.quality.k)
+    if table.is_empty():
+        yield Answer(foretold.NO_RUNS)
+        yield Text(foretold.WAY_OUT, "guide")
+        return
+    sentence = foretold.answer(table, quality)
+    yield Answer(sentence, caveats={"how it is compared": foretold.HOW})
+    stacks = table["stack"].unique(maintain_order=True).to_list()
+    single = [stack for stack in stacks if stack != foretold.EVERY]
+    chosen = ask.listed("Stack", single, "noisy", width=290)
+    rows = table.filter(stack=chosen)
+    if rows["low"].is_not_null().any():
+        yield Chart(foretold.chart(rows), "foretold", sentence)
+    every = table.filter(pl.col("stack").is_in([foretold.EVERY, chosen]))
+    yield Table(every, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
+
+
+SECTIONS = (by_names, by_noise, with_recall)
+FORETOLD: Columns = (
+    "stack",
+    COLUMNS["perturb"].but("queries"),
+    Column("diagnostic", "diagnostic", "text", "What changes beside recall.", width=230),
+    Column("rho", "rho", "signed", "Spearman's, with the change of recall; as they are: with recall.", 2),
+    Column("low", "low", "signed", "Lower end of its 95 % interval.", 2),
+    Column("high", "high", "signed", "Upper end of its 95 % interval.", 2),
+    COLUMNS["n"].but(about="Queries; over stacks: pairs of stack and perturbation."),
+)
+MORE_FORETOLD: Columns = (
+    Column("change", "recall changes", "signed", "Mean over the queries; as they are: recall.", 3),
+    Column("moved", "diagnostic changes", "signed", "Mean over the queries; as they are: itself.", 3),
+    "reason",
+)
 CHANGE: Columns = (
     "change",
     COLUMNS["change_low"].but("low"),
