@@ -50,6 +50,7 @@ class Material:
     texts: Mapping[str, Mapping[str, str]]  # by what is searched: passages with title and text
     replays: tuple[Replay, ...]
     golds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TABLES["gold_answers"]))
+    answerable: Mapping[str, bool] = field(default_factory=dict)  # by question; of others it is not known
     held: Set[tuple[object, ...]] = frozenset()  # keys of the answers that are there
 
 

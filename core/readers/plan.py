@@ -17,7 +17,7 @@ from core.providers.chat.ask import Task
 from core.providers.tokens import counter
 from core.readers.answering import ANSWER, JUDGE, can_judge, judging, message
 from core.readers.job import Call, Material, ReaderJob, Replay, require_models
-from core.readers.scoring import SCORERS
+from core.readers.scoring import ABSTAINING, SCORERS
 from core.tables import frame
 
 _T = TypeVar("_T")
@@ -99,6 +99,13 @@ def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
         problem = f"{name} judges its own answers."
         yield Problem("reader.judge", problem, "Let another model judge.", Severity.WARNING)
     lacking = [scorer for scorer in reader.scorers if scorer in SCORERS]
+    judged = [scorer for scorer in reader.scorers if scorer in ABSTAINING]
+    if known and judged and False not in job.material.answerable.values():
+        problem = (
+            f"No question is known to have no answer: {', '.join(judged)} cannot tell who refuses rightly."
+        )
+        do = "Tag such questions unanswerable, or name a golden set that judges them."
+        yield Problem("reader.scorers", problem, do, Severity.WARNING)
     if known and lacking and questions.isdisjoint(job.material.golds["query_id"]):
         problem = f"No question has a gold answer, without which there is no {', '.join(lacking)}."
         yield Problem(

@@ -107,7 +107,10 @@ def batch_of(job: ReaderJob, answering: Answering) -> Batch:
         "answers",
         [{**_key(wanted), **answering.answers[wanted.call]._asdict()} for wanted in whole],
     )
-    computed = scored(rows, job.material.golds, job.reader.scorers, sent=_relevant(job, whole, answering))
+    computed = scored(
+        rows, job.material.golds, job.reader.scorers,
+        sent=_relevant(job, whole, answering), answerable=job.material.answerable,
+    )  # fmt: skip
     judged = frame("answer_scores", list(_judged(job, whole, answering)))
     return Batch(
         frames={

@@ -19,6 +19,7 @@ from rapidfuzz.distance import LCSseq
 
 from core.answers import KEY
 from core.errors import InputError
+from core.readers.refusals import refuses
 from core.tables import frame
 
 _NUMBER_WORDS = """
@@ -96,6 +97,14 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
 CITING = ("citation_precision", "citation_recall")  # Scorers of the passages that an answer cites
 
 
+ABSTAINING: Mapping[str, tuple[bool, ...]] = {
+    "right_refusal": (False,),
+    "no_wrong_refusal": (True,),
+    "abstention": (False, True),
+}
+"""Scorers of whether an answer refuses, by the questions that they look at: without an answer, with one."""
+
+
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
     """Score an answer, best over the gold answers."""
     _require(scorer, SCORERS)
@@ -106,7 +115,9 @@ def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
 
 def _require(scorer: str, among: Container[str]) -> None:
     if scorer not in among:
-        raise InputError(f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING))}.")
+        raise InputError(
+            f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING, *ABSTAINING))}."
+        )
 
 
 def cited(answer: str) -> frozenset[int]:
@@ -137,7 +148,12 @@ def against(numbers: Set[int], relevant: Sequence[bool]) -> tuple[float | None, 
 
 
 def scored(
-    answers: pl.DataFrame, golds: pl.DataFrame, scorers: Sequence[str], *, sent: pl.DataFrame | None = None
+    answers: pl.DataFrame,
+    golds: pl.DataFrame,
+    scorers: Sequence[str],
+    *,
+    sent: pl.DataFrame | None = None,
+    answerable: Mapping[str, bool] | None = None,
 ) -> pl.DataFrame:
     """Score a table of answers by every scorer that their texts allow; rows of "answer_scores".
 
@@ -146,9 +162,10 @@ def scored(
         golds: Rows of "gold_answers" of their collection.
         sent: For `CITING`: the columns that say which answer, such as run_id, query_id, mode and k, and
             "relevant", a list of whether each passage sent is relevant, in the order sent.
+        answerable: For `ABSTAINING`: by question, whether the texts answer it.
     """
     for scorer in scorers:
-        _require(scorer, (*SCORERS, *CITING))
+        _require(scorer, (*SCORERS, *CITING, *ABSTAINING))
     answered = answers.filter(pl.col("text").is_not_null())
     right = golds.group_by("query_id").agg(pl.col("answer").drop_nulls().unique().alias("golds"))
     pairs = answered.select("query_id", "text").unique().join(right, on="query_id")
@@ -159,6 +176,8 @@ def scored(
             values = [score(scorer, text, right) if right else None for text, right in texts]
             of_text = pairs.select("query_id", "text", pl.Series("value", values, pl.Float64))
             rows = answered.join(of_text, on=["query_id", "text"])
+        elif scorer in ABSTAINING:
+            rows = _abstaining(answered, answerable or {}, ABSTAINING[scorer])
         elif sent is not None:
             rows = _citing(answered, sent, CITING.index(scorer))
         else:
@@ -167,6 +186,19 @@ def scored(
     empty = answered.clear().select(*KEY, scorer=pl.lit("", pl.String), value=pl.lit(0.0))
     rows = pl.concat([empty, *parts]).with_columns(scale=pl.lit("0-1"))
     return frame("answer_scores", rows.to_dict())
+
+
+def _abstaining(
+    told: pl.DataFrame, answerable: Mapping[str, bool], looked_at: Sequence[bool]
+) -> pl.DataFrame:
+    """Score 1 where a question with an answer gets one, or one without is refused."""
+    known = pl.DataFrame(
+        {"query_id": list(answerable), "answerable": list(answerable.values())},
+        schema={"query_id": pl.String, "answerable": pl.Boolean},
+    )
+    rows = told.join(known, on="query_id").filter(pl.col("answerable").is_in(list(looked_at)))
+    refused = pl.Series([refuses(text) for text in rows["text"]], dtype=pl.Boolean)
+    return rows.with_columns(value=(pl.col("answerable") != refused).cast(pl.Float64))
 
 
 def _citing(told: pl.DataFrame, sent: pl.DataFrame, which: int) -> pl.DataFrame:

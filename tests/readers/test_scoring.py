@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.readers.scoring import SCORERS, citations, cited, normalised, score, scored
-from core.tables import TABLES
+from core.tables import TABLES, frame
 from tests.importers.helpers import SHARED, needs
 
 TREE = SHARED / "peer_outputs" / "ragged" / "tree" / "reader_results"
@@ -233,3 +233,31 @@ def test_a_table_of_answers():
     assert "citation_recall" not in scored(answers, golds, ["citation_recall"])["scorer"].to_list()
     with pytest.raises(InputError):
         scored(answers, golds, ["f2"])
+
+
+ANSWERABLE = {"with": True, "without": False}
+
+
+@pytest.mark.parametrize(
+    ("scorer", "said", "values"),
+    [
+        ("right_refusal", "Paris", {"without": 0.0}),
+        ("right_refusal", "I do not know.", {"without": 1.0}),
+        ("no_wrong_refusal", "Paris", {"with": 1.0}),
+        ("no_wrong_refusal", "", {"with": 0.0}),
+        ("abstention", "Paris", {"with": 1.0, "without": 0.0}),
+        ("abstention", "The passages do not contain it.", {"with": 0.0, "without": 1.0}),
+    ],
+)
+def test_refusals_are_right_where_no_answer_exists(scorer: str, said: str, values: dict[str, float]):
+    answers = frame(
+        "answers",
+        [
+            {"run_id": "r", "query_id": name, "text": said, "mode": "top_k", "k": 1, "pass": 1}
+            for name in (*ANSWERABLE, "unknown")
+        ],
+    )
+    none = frame("gold_answers", [])
+    made = scored(answers, none, [scorer], answerable=ANSWERABLE)
+    assert dict(made.select("query_id", "value").iter_rows()) == values
+    assert scored(answers, none, [scorer]).is_empty()

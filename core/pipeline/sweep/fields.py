@@ -213,7 +213,17 @@ def searched_by(spec: JsonMap) -> Search | None:
 
 
 Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none", "harm_before", "harm_after"]
-Scorer = Literal["f1", "exact_match", "substring", "rougeL", "citation_precision", "citation_recall"]
+Scorer = Literal[
+    "f1",
+    "exact_match",
+    "substring",
+    "rougeL",
+    "citation_precision",
+    "citation_recall",
+    "right_refusal",
+    "no_wrong_refusal",
+    "abstention",
+]
 JudgeScorer = Literal[
     "correctness",
     "similarity",
@@ -262,7 +272,9 @@ class Reader(Table):
         passes: How often every question is asked.
         max_tokens: Of an answer; None = the prompt's own.
         context_tokens: The most tokens of the passages together; what exceeds it is cut.
-        scorers: How answers are compared with gold answers.
+        scorers: How answers are compared with gold answers; "citation_precision" and "citation_recall" with
+            gold passages; "right_refusal" (of questions without an answer, 1 = refused), "no_wrong_refusal"
+            (of the others, 1 = answered) and "abstention" (both) by whether they refuse.
         judge: Models that score answers, too.
         runs: Stored runs whose final rankings are read, by id or label, or "workspace"; in the specification
             of an evaluation its own runs, and not to be given.

@@ -25,6 +25,7 @@ from core.views.workspace.people import unused
 from core.views.workspace.robust import floor_words, robust_measure
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import cap_words, harm_measure
+from core.views.workspace.unanswerable import without_answer
 from core.views.workspace.view import View
 
 FEW_QUERIES = 30
@@ -122,10 +123,28 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         if unscored
         else None,
         ONE_PLACE: ONE_KNOWN if one_known(asked.snapshot, asked.scope.golden_set_id) else None,
+        **_unanswerable(asked),
         "people graded too": _beside(table, asked),
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
     return {label: words for label, words in chips.items() if words}
+
+
+def _unanswerable(asked: View) -> dict[str, str]:
+    """Say how many judged questions have no answer in the texts, and whether the measure counts them."""
+    if asked.scope.golden_set_id is None:
+        return {}
+    count = len(without_answer(asked.snapshot, asked.scope))
+    if not count:
+        return {}
+    some = text.count(count, "question has", "questions have")
+    measure = asked.quality.measure
+    left = measure is not None and bool(measure.info.na)
+    role = "has no value on these, so they are not in n" if left else "counts these where it has a value"
+    return {
+        f"{count} without an answer": f"{some} no answer in the texts (tagged, or nothing of use judged); "
+        f"{asked.quality.name} {role}. Readers → refusing shows them."
+    }
 
 
 def _beside(table: pl.DataFrame, asked: View) -> str:

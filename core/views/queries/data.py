@@ -18,6 +18,7 @@ from core.views.workspace.query_sets import among, asked_in
 from core.views.workspace.reported import QueryScores, computed, query_scores
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, at_cutoff, evidence
+from core.views.workspace.unanswerable import with_slice
 
 WEAK = 0.5  # A query is weak when the ranking reaches less than this share of what its candidate pool holds
 UNJUDGED = "No passage of this query is judged."
@@ -63,7 +64,8 @@ def query_table(
             its score is unknown. One that it was asked and ranks nothing for scores 0 either way.
 
     Returns:
-        One row per query that is stored, judged or ranked, by id: query_id, text (null = not stored), tags,
+        One row per query that is stored, judged or ranked, by id: query_id, text (null = not stored), tags
+        (also `core.views.workspace.unanswerable.WITHOUT`),
         score (null = not applicable or not known), other (the second stack's score), delta = score − other,
         best (PROC of the query), share = score / best, holes (unjudged passages in the Top-K), judged
         (passages judged for the query), counts (whether it is among the judged queries that the workspace is
@@ -72,7 +74,8 @@ def query_table(
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
     """
-    texts = snapshot.queries(scope.collection_id).select("query_id", "text", "tags")
+    stored = snapshot.queries(scope.collection_id).select("query_id", "text", "tags")
+    texts = with_slice(stored, snapshot, scope)
     run_ids = [run_id] if other is None else [run_id, other]
     if reports := _reports(snapshot, scope, quality, run_ids):
         rows = texts.join(_as_reported(reports, run_ids), on="query_id", how="full", coalesce=True)

@@ -19,7 +19,8 @@ from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.run.paid import closing, fact, listed, now, press
 from core.views.text import count
-from core.views.workspace.scope import audits, resolve_runs
+from core.views.workspace.scope import Scope, audits, resolve_runs
+from core.views.workspace.unanswerable import classes
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job, Status
@@ -138,7 +139,9 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
         corpus = corpus_of(snapshot.passages(name, sorted(passages)))
         texts[name] = dict(zip(corpus.passage_ids, corpus.texts, strict=True))
     held = frozenset(snapshot.answers(ids).select(KEY).iter_rows())
-    return Material(collection_id, questions, texts, replays, snapshot.gold_answers(collection_id), held)
+    golds, graded = snapshot.gold_answers(collection_id), _golden_set(snapshot, collection_id, reader)
+    known = classes(snapshot, Scope(collection_id, graded)).select("query_id", "answerable")
+    return Material(collection_id, questions, texts, replays, golds, dict(known.iter_rows()), held)
 
 
 def _ranked(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,19 +12,16 @@ from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.readers.refusals import refuses
 from core.stats import separation
 from core.stats.intervals import bootstrap_means
-from core.store import Snapshot
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.readers.data import GOLD_FROM
-from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
+from core.views.workspace.unanswerable import SOME_USE, classes
 from core.views.workspace.view import View
 
-SOME_USE = 3  # Grade from which a passage answers at least a part
-TAGGED = re.compile(r"(^|[=: ])(unanswerable|no[ _-]answer|impossible)$", re.IGNORECASE)
 NONE_THERE = "No question here is known to have no answer: scores that refuse cannot be set."
 TO_HAVE = (
     "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
@@ -64,29 +60,6 @@ READERS: Columns = (
     _SHARE.but("refused", "Share of the answers.", name="refused"),
     *(_SHARE.but(end, "95 % interval.", name=f"refused_{end}") for end in ("low", "high")), "n",
 )  # fmt: skip
-
-
-def classes(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Tell which questions of a workspace have no answer in the texts.
-
-    Returns:
-        query_id, answerable and why ("tagged", "nothing of use judged"; null where it has an answer): a row
-        per question that is judged or tagged; of others nothing is known.
-    """
-    queries = snapshot.queries(scope.collection_id).select("query_id", "tags")
-    tagged = [query for query, tags in queries.iter_rows() if any(TAGGED.search(tag) for tag in tags or ())]
-    best = pl.DataFrame(schema={"query_id": pl.String, "best": pl.Int8})
-    if scope.golden_set_id is not None:
-        best = snapshot.judgements(scope.golden_set_id).group_by("query_id").agg(best=pl.col("grade").max())
-    known = pl.concat(
-        [best.select("query_id"), pl.DataFrame({"query_id": tagged}, schema={"query_id": pl.String})]
-    )
-    rows = known.unique().join(best, on="query_id", how="left").sort("query_id")
-    why = (
-        pl.when(pl.col("query_id").is_in(tagged)).then(pl.lit("tagged"))
-        .when(pl.col("best") < SOME_USE).then(pl.lit("nothing of use judged"))
-    )  # fmt: skip
-    return rows.with_columns(why=why).with_columns(answerable=pl.col("why").is_null()).drop("best")
 
 
 @keep("Separating the scores…", entries=8)

@@ -9,7 +9,7 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, joint_sample, shares
-from core.views.decision.facts import frontier_rows, record, status_rows, warnings
+from core.views.decision.facts import caveats, frontier_rows, record, status_rows, warnings
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.stores import Lab
@@ -47,6 +47,26 @@ def test_a_record_says_everything():
     assert excluded["poor"] == ("budget", pytest.approx(4))
     assert excluded["unknown"] == ("unknown quality", None)
     assert found["warnings"] == ["1 stack left out: unknown quality."]
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        ("RA-nWG", "RA-nWG@2 has no value on these, so they are not in n"),
+        ("Harm", "counts these where it has a value"),
+    ],
+)
+def test_questions_without_an_answer_are_counted(tmp_path, measure: str, said: str):
+    lab = Lab().judge({"q1": {"a": 5}, "q2": {"a": 2, "b": 1}, "q3": {"a": 5}})
+    lab = lab.ask({"q1": "one", "q2": "two"}).ask({"q3": "three"}, tags=["type=unanswerable"])
+    snapshot = (
+        lab.run("r", final={name: ["a", "b"] for name in ("q1", "q2", "q3")}).write(tmp_path / "s").read()
+    )
+    question = asked(quality=Quality(measure, 2), snapshot=snapshot, scope=LAB)
+    found = caveats(TABLE, decide(TABLE, question.constraints, question.rule), question)
+    words = found["2 without an answer"]
+    assert words.startswith("2 questions have no answer in the texts (tagged, or nothing of use judged)")
+    assert said in words
 
 
 @pytest.mark.slow

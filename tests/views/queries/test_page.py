@@ -19,6 +19,7 @@ from core.views.queries.data import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NO
 from core.views.queries.one_query import one_query
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
+from core.views.workspace.unanswerable import WITHOUT
 from tests.stores import Lab
 from tests.views.made import LAB
 from tests.views.queries.conftest import AT_2, SCOPE, by_id, ranked, run
@@ -121,6 +122,7 @@ def test_order(snapshot: Snapshot) -> None:
         ([], "broad", ["q1", "q2"]),
         ([], "q6", ["q6"]),
         (["package=numpy"], "bad", ["q4"]),
+        ([WITHOUT], "", ["q4"]),
     ],
 )
 def test_narrowing(snapshot: Snapshot, tags: list[str], words: str, found: list[str]) -> None:
@@ -130,7 +132,7 @@ def test_narrowing(snapshot: Snapshot, tags: list[str], words: str, found: list[
 
 def test_tags(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "a")
-    assert queries.tags_of(table) == ["package=numpy", "package=polars", "type=broad"]
+    assert queries.tags_of(table) == ["package=numpy", "package=polars", "type=broad", WITHOUT]
 
 
 def test_answer_of_one_stack(snapshot: Snapshot) -> None:

@@ -10,8 +10,9 @@ from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers import refusing
-from core.views.readers.refusing import TAGGED, classes, readers, stacks
+from core.views.readers.refusing import readers, stacks
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.unanswerable import TAGGED, classes
 from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK
