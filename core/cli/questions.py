@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -158,7 +159,7 @@ def _show_plan(
     warn(plan.problems)
     if form is Format.JSON:
         names = ("count", "wanted", "stretches", "sources", "language", "shows", "needed")
-        own = {name: getattr(plan, name) for name in names}
+        own = {name: getattr(plan, name) for name in names} | {"spread": asdict(plan.spread)}
         typer.echo(json.dumps(own | bill(plan), ensure_ascii=False, indent=2, allow_nan=False))
         return
     typer.echo(kind_of_work.size_of(plan))

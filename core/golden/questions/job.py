@@ -17,6 +17,7 @@ from core.golden.questions.known import HEADINGS, headings
 from core.golden.questions.logs import Asked, read_log
 from core.golden.questions.prompts import prompt_hashes
 from core.golden.questions.spec import QuestionsSpec
+from core.golden.questions.spread import MEASURED, Spread
 from core.pipeline.documents import documents_frame, read_documents
 from core.pipeline.documents.formats import Content
 from core.pipeline.evaluate.identity import model_identity
@@ -45,6 +46,7 @@ class QuestionsJob:
     material: Material
     asked: Asked | None = None  # What people asked, of a log
     book: PriceBook
+    spread: Spread = MEASURED  # Of the stacks that the questions will tell apart
 
     @property
     def collection_id(self) -> str:

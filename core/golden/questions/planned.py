@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from core.golden.questions.drafts import UNANSWERABLE
 from core.golden.questions.job import QuestionsJob
 from core.golden.questions.prompts import closed_book, paraphrase
+from core.golden.questions.spread import Spread
 from core.golden.questions.writing import DRAFT, KNOWN, TWIN, wanted
 from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem
 from core.stats.significance import detectable, queries_needed
 
-SPREAD = 0.36
-"""Standard deviation of the difference of two stacks in a question's RR@10, 0..1 (docs/questions.md)."""
 FINE = 0.03  # The difference that is asked about besides
 _SAMPLE = 60  # Calls that are counted; the sum is scaled
 _ANSWER_TOKENS = 120  # Of a question with its quote and answer
@@ -35,6 +34,7 @@ class QuestionsPlan(Bill):
     seconds: float  # How long the calls take, as far as is known
     shows: float  # The smallest difference in RR@10 that so many show, at the usual power and level
     needed: int  # How many show a difference of `FINE`
+    spread: Spread  # That both rest on
 
 
 def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPlan:
@@ -54,8 +54,9 @@ def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPla
         limit=job.spec.budget_usd,
         seconds=sum(asked_seconds(line, chat) for line in lines) if chat else 0.0,
         problems=tuple(problems),
-        shows=float(detectable(SPREAD, count)),
-        needed=int(queries_needed(SPREAD, FINE)),
+        shows=float(detectable(job.spread.sd, count)),
+        needed=int(queries_needed(job.spread.sd, FINE)),
+        spread=job.spread,
     )
 
 

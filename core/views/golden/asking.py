@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import polars as pl
 
 from core.store import Snapshot
 from core.tables import schema
+from core.views.golden.spread import spread_of
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, dollars, fact, listed, now, press
 from core.views.text import count, score
@@ -89,7 +90,8 @@ def read(
     """Read what a specification names, with a store as its shelf."""
     from core.golden.questions.job import read_job  # noqa: PLC0415 - with the engines, a second
 
-    return read_job(spec, books, StoreShelf(snapshot), to_run=to_run)
+    job, problems = read_job(spec, books, StoreShelf(snapshot), to_run=to_run)
+    return replace(job, spread=spread_of(snapshot, job.collection_id)), problems
 
 
 def headline(known: Sequence[Status]) -> str:
@@ -109,9 +111,14 @@ def size_of(plan: QuestionsPlan) -> str:
 def shows(plan: QuestionsPlan) -> str:
     """Say what so many questions tell apart, and how many a finer difference asks for."""
     told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
-    if plan.count >= plan.needed:
-        return f"{told} (power 80 %, level 5 %)"
-    return f"{told}; for .03 ask {plan.needed:,} (power 80 %, level 5 %)"
+    told += "" if plan.count >= plan.needed else f"; for .03 ask {plan.needed:,}"
+    spread = plan.spread
+    where = (
+        f"{count(spread.stacks, 'stack')} and {count(spread.questions, 'question')} of this collection"
+        if spread.stacks
+        else "two public collections"
+    )
+    return f"{told} (power 80 %, level 5 %; standard deviation {score(spread.sd)}, of {where})"
 
 
 def costs(plan: QuestionsPlan) -> str:

@@ -11,8 +11,9 @@ from core.golden.questions.drafts import Draft, Material, language_of, sampled
 from core.golden.questions.job import read_job
 from core.golden.questions.known import headings, known_items
 from core.golden.questions.overlap import favours, mean_overlap, overlap
-from core.golden.questions.planned import SPREAD, plan
+from core.golden.questions.planned import plan
 from core.golden.questions.spec import QuestionsSpec
+from core.golden.questions.spread import MEASURED
 from core.pipeline.documents import read_documents
 from core.views.golden.asking import size_of
 from tests.golden import built
@@ -68,7 +69,7 @@ def test_the_plan_counts_no_more_than_there_are(tmp_path: Path):
     foreseen = plan(job)
     assert (foreseen.count, foreseen.wanted) == (5, 64)
     assert "5 questions, as many as there are, from" in size_of(foreseen)
-    assert foreseen.shows == pytest.approx(SPREAD * 2.8016 / 5**0.5, rel=1e-3)  # z of .975 and .8
+    assert foreseen.shows == pytest.approx(MEASURED.sd * 2.8016 / 5**0.5, rel=1e-3)  # z of .975 and .8
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""How far a collection's own stacks differ from question to question, for plans of further questions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from core.errors import ClqError
+from core.golden.questions.spread import MEASURED, Spread
+from core.metrics import Measure
+from core.store import Snapshot
+from core.views.keep import keep
+from core.views.workspace.query_sets import ENOUGH
+from core.views.workspace.scope import Scope, audits
+from core.views.workspace.scores import evidence
+from core.views.workspace.stacks import runs_in
+
+_MEASURE, _K = Measure("RR"), 10
+_MOST = 40  # Stacks that are paired: the pairs of more take too long for a plan
+
+
+@keep(entries=8)
+def spread_of(snapshot: Snapshot, collection_id: str) -> Spread:
+    """Measure it on the stored rankings and judgements of a collection.
+
+    Returns:
+        `MEASURED` where no two stacks differ on `ENOUGH` questions of the set that judges most of them.
+    """
+    if collection_id not in snapshot.collections()["collection_id"]:
+        return MEASURED
+    known = snapshot.golden_sets(collection_id)
+    whole = known.filter(~pl.col("golden_set_id").is_in(list(audits(snapshot, collection_id))))
+    golden = next(iter(whole.sort("queries", descending=True)["golden_set_id"]), None)
+    runs = runs_in(snapshot, Scope(collection_id, golden)).filter("has_rankings").head(_MOST)
+    if golden is None or runs.height < 2:
+        return MEASURED
+    try:
+        scored = evidence(snapshot, runs["run_id"].to_list(), golden, [_MEASURE]).score([_MEASURE], _K)
+    except ClqError:  # stacks of different chunks, judged by passages
+        return MEASURED
+    values = scored[_MEASURE][:, :, -1]
+    values = values[:, ~np.isnan(values).any(axis=0)]
+    stacks, questions = values.shape
+    if questions < ENOUGH:
+        return MEASURED
+    apart = [sd for one, other in combinations(values, 2) if (sd := np.std(one - other, ddof=1)) > 0]
+    return Spread(float(np.median(apart)), stacks, questions) if apart else MEASURED
