@@ -53,7 +53,7 @@ def linear_fit(depths: ArrayLike, ms: ArrayLike, *, jitter_ms: float = JITTER_MS
         raise InputError(f"{at.shape} depths and {took.shape} latencies do not belong together.")
     levels = np.unique(at)
     if len(levels) < MIN_DEPTHS:
-        why = f"{len(levels)} different K are too few for a line: at least {MIN_DEPTHS} are needed"
+        why = f"too few K for a line: {len(levels)}, at least {MIN_DEPTHS} needed"
         return LinearFit(None, None, np.full(at.shape, np.nan), np.zeros(at.shape, np.bool_), None, why)
     medians = np.array([np.median(took[at == level]) for level in levels])
     noise = _Noise(jitter_ms, RELATIVE_TOLERANCE)

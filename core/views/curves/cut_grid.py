@@ -18,6 +18,7 @@ from core.views.keep import keep
 from core.views.text import score
 from core.views.workspace.view import View
 
+_NONE = "none"
 PAPER = "The thesis's tables 7.6 and 7.7"
 ABOUT = (
     "Stacks that differ from the chosen one in reranker and chunking alone. Passages kept and F1 are means "
@@ -45,7 +46,7 @@ def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
 
     own = rest(specs[run_id])
     rows = [
-        (run, str(spec.get("reranker") or "none"), chunking(spec))
+        (run, str(spec.get("reranker") or _NONE), chunking(spec))
         for run, spec in specs.items()
         if rest(spec) == own and not spec.get("cut")
     ]
@@ -76,13 +77,18 @@ def answer(rows: pl.DataFrame) -> str:
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
     said = (
-        f"{best['reranker']} with {best['way']} gives the best F1: {score(best['f1'])}"
+        f"{best['way']}{_after(best)} gives the best F1: {score(best['f1'])}"
         f"{text.interval(best['f1_low'], best['f1_high'])}, {best['kept']:.1f} passages kept, "
         f"{text.sample(best['n'])}"
     )
     if not best["dynamic"]:
         return f"{said}."
-    return f"{said}; the best fixed depth is {fixed['way']} with {score(fixed['f1'])} ({fixed['reranker']})."
+    return f"{said}; the best fixed depth is {fixed['way']}{_after(fixed)} with {score(fixed['f1'])}."
+
+
+def _after(cut: Mapping[str, Any]) -> str:
+    """Name the reranker that ordered what was cut; empty where there is none."""
+    return "" if cut["reranker"] == _NONE else f" after {cut['reranker']}"
 
 
 @section("cut-off table", "Which cut-off suits which reranker and chunking?")

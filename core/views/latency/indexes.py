@@ -218,7 +218,7 @@ def _note(row: Mapping[str, Any]) -> str:
 
 NONE = "No index was measured or imported yet."
 HOW = (
-    "Measure some by `python -m core indexes bench`, or add results of VectorDBBench or ann-benchmarks "
+    "Measure some by the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."
 )
 DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."
