@@ -187,7 +187,8 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substi
         return undecided(table) or _unscored(table) or _nearest(decision)
     if lacks := lacking(table, decision):
         return lacks
-    return f"{_best_of(decision, quality)} {would_do(table, other)}".strip()
+    apart = other is not None and len(decision.ties) > 1 and other.row not in decision.ties
+    return f"{_best_of(decision, quality)} {'Beside the tie, ' * apart}{would_do(table, other)}".strip()
 
 
 def _best_of(decision: Decision, quality: Quality) -> str:
@@ -197,7 +198,10 @@ def _best_of(decision: Decision, quality: Quality) -> str:
     left = f"all {feasible:,} stacks" if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        return f"{len(decision.ties):,} of {left} tie for the best {quality.name}; chosen by {by}."
+        return (
+            f"{len(decision.ties):,} of {left} tie for the best {quality.name} at like latency; "
+            f"chosen among them by {by}."
+        )
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
