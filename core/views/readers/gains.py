@@ -41,8 +41,11 @@ GAINS: Columns = (
         "surely better at", "Where the 95 % interval of the gain is above 0.", name="surely", width=120
     ),
     _POINTS.but(about="Points over the closed book, of all k."),
+    *("gain", "k_star", "shape", "queries"),
+)
+MORE_GAINS: Columns = (
     *(COLUMNS[f"gain_{end}"].but(f"mean gain, {end}", name=f"gain_mean_{end}") for end in ("low", "high")),
-    *("gain", "gain_low", "gain_high", "k_star", "shape", "queries"),
+    *("gain_low", "gain_high", "best", "closed_book"),
 )
 LESS: Columns = (
     *("label", _POINTS.but("mean difference", "Points, over the k that both have.", name="mean")),
@@ -151,7 +154,7 @@ def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
         yield Answer(NO_BOOK)
         yield Text(TO_BOOK, "guide")
         yield Way("run", "Run", "readers")
-    yield Table(table, "gains", GAINS)
+    yield Table(table, "gains", GAINS, MORE_GAINS)
     yield from _between_stacks(view, ask, reading)
     wide, columns = by_k(reading.rows)
     yield Fold("Scores by k", [Table(wide, "by_k", columns)])
@@ -193,11 +196,13 @@ def answer(table: pl.DataFrame, scorer: str) -> str:
     rows = table.drop_nulls("better_than_closed_book")
     counts = {name: rows.filter(better_than_closed_book=name).height for name in (ALWAYS, NEVER)}
     some = rows.height - sum(counts.values())
-    parts = [(counts[ALWAYS], "at every k"), (some, "at some k"), (counts[NEVER], "at none")]
-    said = ", ".join(f"{words} for {n}" for n, words in parts if n)
+    parts = [(counts[ALWAYS], "at every k"), (some, "at some k"), (counts[NEVER], "at no k")]
+    (first, words), *others = [(n, words) for n, words in parts if n]
+    said = f"{words} for {first} of {text.count(rows.height, 'curve')}"
+    said += "".join(f", {words} for {n}" for n, words in others)
     best = rows.row(0, named=True)
     return (
-        f"Of {text.count(rows.height, 'curve')}, passages beat the closed book {said}; most for "
+        f"Passages beat the closed book {said}; {'most for' if best['gain_mean'] > 0 else 'nearest is'} "
         f"{best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} over all k."
     )
 

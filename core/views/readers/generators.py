@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from core.answers import CLOSED_BOOK, TOP_K, share
+from core.answers import BY_PEOPLE, CLOSED_BOOK, TOP_K, share
 from core.readers.curves import POINT, by_query, points
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
@@ -16,6 +16,7 @@ from core.views import text
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
+BY_HAND = ", by people"  # Ends the criterion of people's grades where judges score by it too
 COMPUTED = "computed"  # Stands for the judge of a score that is computed
 _WHO = ("name", "reader", "prompt", "temperature", "k", "mode")
 _ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
@@ -30,15 +31,20 @@ def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
 
 
 def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the criteria that judges scored; all where none did."""
-    return [name for name, judges in known.items() if COMPUTED not in judges] or list(known)
+    """Return the criteria that judges scored, people's beside them aside; all where none did."""
+    judged = [name for name, judges in known.items() if COMPUTED not in judges]
+    return [name for name in judged if not name.endswith(BY_HAND)] or list(known)
 
 
 def _scores(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     runs = runs_in(snapshot, scope)
     rows = snapshot.answer_scores(runs["run_id"].to_list())
     answered = pl.col("mode").is_null() | (pl.col("mode") != CLOSED_BOOK)
-    return rows.filter(answered, share().is_not_null()).with_columns(pl.col("judge").fill_null(COMPUTED))
+    rows = rows.filter(answered, share().is_not_null()).with_columns(pl.col("judge").fill_null(COMPUTED))
+    by_people = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
+    mixed = by_people & by_people.not_().any().over("scorer")  # a judge's scores are no part of theirs
+    apart = pl.when(mixed).then(pl.col("scorer") + BY_HAND).otherwise("scorer")
+    return rows.with_columns(apart.alias("scorer"))
 
 
 def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.answers import BY_PEOPLE
 from core.importers.formats.published.readers import published_readers
 from core.records import Batch
 from core.store import Snapshot, Store
@@ -126,3 +127,27 @@ def test_published_totals_of_the_thesis(tmp_path: Path):
     mini = found.row(by_predicate=pl.col("label") == "O4 Mini · P2 · T = 0.2", named=True)
     assert mini["difference"] == pytest.approx(33.34, abs=0.02)
     assert (mini["difference_low"], found.height) == (None, 63)
+
+
+def test_grades_of_people_are_a_criterion_of_their_own(tmp_path: Path):
+    store = Lab().run("stack").write(tmp_path / "store")
+    key = {"run_id": "stack", "reader": "a", "mode": "top_k", "k": 5, "pass": 1, "scale": "0-1"}
+    said = {
+        "j1": ("correct", None, (1, 1, 1)),
+        "Ann": ("correct", BY_PEOPLE, (0,)),
+        "Bo": ("tone", BY_PEOPLE, (1,)),
+    }
+    rows = [
+        key
+        | {"query_id": f"q{at}", "scorer": scorer, "judge": judge, "source": source, "value": float(value)}
+        for judge, (scorer, source, values) in said.items()
+        for at, value in enumerate(values)
+    ]
+    with store.write("scores") as writer:
+        writer.add(Batch(frames={"answer_scores": frame("answer_scores", rows)}))
+    snapshot = store.read()
+    known = criteria(snapshot, LABEL)
+    assert known == {"correct": ("j1",), "correct, by people": ("Ann",), "tone": ("Bo",)}
+    assert usual(known) == ["correct", "tone"]
+    table = generator_table(cells(snapshot, LABEL, tuple(known)))
+    assert table.select(mean_of("correct"), mean_of("correct, by people")).row(0) == (100.0, 0.0)
